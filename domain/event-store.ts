@@ -1,0 +1,211 @@
+import type { DomainEvent } from './events/catalogue.ts';
+import type { Metadata } from './events/metadata.ts';
+
+/**
+ * The event log's port. Two adapters implement it (`stores/sqlite`, `stores/eventstoredb`), and one
+ * contract suite (`test/contracts/event-store.ts`) says what both must do.
+ */
+export interface EventStore {
+  /**
+   * Appends events to the end of one stream, all or none, durably: when this resolves they survive
+   * a power cut.
+   *
+   * A repeated append of the same event ids with the same expectation is recognised and succeeds as a
+   * `duplicate`, with the revision and position of the first.
+   *
+   * @throws EventStoreError `CONFLICT` when the stream is not where `expected` says; `TOO_LARGE` for an
+   *   event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append again with
+   *   the same ids and the same expectation); `UNAVAILABLE` when nothing was written.
+   */
+  append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult>;
+
+  /**
+   * Several appends, each to its own stream, in order: a later one is tried only after the one before it
+   * succeeded, and the first that fails ends the sequence with its error. Each is atomic by itself. An
+   * engine may make one commit of all (then it is all or nothing), but no caller may rely on that.
+   */
+  appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]>;
+
+  /**
+   * A page of one stream, ascending or descending by revision. A stream that does not exist, or that is
+   * truncated away, is empty.
+   *
+   * @param options.from revision to begin with; default: the stream's first (last, when backwards)
+   * @param options.limit default 1,000
+   * @throws EventStoreError `CORRUPT_EVENT` when one does not fit its schema, `UNAVAILABLE`
+   */
+  readStream(
+    stream: string,
+    options?: {
+      readonly from?: number;
+      readonly direction?: 'forwards' | 'backwards';
+      readonly limit?: number;
+    },
+  ): Promise<readonly RecordedEvent[]>;
+
+  /**
+   * A page of the whole log, ascending, strictly after a position. Fewer than `limit` does not mean the
+   * end; none does. Events that do not fit their schema come with `fault` set.
+   */
+  readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]>;
+
+  /**
+   * Everything after a position, and everything that will come, in order, without gaps: never ends by
+   * itself, comes back after a lost connection, and holds back the source while the consumer works.
+   * Ends when the signal is aborted.
+   *
+   * @param options.after events strictly after this position
+   * @param options.prefixes only streams whose names begin with one of these; default: all. What is left
+   *   out still moves the position of `caught-up` forward.
+   * @throws EventStoreError `NEWER_SCHEMA` when it meets an event that this release does not know
+   */
+  subscribe(options: {
+    readonly after: Position;
+    readonly prefixes?: readonly string[];
+    readonly signal: AbortSignal;
+  }): AsyncIterable<SubscriptionMessage>;
+
+  /** Forgets a stream's events before a revision. They may stay in `readAll` until the engine cleans up. */
+  truncate(stream: string, before: number): Promise<void>;
+
+  /** The position of the last event of the log; {@link BEGINNING} when it is empty. */
+  head(): Promise<Position>;
+
+  /** Whether the log answers; resolves or throws `UNAVAILABLE`, within two seconds. */
+  ping(): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+/** A place in the log. Opaque; of fixed width within an engine, so that it is ordered as text. */
+export type Position = string;
+
+/** Before every event. */
+export const BEGINNING: Position = '';
+
+/** No event may be larger, data and metadata together, so that all engines behave alike. */
+export const MAX_EVENT_BYTES = 512 * 1024;
+
+/** Where a stream must be: without events, at a revision (its last event's, from 0), or anywhere. */
+export type ExpectedRevision = 'none' | 'any' | number;
+
+/** An event about to be appended. Its id comes from the command, so that a retry is the same append. */
+export type NewEvent = DomainEvent & {
+  readonly id: string;
+  readonly metadata: Metadata;
+};
+
+/** An event as it stands in the log. */
+export type RecordedEvent = DomainEvent & {
+  readonly id: string;
+  readonly stream: string;
+  /** Counts from 0 within the stream. */
+  readonly revision: number;
+  readonly position: Position;
+  readonly metadata: Metadata;
+  /** The store's own time; changes on import. What the service means by time is `metadata.occurredAt`. */
+  readonly createdAt: string;
+  /** Set where the data does not fit its schema; then `data` is what was found. */
+  readonly fault?: string;
+};
+
+export interface StreamAppend {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+  readonly expected: ExpectedRevision;
+}
+
+export interface AppendResult {
+  /** Of the last event appended. */
+  readonly revision: number;
+  /** Of the last event appended. */
+  readonly position: Position;
+  /** These events were there already. */
+  readonly duplicate: boolean;
+}
+
+export type SubscriptionMessage =
+  | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
+  /** All that was in the log up to this position has been delivered (or filtered out). */
+  | { readonly kind: 'caught-up'; readonly position: Position };
+
+/** What an engine's rows become, and what becomes a row: schemas are checked on both ways. */
+export interface EventCodec {
+  /**
+   * Checks an event against its schema and serialises it.
+   * @throws EventStoreError `TOO_LARGE`, or `INVALID_EVENT` for what JSON can't hold or the schema refuses
+   */
+  encode(event: NewEvent): EncodedEvent;
+
+  /**
+   * Parses, brings an older version up to the present one, and checks. Never throws for broken data: that
+   * comes back with `fault` set.
+   * @throws EventStoreError `NEWER_SCHEMA` for a type or version that this release does not know
+   */
+  decode(raw: RawEvent): RecordedEvent;
+}
+
+export interface EncodedEvent {
+  readonly id: string;
+  readonly type: string;
+  /** JSON text. */
+  readonly data: string;
+  /** JSON text. */
+  readonly metadata: string;
+}
+
+export interface RawEvent extends EncodedEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: Position;
+  readonly createdAt: string;
+}
+
+/** The stable codes of what can go wrong with the log. */
+export const eventStoreErrorCodes = [
+  'CONFLICT',
+  'OUTCOME_UNKNOWN',
+  'UNAVAILABLE',
+  'TOO_LARGE',
+  'STREAM_DELETED',
+  'CORRUPT_EVENT',
+  'INVALID_EVENT',
+  'NEWER_SCHEMA',
+] as const;
+export type EventStoreErrorCode = (typeof eventStoreErrorCodes)[number];
+
+/** A fault of the log, or of what was given to it. `CONFLICT` carries both revisions. */
+export class EventStoreError extends Error {
+  readonly code: EventStoreErrorCode;
+  readonly stream: string | undefined;
+  readonly expected: ExpectedRevision | undefined;
+  /** Where the stream really was; `none` when it had no events. */
+  readonly actual: number | 'none' | undefined;
+
+  constructor(
+    code: EventStoreErrorCode,
+    message: string,
+    details: {
+      readonly stream?: string;
+      readonly expected?: ExpectedRevision;
+      readonly actual?: number | 'none';
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'EventStoreError';
+    this.code = code;
+    this.stream = details.stream;
+    this.expected = details.expected;
+    this.actual = details.actual;
+  }
+}
+
+/** Whether an error is a lost race for a stream. */
+export function isConflict(error: unknown): error is EventStoreError {
+  return error instanceof EventStoreError && error.code === 'CONFLICT';
+}

@@ -1,0 +1,53 @@
+import type { Static } from '@sinclair/typebox';
+import { agentEvents, sessionEvents } from './agent-events.ts';
+import { keyEvents } from './key-events.ts';
+import { runEvents } from './run-events.ts';
+import { firesEvents, taskEvents } from './task-events.ts';
+import { idempotencyEvents, topicEvents } from './topic-events.ts';
+
+/** Every type of event there is, with the version and schema of its data. */
+export const catalogue = {
+  ...agentEvents,
+  ...sessionEvents,
+  ...taskEvents,
+  ...firesEvents,
+  ...runEvents,
+  ...keyEvents,
+  ...topicEvents,
+  ...idempotencyEvents,
+} as const;
+
+type Catalogue = typeof catalogue;
+
+export type EventType = keyof Catalogue;
+
+/** Data of an event type. */
+export type DataOf<T extends EventType> = Static<Catalogue[T]['schema']>;
+
+/** The events of some of the types, as a closed union over `type`. */
+export type EventOf<T extends EventType> = {
+  [K in T]: { readonly type: K; readonly data: DataOf<K> };
+}[T];
+
+/** Any event of the service: `switch (event.type)` narrows `event.data`. */
+export type DomainEvent = EventOf<EventType>;
+
+export type AgentEvent = EventOf<
+  | 'AgentRegistered'
+  | 'AgentUpdated'
+  | 'AgentCredentialsSet'
+  | 'WebhookSecretRotated'
+  | 'AgentRemoved'
+  | 'Abandoned'
+>;
+export type AgentNameEvent = EventOf<'NameReserved' | 'NameReleased'>;
+export type SessionEvent = EventOf<keyof typeof sessionEvents>;
+export type TaskEvent = EventOf<keyof typeof taskEvents | 'Abandoned'>;
+export type FiresEvent = EventOf<keyof typeof firesEvents>;
+export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;
+export type KeyEvent = EventOf<keyof typeof keyEvents>;
+export type TopicEvent = EventOf<keyof typeof topicEvents>;
+export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
+
+export type TriggeringEvent = NonNullable<DataOf<'RunRequested'>['event']>;
+export type StepEnd = DataOf<'RunStepCompleted'>;

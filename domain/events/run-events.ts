@@ -1,0 +1,119 @@
+import { Type } from '@sinclair/typebox';
+import { overlapPolicies, runSkipReasons, runTriggers } from '../vocabulary.ts';
+import { AnyObject, Id, Nullable, OneOf, Timestamp, closed } from './schema-parts.ts';
+
+const attempt = Type.Integer({ minimum: 1 });
+
+/** The event that triggered a run; carried by it, so that trimming the topic takes nothing from the run. */
+export const TriggeringEventSchema = closed({
+  id: Id,
+  topic: Type.String(),
+  payload: AnyObject,
+  source_agent_id: Id,
+  published_at: Timestamp,
+});
+
+/** What is fixed when a run is asked for. */
+const request = {
+  task_id: Id,
+  /** The run executes the task as it stood at this revision of `task-<id>`. */
+  task_revision: Type.Integer({ minimum: 0 }),
+  /** The task's owner. */
+  created_by: Id,
+  trigger: OneOf(runTriggers),
+  /** Nominal time; null for a manual or event run. */
+  scheduled_for: Nullable(Timestamp),
+  priority: Type.Integer({ minimum: 1, maximum: 10 }),
+};
+
+const logLine = closed({
+  at: Timestamp,
+  level: Type.String(),
+  message: Type.String(),
+  step: Type.String(),
+  data: Type.Optional(Type.Unknown()),
+});
+
+/** What is known of a step when it has ended. */
+const stepEnd = {
+  /** `<step id>`, or `<step id>[<index>]` for an item of a `for_each`. */
+  step: Type.String(),
+  status: OneOf(['succeeded', 'skipped', 'failed'] as const),
+  result: Type.Unknown(),
+  error: Nullable(Type.String()),
+  started_at: Timestamp,
+  finished_at: Timestamp,
+  attempt,
+  log: Type.Array(logLine),
+};
+
+export const StepEndSchema = closed(stepEnd);
+
+/** Events of `run-<id>`: one run, through all its attempts. */
+export const runEvents = {
+  RunRequested: {
+    version: 2,
+    schema: closed({
+      ...request,
+      /** When it may start: nominal time with jitter and snooze, or the time of the request. */
+      run_at: Timestamp,
+      event: Nullable(TriggeringEventSchema),
+      retry_of: Nullable(Id),
+      /** Results taken over from the run that this one retries, by step. */
+      prior_steps: Type.Array(StepEndSchema),
+      overlap_policy: OneOf(overlapPolicies),
+    }),
+  },
+  RunSkipped: {
+    version: 1,
+    schema: closed({
+      ...request,
+      reason: OneOf(runSkipReasons),
+      /** The run that stood in the way. */
+      because_of: Nullable(Id),
+    }),
+  },
+  RunStarted: {
+    version: 1,
+    schema: closed({ worker: Type.String(), attempt, leased_until: Timestamp }),
+  },
+  RunStepCompleted: { version: 1, schema: StepEndSchema },
+  /** The worker is gone or gave the run back; it goes on elsewhere and no retry is used up. */
+  RunInterrupted: {
+    version: 1,
+    schema: closed({
+      worker: Type.String(),
+      cause: OneOf(['lease_expired', 'drained'] as const),
+    }),
+  },
+  RunAttemptFailed: {
+    version: 1,
+    schema: closed({
+      attempt,
+      error: Type.String(),
+      step: Nullable(Type.String()),
+      retry_at: Timestamp,
+    }),
+  },
+  RunSucceeded: {
+    version: 1,
+    schema: closed({
+      attempt,
+      /** The steps that ended since the last RunStepCompleted: usually the last one. */
+      steps: Type.Array(StepEndSchema),
+      output: AnyObject,
+    }),
+  },
+  RunFailed: {
+    version: 1,
+    schema: closed({
+      attempt,
+      error: Type.String(),
+      step: Nullable(Type.String()),
+      steps: Type.Array(StepEndSchema),
+      output: AnyObject,
+    }),
+  },
+  RunCancelRequested: { version: 1, schema: closed({}) },
+  RunCanceled: { version: 1, schema: closed({ attempt: Type.Integer({ minimum: 0 }) }) },
+} as const;

@@ -1,0 +1,21 @@
+import { Type, type TProperties, type TSchema } from '@sinclair/typebox';
+
+/** A UUID in lower case. */
+export const Id = Type.String({ minLength: 1, maxLength: 64 });
+
+/** A timestamp as the service writes it. */
+export const Timestamp = Type.String({ minLength: 20, maxLength: 32 });
+
+/** Null where something is not set. */
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** An object that has these fields and no others. */
+export const closed = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+
+/** A JSON object of any content. */
+export const AnyObject = Type.Record(Type.String(), Type.Unknown());
+
+/** A closed vocabulary as a schema. */
+export const OneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: [...values] });

@@ -1,0 +1,44 @@
+import { Type } from '@sinclair/typebox';
+import { AnyObject, Id, Nullable, Timestamp, closed } from './schema-parts.ts';
+
+/** Events of `topic-<topic>`. */
+export const topicEvents = {
+  EventPublished: {
+    version: 1,
+    schema: closed({
+      event_id: Id,
+      topic: Type.String(),
+      payload: AnyObject,
+      source_agent_id: Id,
+      published_at: Timestamp,
+      /** Decided with the event; each of them gets a run. */
+      triggered_tasks: Type.Array(Id, { maxItems: 5000 }),
+    }),
+  },
+  TopicTrimmed: {
+    version: 1,
+    schema: closed({ cutoff: Timestamp, deleted_count: Type.Integer() }),
+  },
+} as const;
+
+/** Events of `idem-<hash>`: the memory of a command that was sent with an Idempotency-Key. */
+export const idempotencyEvents = {
+  CommandReceived: {
+    version: 1,
+    schema: closed({
+      agent_id: Id,
+      request_hash: Type.String(),
+      method: Type.String(),
+      path: Type.String(),
+      expires_at: Timestamp,
+    }),
+  },
+  CommandAnswered: {
+    version: 1,
+    schema: closed({
+      status: Type.Integer(),
+      body: Nullable(Type.Unknown()),
+      headers: Type.Record(Type.String(), Type.String()),
+    }),
+  },
+} as const;

@@ -1,0 +1,41 @@
+/** The closed vocabularies of the service. Types, schemas and checks all come from these lists. */
+
+export const taskStatuses = ['active', 'paused', 'canceled'] as const;
+export type TaskStatus = (typeof taskStatuses)[number];
+
+export const scheduleKinds = ['cron', 'rrule', 'once', 'event'] as const;
+export type ScheduleKind = (typeof scheduleKinds)[number];
+
+export const backoffStrategies = ['exponential_jitter', 'linear', 'fixed'] as const;
+export type BackoffStrategy = (typeof backoffStrategies)[number];
+
+export const overlapPolicies = ['allow', 'skip', 'queue', 'cancel_running'] as const;
+export type OverlapPolicy = (typeof overlapPolicies)[number];
+
+export const misfirePolicies = ['latest', 'skip', 'all'] as const;
+export type MisfirePolicy = (typeof misfirePolicies)[number];
+
+export const runStates = [
+  'queued',
+  'running',
+  'retrying',
+  'succeeded',
+  'failed',
+  'canceled',
+  'skipped',
+] as const;
+export type RunState = (typeof runStates)[number];
+
+export const runTriggers = ['schedule', 'manual', 'event', 'backfill'] as const;
+export type RunTrigger = (typeof runTriggers)[number];
+
+/** Why a span of fires did not run. */
+export const spanSkipReasons = ['missed', 'paused', 'snoozed', 'bounds'] as const;
+export type SpanSkipReason = (typeof spanSkipReasons)[number];
+
+/** Why a single run did not run. */
+export const runSkipReasons = ['overlap', 'duplicate', 'paused', 'snoozed'] as const;
+export type RunSkipReason = (typeof runSkipReasons)[number];
+
+/** The states in which a run has ended, for ever. */
+export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canceled', 'skipped'];

@@ -1,0 +1,175 @@
+import type { Position, RecordedEvent } from '../domain/event-store.ts';
+import type { JsonObject } from '../domain/json.ts';
+
+/**
+ * The read model's port. Two adapters implement it (`stores/sqlite`, `stores/mongodb`), and one contract
+ * suite (`test/contracts/read-model.ts`) says what both must do.
+ */
+
+/**
+ * A view of the log: which streams it follows, which documents an event changes, and how. Pure.
+ * A document is a plain JSON object; where it is kept, its key and position stand beside it.
+ */
+export interface Projection<D extends JsonObject = JsonObject> {
+  /** Of `[a-z_]+`. */
+  readonly name: string;
+  /** The shape of the documents and their fields; a new number makes a new generation by itself. */
+  readonly schema: number;
+  /** Prefixes of the streams it follows. */
+  readonly streams: readonly string[];
+  /** The queried fields: top-level fields of the document, by what they hold. */
+  readonly fields: Readonly<Record<string, FieldKind>>;
+  /** Each is the fields of one index, in order: equality first, then sort, then range; the key is added last. */
+  readonly indexes: readonly (readonly string[])[];
+  /** Keys of the documents that an event changes; empty for none. */
+  keys(event: RecordedEvent): readonly string[];
+  /** The document after the event; null when there is none (any more). Must not change its input. */
+  evolve(document: D | null, event: RecordedEvent, key: string): D | null;
+}
+
+/** `text` and `number` and `boolean` hold that or null; `text-list` is an array of text (for `has`). */
+export type FieldKind = 'text' | 'number' | 'boolean' | 'text-list';
+
+export type Filter =
+  | { readonly field: string; readonly op: 'eq'; readonly value: string | number | boolean | null }
+  | {
+      readonly field: string;
+      readonly op: 'gt' | 'gte' | 'lt' | 'lte';
+      readonly value: string | number;
+    }
+  | { readonly field: string; readonly op: 'in'; readonly value: readonly (string | number)[] }
+  /** A text that contains the value, upper and lower case alike (ASCII). */
+  | { readonly field: string; readonly op: 'contains'; readonly value: string }
+  /** A text-list that holds the value. */
+  | { readonly field: string; readonly op: 'has'; readonly value: string };
+
+export interface Sort {
+  readonly field: string;
+  readonly direction: 'ascending' | 'descending';
+}
+
+export interface Query {
+  readonly filters: readonly Filter[];
+  /** Ends with the key by itself, in the direction of the last sort; so the order is total. */
+  readonly sort: readonly Sort[];
+  readonly limit: number;
+  /** How many to leave out from the start; default 0. Not together with `after`. */
+  readonly offset?: number;
+  /** Go on strictly after this place: values of the sort fields, then the key. At constant cost. */
+  readonly after?: {
+    readonly values: readonly (string | number | boolean | null)[];
+    readonly key: string;
+  };
+}
+
+/** A document as it is kept. `position`: the last event that it has taken. */
+export interface KeptDocument<D extends JsonObject = JsonObject> {
+  readonly key: string;
+  readonly position: Position;
+  readonly document: D;
+}
+
+/** What the API, the scheduler and the workers read. Never blocks the event loop for long. */
+export interface ReadModel {
+  /** @throws ReadModelError `UNAVAILABLE` */
+  get<D extends JsonObject>(
+    projection: Projection<D>,
+    key: string,
+  ): Promise<KeptDocument<D> | null>;
+
+  find<D extends JsonObject>(
+    projection: Projection<D>,
+    query: Query,
+  ): Promise<readonly KeptDocument<D>[]>;
+
+  /** How many documents pass the filters. */
+  count<D extends JsonObject>(
+    projection: Projection<D>,
+    filters: readonly Filter[],
+  ): Promise<number>;
+
+  /** Up to which position of the log the live generation has folded everything; `BEGINNING` for nothing. */
+  checkpoint(projection: Projection): Promise<Position>;
+
+  /** Opens a generation for the projector to write. */
+  openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter>;
+
+  /** Which generation reads go to; null before the first was switched to. Kept per (name, schema). */
+  liveGeneration(projection: Projection): Promise<number | null>;
+
+  /** Lets reads go to a generation, at once and in every process within a second. */
+  switchTo(projection: Projection, generation: number): Promise<void>;
+
+  /** Generations that exist, ascending. */
+  generations(projection: Projection): Promise<readonly number[]>;
+
+  /** Throws away a generation that is not live. */
+  discard(projection: Projection, generation: number): Promise<void>;
+
+  /** Whether it answers; resolves or throws `UNAVAILABLE`, within two seconds. */
+  ping(): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export interface WriterOptions {
+  readonly generation: number;
+  /**
+   * For filling a generation that nobody reads yet: no indexes and no waiting for the disk until
+   * `finish()`.
+   */
+  readonly bulk: boolean;
+  /** The writer's lease: a smaller number than one seen before is refused. */
+  readonly fence: number;
+}
+
+/** The projector's side of one generation. One writer at a time; two at once do no harm. */
+export interface ViewWriter {
+  /** Up to where this generation has folded everything. */
+  checkpoint(): Promise<Position>;
+
+  /** The documents of these keys, as far as they exist; also ones deleted since, as a tombstone (document null). */
+  load(
+    keys: readonly string[],
+  ): Promise<
+    ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
+  >;
+
+  /**
+   * Writes documents (null deletes), then the checkpoint. A document that is kept at the same or a later
+   * position stays as it is, so a repeated batch changes nothing.
+   *
+   * @throws ReadModelError `FENCED` when a writer with a larger fence has written the checkpoint, or the
+   *   checkpoint is not `from` any more: reopen and go on from what it is.
+   */
+  write(batch: {
+    readonly documents: readonly {
+      readonly key: string;
+      readonly position: Position;
+      readonly document: JsonObject | null;
+    }[];
+    /** Where the checkpoint was. */
+    readonly from: Position;
+    /** Where it is after this batch. */
+    readonly to: Position;
+  }): Promise<void>;
+
+  /** Ends bulk filling: indexes, then sync. Nothing when it wasn't `bulk`. */
+  finish(): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export const readModelErrorCodes = ['UNAVAILABLE', 'FENCED', 'NO_VIEW'] as const;
+export type ReadModelErrorCode = (typeof readModelErrorCodes)[number];
+
+/** `NO_VIEW`: the projection has no live generation yet. */
+export class ReadModelError extends Error {
+  readonly code: ReadModelErrorCode;
+
+  constructor(code: ReadModelErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'ReadModelError';
+    this.code = code;
+  }
+}
