@@ -1,0 +1,187 @@
+import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
+
+interface Timer {
+  readonly instant: Instant;
+  /** Order of setting: of two timers for one instant the one set first fires first. */
+  readonly sequence: number;
+  readonly callback: () => void;
+  pending: boolean;
+}
+
+/** Lets what already can happen happen: microtasks, immediates, and what follows from them. */
+export async function settle(rounds = 4): Promise<void> {
+  for (let round = 0; round < rounds; round += 1) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+export interface VirtualClockOptions {
+  /**
+   * Awaited before the first and after every timer that {@link VirtualClock.advanceTo} fires. The
+   * default suits code that works in memory; give one that waits for the idle state of what is under
+   * test where a reaction takes real I/O.
+   */
+  readonly settle?: () => Promise<void>;
+}
+
+/**
+ * Time that moves only when a test says so. A timer for an instant that has already come fires by
+ * itself on a later turn of the event loop, as the port promises; all others wait for
+ * {@link advanceTo}.
+ */
+export class VirtualClock implements Clock {
+  #now: Instant;
+  #sequence = 0;
+  #pending = 0;
+  /** Ordered by instant, then by sequence. Cancelled ones stay until they come to the front. */
+  readonly #timers: Timer[] = [];
+  readonly #settle: () => Promise<void>;
+  #advancing: Promise<void> = Promise.resolve();
+
+  /** Starts at an instant: milliseconds, or a timestamp with `Z` or an offset. */
+  constructor(start: Instant | string = '2026-01-01T00:00:00.000Z', options?: VirtualClockOptions) {
+    this.#now = toInstant(start);
+    this.#settle = options?.settle ?? settle;
+  }
+
+  now(): Instant {
+    return this.#now;
+  }
+
+  /** How many timers, `sleep` included, are set and have neither fired nor been cancelled. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** The instant of the timer that fires next; undefined when none is set. */
+  get next(): Instant | undefined {
+    this.#dropCancelled();
+    return this.#timers[0]?.instant;
+  }
+
+  at(instant: Instant, callback: () => void): Cancel {
+    if (Number.isNaN(instant)) {
+      throw new RangeError('A timer needs an instant, not NaN');
+    }
+    const timer: Timer = { instant, sequence: this.#sequence, callback, pending: true };
+    this.#sequence += 1;
+    this.#pending += 1;
+    this.#timers.splice(this.#placeOf(timer), 0, timer);
+    if (instant <= this.#now) {
+      setImmediate(() => this.#fire(timer));
+    }
+    return () => {
+      if (timer.pending) {
+        timer.pending = false;
+        this.#pending -= 1;
+      }
+    };
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const onAbort = (): void => {
+        cancel();
+        reject(signal?.reason as Error);
+      };
+      const cancel = this.at(this.#now + milliseconds, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  /**
+   * Moves to an instant and fires, in order, each timer that falls due on the way, also those that
+   * the fired ones set; between two of them asynchronous reactions get their turn. Rejects with what
+   * a callback throws, and with a RangeError when the instant lies behind the present.
+   */
+  advanceTo(target: Instant | string): Promise<void> {
+    const instant = toInstant(target);
+    const run = this.#advancing.then(() => this.#walkTo(instant));
+    this.#advancing = run.catch(() => undefined);
+    return run;
+  }
+
+  /** {@link advanceTo} the instant that lies a number of milliseconds ahead. */
+  advance(milliseconds: number): Promise<void> {
+    const run = this.#advancing.then(() => this.#walkTo(this.#now + milliseconds));
+    this.#advancing = run.catch(() => undefined);
+    return run;
+  }
+
+  /**
+   * Sets the time without passing through what lies between, also backwards: a machine that slept, or
+   * whose clock was put right. Timers that are due now fire, late, on a later turn.
+   */
+  jumpTo(target: Instant | string): void {
+    this.#now = toInstant(target);
+    for (const timer of this.#timers) {
+      if (timer.instant > this.#now) break;
+      setImmediate(() => this.#fire(timer));
+    }
+  }
+
+  async #walkTo(target: Instant): Promise<void> {
+    if (target < this.#now) {
+      throw new RangeError(
+        `Time does not run backwards: ${iso(target)} lies before ${iso(this.#now)}; use jumpTo`,
+      );
+    }
+    await this.#settle();
+    for (;;) {
+      this.#dropCancelled();
+      const timer = this.#timers[0];
+      if (timer === undefined || timer.instant > target) break;
+      this.#now = Math.max(this.#now, timer.instant);
+      this.#fire(timer);
+      await this.#settle();
+    }
+    this.#now = Math.max(this.#now, target);
+    await this.#settle();
+  }
+
+  /** Does nothing for a timer that has fired or been cancelled, or lies ahead since a jump back. */
+  #fire(timer: Timer): void {
+    if (!timer.pending || timer.instant > this.#now) return;
+    timer.pending = false;
+    this.#pending -= 1;
+    timer.callback();
+  }
+
+  #dropCancelled(): void {
+    let done = 0;
+    while (this.#timers[done]?.pending === false) done += 1;
+    this.#timers.splice(0, done);
+  }
+
+  /** Where a new timer goes: behind all that fire before it (binary search). */
+  #placeOf(timer: Timer): number {
+    let low = 0;
+    let high = this.#timers.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = this.#timers[middle];
+      if (other !== undefined && other.instant <= timer.instant) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function toInstant(value: Instant | string): Instant {
+  const instant = typeof value === 'number' ? value : Date.parse(value);
+  if (!Number.isFinite(instant)) {
+    throw new RangeError(`Not an instant: ${String(value)}`);
+  }
+  return instant;
+}
+
+function iso(instant: Instant): string {
+  return new Date(instant).toISOString();
+}
