@@ -1,0 +1,208 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+/**
+ * The oldest SQLite that may touch our files: before it, two connections writing or checkpointing one
+ * WAL file could corrupt it (the WAL-reset bug), which is exactly our layout.
+ */
+const OLDEST_SQLITE = '3.51.3';
+
+/** How a file is to be opened. */
+export interface DatabaseOptions {
+  /** Path of the file; its folder is made when it is not there. */
+  readonly file: string;
+  /** What the file holds, for messages: `event log`. */
+  readonly what: string;
+  /** The schema version (`PRAGMA user_version`, from 1) that this release reads and writes. */
+  readonly version: number;
+  /**
+   * Brings a file from an older version (0: empty) up to {@link version}, inside a transaction that only
+   * one process gets. Not called when the file has the version already.
+   */
+  readonly migrate: (database: DatabaseSync, from: number) => void;
+  /** A reader's connection: the file must be there already, with this version. Default: false. */
+  readonly readOnly?: boolean;
+  /** Whether the file may be made when it is missing. Default: true. */
+  readonly create?: boolean;
+  /** `FULL`: a commit survives a power cut. `NORMAL`: a crash of the process only. Default: `FULL`. */
+  readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF';
+  /** Milliseconds to wait for another connection's lock. Default: 5,000. */
+  readonly busyTimeout?: number;
+  /** Pages in the WAL after which a commit moves them to the file; 0: never. Default: 16,000. */
+  readonly walAutocheckpoint?: number;
+  /** MiB of page cache. Default: 16. */
+  readonly cacheMiB?: number;
+  /** Bytes of a page, for a new file. Default: 4,096. */
+  readonly pageSize?: number;
+}
+
+/** The file was written by a newer release, or the library is too old. Nothing was changed. */
+export class IncompatibleDatabaseError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'IncompatibleDatabaseError';
+  }
+}
+
+/**
+ * Opens (and makes, and brings up to date) one of the service's SQLite files. WAL mode, `synchronous` and
+ * `busy_timeout` are set on *every* open, as none of them can be trusted to be remembered.
+ *
+ * @throws IncompatibleDatabaseError for a file of a newer release, by name, or a SQLite with known
+ *   corruption; SQLite's own errors (see {@link faultOf}) when the file can't be opened
+ */
+export function openDatabase(options: DatabaseOptions): DatabaseSync {
+  const readOnly = options.readOnly ?? false;
+  if (!readOnly && options.create !== false) mkdirSync(dirname(options.file), { recursive: true });
+  // Without `create`, SQLite's URI form is the only way to say "read and write, but do not make it".
+  const location =
+    readOnly || options.create !== false ? options.file : `${fileUri(options.file)}?mode=rw`;
+  const database = new DatabaseSync(location, {
+    readOnly,
+    timeout: options.busyTimeout ?? 5000,
+    enableForeignKeyConstraints: false,
+  });
+  try {
+    requireSqlite(database);
+    const found = schemaVersion(database);
+    if (found > options.version) throw newerFile(options, found);
+    if (!readOnly) {
+      database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
+      retryWhileBusy(() => database.exec('PRAGMA journal_mode = WAL'));
+      database.exec(`PRAGMA synchronous = ${options.synchronous ?? 'FULL'}`);
+      database.exec(`PRAGMA wal_autocheckpoint = ${options.walAutocheckpoint ?? 16_000}`);
+      if (found < options.version) migrate(database, options);
+    } else if (found < options.version) {
+      throw new IncompatibleDatabaseError(
+        `the ${options.what} ${options.file} has schema version ${found}, not ${options.version}`,
+      );
+    }
+    database.exec(`PRAGMA cache_size = ${-1024 * (options.cacheMiB ?? 16)}`);
+    database.exec('PRAGMA temp_store = MEMORY');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** What kind of trouble an error of the driver is, for the adapters to map to their port's codes. */
+export type DatabaseFault =
+  'busy' | 'full' | 'read-only' | 'io' | 'cannot-open' | 'corrupt' | 'constraint' | 'other';
+
+/** The fault of an error thrown by the driver; undefined when it is not one of SQLite's. */
+export function faultOf(error: unknown): DatabaseFault | undefined {
+  if (!(error instanceof Error) || !('errcode' in error)) return undefined;
+  const code = error.errcode;
+  if (typeof code !== 'number') return undefined;
+  return faults.get(code & 0xff) ?? 'other';
+}
+
+/** A fault in words that say what an operator has to look at. */
+export function describeFault(what: string, file: string, error: unknown): string {
+  const detail = error instanceof Error ? error.message : String(error);
+  const fault = faultOf(error);
+  return `the ${what} ${file} ${fault === undefined ? 'failed' : faultTexts[fault]}: ${detail}`;
+}
+
+/** Blocks the thread. Only for threads that do nothing else, and at start. */
+export function blockFor(milliseconds: number): void {
+  Atomics.wait(sleeper, 0, 0, milliseconds);
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/** By SQLite's primary result code. */
+const faults = new Map<number, DatabaseFault>([
+  [5, 'busy'],
+  [6, 'busy'],
+  [15, 'busy'],
+  [13, 'full'],
+  [8, 'read-only'],
+  [10, 'io'],
+  [14, 'cannot-open'],
+  [11, 'corrupt'],
+  [26, 'corrupt'],
+  [19, 'constraint'],
+]);
+
+const faultTexts: Readonly<Record<DatabaseFault, string>> = {
+  busy: 'is locked by another process',
+  full: 'cannot grow, the disk is full',
+  'read-only': 'cannot be written, it is read-only',
+  io: 'cannot be read or written, the disk reports an error',
+  'cannot-open': 'cannot be opened',
+  corrupt: 'is damaged, or not a database',
+  constraint: 'refused a row',
+  other: 'failed',
+};
+
+function fileUri(file: string): string {
+  return `file:${encodeURI(file).replaceAll('?', '%3f').replaceAll('#', '%23')}`;
+}
+
+function requireSqlite(database: DatabaseSync): void {
+  const row: unknown = database.prepare('SELECT sqlite_version() AS version').get();
+  const version =
+    typeof row === 'object' && row !== null && 'version' in row ? String(row.version) : '';
+  if (compareVersions(version, OLDEST_SQLITE) < 0) {
+    throw new IncompatibleDatabaseError(
+      `SQLite ${version} can corrupt files written by several connections; ${OLDEST_SQLITE} or newer is needed`,
+    );
+  }
+}
+
+function compareVersions(left: string, right: string): number {
+  const [a, b] = [left, right].map((text) => text.split('.').map(Number));
+  for (let i = 0; i < 3; i += 1) {
+    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function schemaVersion(database: DatabaseSync): number {
+  let row: unknown;
+  retryWhileBusy(() => (row = database.prepare('PRAGMA user_version').get()));
+  return typeof row === 'object' && row !== null && 'user_version' in row
+    ? Number(row.user_version)
+    : 0;
+}
+
+function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabaseError {
+  return new IncompatibleDatabaseError(
+    `the ${options.what} ${options.file} was written by a newer release (schema version ${found}; this release knows up to ${options.version})`,
+  );
+}
+
+/** One of several processes that start at once migrates; the others wait and find it done. */
+function migrate(database: DatabaseSync, options: DatabaseOptions): void {
+  retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
+  try {
+    const from = schemaVersion(database);
+    if (from > options.version) throw newerFile(options, from);
+    if (from < options.version) {
+      options.migrate(database, from);
+      database.exec(`PRAGMA user_version = ${options.version}`);
+    }
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Turning WAL on and recovering ignore `busy_timeout` where waiting could deadlock: try again by hand. */
+function retryWhileBusy(action: () => void): void {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    try {
+      action();
+      return;
+    } catch (error) {
+      if (faultOf(error) !== 'busy' || Date.now() > deadline) throw error;
+      blockFor(1 + Math.random() * 4);
+    }
+  }
+}
