@@ -1,0 +1,141 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import {
+  EventStoreError,
+  MAX_EVENT_BYTES,
+  type EncodedEvent,
+  type EventCodec,
+  type NewEvent,
+  type RawEvent,
+  type RecordedEvent,
+} from '../event-store.ts';
+import { catalogue, type EventType } from './catalogue.ts';
+import { MetadataSchema } from './metadata.ts';
+import { bringUp } from './upcasters.ts';
+
+/** A text of up to this many UTF-16 units can't exceed the limit in UTF-8. */
+const SURELY_SMALL = MAX_EVENT_BYTES / 3;
+
+/** The codec of the service's own events: schemas are checked when an event is written and when it is read. */
+export function createEventCodec(): EventCodec {
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  const checks = new Map<string, ValidateFunction>();
+  for (const [type, { schema }] of Object.entries(catalogue)) checks.set(type, ajv.compile(schema));
+  const checkMetadata = ajv.compile(MetadataSchema);
+
+  const faultOf = (type: string, data: unknown, metadata: unknown): string | null => {
+    const check = checks.get(type);
+    if (!check) return `there is no event type ${type}`;
+    if (!check(data))
+      return `data of ${type}: ${ajv.errorsText(check.errors, { dataVar: 'data' })}`;
+    if (!checkMetadata(metadata)) {
+      return `metadata of ${type}: ${ajv.errorsText(checkMetadata.errors, { dataVar: 'metadata' })}`;
+    }
+    return null;
+  };
+
+  return {
+    encode(event: NewEvent): EncodedEvent {
+      const fault = faultOf(event.type, event.data, event.metadata);
+      if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
+      const data = serialise(event.data, event.type);
+      const metadata = serialise(event.metadata, event.type);
+      refuseTooLarge(event.type, data, metadata);
+      return { id: event.id, type: event.type, data, metadata };
+    },
+
+    decode(raw: RawEvent): RecordedEvent {
+      const parsed = parse(raw);
+      const decoded = {
+        ...parsed,
+        fault: parsed.fault ?? faultOf(raw.type, parsed.data, parsed.metadata),
+      };
+      const { id, type, stream, revision, position, createdAt } = raw;
+      const envelope = { id, stream, revision, position, createdAt };
+      const event = { ...envelope, type, data: decoded.data, metadata: decoded.metadata };
+      // The schema has just been checked, or `fault` says that it does not hold.
+      return (decoded.fault === null
+        ? event
+        : { ...event, fault: decoded.fault }) as unknown as RecordedEvent;
+    },
+  };
+}
+
+interface Parsed {
+  readonly data: unknown;
+  readonly metadata: unknown;
+  readonly fault: string | null;
+}
+
+function parse(raw: RawEvent): Parsed {
+  let data: unknown;
+  let metadata: unknown;
+  try {
+    data = JSON.parse(raw.data);
+    metadata = JSON.parse(raw.metadata);
+  } catch (error) {
+    return { data: raw.data, metadata: {}, fault: `not JSON: ${messageOf(error)}` };
+  }
+  const known = catalogue[raw.type as EventType] as { readonly version: number } | undefined;
+  if (!known) {
+    throw new EventStoreError(
+      'NEWER_SCHEMA',
+      `event type ${raw.type} is not known to this release`,
+      {
+        stream: raw.stream,
+      },
+    );
+  }
+  const version = Number((metadata as { schemaVersion?: unknown } | null)?.schemaVersion);
+  if (!Number.isInteger(version) || version < 1) {
+    return { data, metadata, fault: `metadata of ${raw.type}: no schemaVersion` };
+  }
+  if (version > known.version) {
+    throw new EventStoreError(
+      'NEWER_SCHEMA',
+      `${raw.type} of version ${version}; this release knows version ${known.version}`,
+      { stream: raw.stream },
+    );
+  }
+  if (version === known.version) return { data, metadata, fault: null };
+  try {
+    return {
+      data: bringUp(raw.type, data as never, version, known.version),
+      metadata,
+      fault: null,
+    };
+  } catch (error) {
+    return { data, metadata, fault: messageOf(error) };
+  }
+}
+
+function serialise(value: unknown, type: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw new EventStoreError(
+      'INVALID_EVENT',
+      `${type} can't be written as JSON: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function refuseTooLarge(type: string, data: string, metadata: string): void {
+  if (data.length + metadata.length <= SURELY_SMALL) return;
+  const bytes = utf8Length(data) + utf8Length(metadata);
+  if (bytes <= MAX_EVENT_BYTES) return;
+  throw new EventStoreError(
+    'TOO_LARGE',
+    `${type} has ${bytes} bytes; an event may have ${MAX_EVENT_BYTES}`,
+  );
+}
+
+/** Bytes of a text in UTF-8. Only called for what may be over the limit. */
+function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

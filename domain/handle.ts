@@ -1,0 +1,213 @@
+import type { Instant } from './clock.ts';
+import { toIso } from './clock.ts';
+import { Refusal } from './errors.ts';
+import {
+  EventStoreError,
+  isConflict,
+  type AppendResult,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+} from './event-store.ts';
+import { catalogue, type DomainEvent } from './events/catalogue.ts';
+import type { Metadata } from './events/metadata.ts';
+import { eventId } from './ids.ts';
+
+/** Who asks for something, when, and because of what. Stands in the metadata of every event that results. */
+export interface CommandContext {
+  /** The same for a repetition of the same command; the ids of its events come from it. */
+  readonly commandId: string;
+  /** The agent's id, or `service`. */
+  readonly actor: string;
+  readonly source: string;
+  readonly correlationId: string;
+  readonly causationId?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly traceparent?: string | undefined;
+  /** The time that all semantics use. */
+  readonly now: Instant;
+}
+
+/** How a stream's events fold into a state. */
+export interface Fold<S, E extends DomainEvent> {
+  readonly initial: S;
+  /** Pure. Never throws for events that stand in the log. */
+  evolve(state: S, event: E, at: EventPlace): S;
+}
+
+/** Where and when an event stands. */
+export interface EventPlace {
+  readonly revision: number;
+  readonly metadata: Metadata;
+}
+
+/** A stream's state as it was read. */
+export interface Loaded<S> {
+  readonly state: S;
+  /** Revision of the last event; `none` for a stream without events. */
+  readonly revision: number | 'none';
+  /** Position of the last event. */
+  readonly position: Position | null;
+}
+
+export interface Handled<S> extends Loaded<S> {
+  /** What was appended now (or before, by the same command); empty where there was nothing to do. */
+  readonly events: readonly DomainEvent[];
+}
+
+const PAGE = 1000;
+const ATTEMPTS = 6;
+
+/** Events as they go to the log: ids from the command, metadata from its context. */
+export function toNewEvents(
+  stream: string,
+  events: readonly DomainEvent[],
+  context: CommandContext,
+): readonly NewEvent[] {
+  const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
+  const occurredAt = toIso(context.now);
+  return events.map((event, index) => ({
+    ...event,
+    id: eventId(commandId, stream, index),
+    metadata: {
+      commandId,
+      $correlationId: correlationId,
+      ...(causationId === undefined ? {} : { $causationId: causationId }),
+      actor,
+      source,
+      ...(reason === undefined ? {} : { reason }),
+      schemaVersion: String(catalogue[event.type].version),
+      ...(traceparent === undefined ? {} : { traceparent }),
+      occurredAt,
+    },
+  }));
+}
+
+/** Folds a stream from its first event. */
+export async function load<S, E extends DomainEvent>(
+  store: EventStore,
+  stream: string,
+  fold: Fold<S, E>,
+): Promise<Loaded<S>> {
+  const { loaded } = await loadWatching(store, stream, fold, null);
+  return loaded;
+}
+
+/** Folds a stream's last event alone, for streams whose every event carries the resulting state. */
+export async function loadLast<S, E extends DomainEvent>(
+  store: EventStore,
+  stream: string,
+  fold: Fold<S, E>,
+): Promise<Loaded<S>> {
+  const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (!last) return { state: fold.initial, revision: 'none', position: null };
+  const state = fold.evolve(fold.initial, last as unknown as E, last);
+  return { state, revision: last.revision, position: last.position };
+}
+
+/**
+ * Load, decide, append. The decision is taken again on what is there after a lost race, a few times,
+ * unless the caller gave the revision that it saw.
+ *
+ * A command that was carried out before (the stream has events of its id) is not decided again: its
+ * events are the answer. So a repetition after a lost answer, or after a crash, is the same command.
+ *
+ * @param options.admit refuses those who may not, or what does not exist: before the revision is looked at
+ * @param options.decide from the state to the events; none means that there is nothing to do
+ * @param options.expectedRevision what the caller saw (`If-Match`)
+ * @throws Refusal what `decide` throws, and `REVISION_MISMATCH`
+ * @throws EventStoreError `CONFLICT` when the race was lost each time, and all that the log throws
+ */
+export async function handle<S, E extends DomainEvent>(options: {
+  readonly store: EventStore;
+  readonly stream: string;
+  readonly fold: Fold<S, E>;
+  readonly admit?: (state: S) => void;
+  readonly decide: (state: S, loaded: Loaded<S>) => readonly E[];
+  readonly context: CommandContext;
+  readonly expectedRevision?: number | undefined;
+}): Promise<Handled<S>> {
+  const { store, stream, fold, admit, decide, context, expectedRevision } = options;
+  for (let attempt = 1; ; attempt += 1) {
+    const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
+    if (own.length > 0) return { ...loaded, events: own };
+    admit?.(loaded.state);
+    if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {
+      throw revisionMismatch(stream, expectedRevision, loaded.revision);
+    }
+    const events = decide(loaded.state, loaded);
+    if (events.length === 0) return { ...loaded, events };
+    try {
+      const result = await store.append(
+        stream,
+        toNewEvents(stream, events, context),
+        loaded.revision,
+      );
+      return { ...advance(loaded, events, fold, context, result), events };
+    } catch (error) {
+      // The answer was lost: what the stream says now tells whether the append happened.
+      const again =
+        isConflict(error) || (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN');
+      if (!again || attempt >= ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function loadWatching<S, E extends DomainEvent>(
+  store: EventStore,
+  stream: string,
+  fold: Fold<S, E>,
+  commandId: string | null,
+): Promise<{ readonly loaded: Loaded<S>; readonly own: readonly RecordedEvent[] }> {
+  let state = fold.initial;
+  let last: RecordedEvent | undefined;
+  const own: RecordedEvent[] = [];
+  for (;;) {
+    const page = await store.readStream(stream, {
+      from: last ? last.revision + 1 : 0,
+      limit: PAGE,
+    });
+    for (const event of page) {
+      // A stream holds the events of its kind alone; nothing else is ever appended to it.
+      state = fold.evolve(state, event as unknown as E, event);
+      if (commandId !== null && event.metadata.commandId === commandId) own.push(event);
+    }
+    last = page.at(-1) ?? last;
+    if (page.length < PAGE) break;
+  }
+  const loaded = {
+    state,
+    revision: last?.revision ?? ('none' as const),
+    position: last?.position ?? null,
+  };
+  return { loaded, own };
+}
+
+function advance<S, E extends DomainEvent>(
+  loaded: Loaded<S>,
+  events: readonly E[],
+  fold: Fold<S, E>,
+  context: CommandContext,
+  result: AppendResult,
+): Loaded<S> {
+  let { state } = loaded;
+  let revision = result.revision - events.length;
+  for (const event of toNewEvents('', events, context)) {
+    revision += 1;
+    state = fold.evolve(state, event as unknown as E, { revision, metadata: event.metadata });
+  }
+  return { state, revision: result.revision, position: result.position };
+}
+
+function revisionMismatch(
+  stream: string,
+  expected: ExpectedRevision,
+  actual: number | 'none',
+): Refusal {
+  return new Refusal('REVISION_MISMATCH', `${stream} is at revision ${actual}, not ${expected}`, {
+    expected,
+    actual,
+  });
+}

@@ -1,0 +1,86 @@
+import { fromIso, type Instant } from './clock.ts';
+import { Refusal } from './errors.ts';
+import type { DataOf, IdempotencyEvent } from './events/catalogue.ts';
+import type { Fold } from './handle.ts';
+
+/** How long a key is remembered. Milliseconds. */
+export const IDEMPOTENCY_LIFE = 24 * 3_600_000;
+
+/**
+ * The memory of one key of one agent.
+ *
+ *   none ──CommandReceived──► under way ──CommandAnswered──► answered ──(24 h)──► as none
+ *
+ * A key that is under way and whose process died may be taken up again soon after: what the command
+ * creates has its id from the key, so it is completed, not doubled.
+ */
+export type IdempotencyState =
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'under-way' | 'answered';
+      readonly request: DataOf<'CommandReceived'>;
+      readonly received_at: string;
+      readonly answer: DataOf<'CommandAnswered'> | null;
+    };
+
+/**
+ * A command that is under way for longer has lost its process. Taking it up while it is alive after all does no
+ * harm (the ids are the same); the limit only keeps two from doing the same work. Milliseconds.
+ */
+const UNDER_WAY_LIFE = 10_000;
+
+export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
+  initial: { status: 'none' },
+  evolve(state, event, at) {
+    if (event.type === 'CommandReceived') {
+      return {
+        status: 'under-way',
+        request: event.data,
+        received_at: at.metadata.occurredAt,
+        answer: null,
+      };
+    }
+    return state.status === 'none' ? state : { ...state, status: 'answered', answer: event.data };
+  },
+};
+
+export type IdempotencyDecision =
+  /** Carry the command out; first append this, expecting the revision that was read. */
+  | { readonly kind: 'proceed'; readonly events: readonly IdempotencyEvent[] }
+  | { readonly kind: 'replay'; readonly answer: DataOf<'CommandAnswered'> };
+
+/**
+ * What to do with a command that carries a key.
+ * @throws Refusal `STATE_CONFLICT` when the key was used for something else, or is still under way
+ */
+export function receiveCommand(
+  state: IdempotencyState,
+  request: DataOf<'CommandReceived'>,
+  now: Instant,
+): IdempotencyDecision {
+  const proceed: IdempotencyDecision = {
+    kind: 'proceed',
+    events: [{ type: 'CommandReceived', data: request }],
+  };
+  if (state.status === 'none' || fromIso(state.request.expires_at) <= now) return proceed;
+  const same =
+    state.request.request_hash === request.request_hash &&
+    state.request.method === request.method &&
+    state.request.path === request.path;
+  if (!same) {
+    throw new Refusal('STATE_CONFLICT', 'this Idempotency-Key was used for another command', {
+      field: 'Idempotency-Key',
+    });
+  }
+  if (state.answer !== null) return { kind: 'replay', answer: state.answer };
+  if (now - fromIso(state.received_at) < UNDER_WAY_LIFE) {
+    throw new Refusal(
+      'STATE_CONFLICT',
+      'the first command with this Idempotency-Key is under way',
+      {
+        field: 'Idempotency-Key',
+      },
+    );
+  }
+  return proceed;
+}

@@ -1,0 +1,21 @@
+import { nameBasedId } from './ids.ts';
+
+/** The names of the streams. Each stream owns one fact; docs/architecture.md has the table. */
+export const streams = {
+  agent: (id: string): string => `agent-${id}`,
+  agentName: (name: string): string => `agentname-${nameBasedId('agent name', name)}`,
+  session: (id: string): string => `session-${id}`,
+  task: (id: string): string => `task-${id}`,
+  fires: (taskId: string): string => `fires-${taskId}`,
+  run: (id: string): string => `run-${id}`,
+  key: (kind: string, owner: string, key: string): string =>
+    `key-${nameBasedId('key', kind, owner, key)}`,
+  topic: (topic: string): string => `topic-${topic}`,
+  idempotency: (agentId: string, key: string): string =>
+    `idem-${nameBasedId('idempotency', agentId, key)}`,
+} as const;
+
+/** What stands behind the first `-`: `task-<id>` → `<id>`. */
+export function idOf(stream: string): string {
+  return stream.slice(stream.indexOf('-') + 1);
+}
