@@ -1,0 +1,120 @@
+/** What the files of one part of the tree may import. */
+export interface Room {
+  /** Files whose path begins so belong to the room; of several, the longest counts. */
+  readonly path: string;
+  /** Paths (files, or folders with a slash at the end) that may be imported. */
+  readonly inside: readonly string[];
+  /** Packages that may be imported. */
+  readonly packages: readonly string[];
+  /** Node's own modules: all, none, or those of single files. */
+  readonly node: 'all' | 'none' | Readonly<Record<string, readonly string[]>>;
+  /** Pure: no clock, no chance, no I/O through globals either. */
+  readonly pure?: boolean;
+  /** May import modules by names computed at run time. */
+  readonly computed?: boolean;
+}
+
+const telemetry = 'observability/telemetry.ts';
+const coordination = 'scheduler/coordination.ts';
+const ports = ['domain/', 'projections/', coordination, telemetry];
+const schemas = ['@sinclair/typebox', 'ajv', 'ajv-formats'];
+
+/** The table of rooms of the design. A file of a folder named in none of them breaks the architecture. */
+export const rooms: readonly Room[] = [
+  {
+    path: 'domain/',
+    inside: ['domain/'],
+    packages: [...schemas, 'rrule', '@jmespath-community/jmespath'],
+    node: { 'domain/ids.ts': ['node:crypto'] },
+    pure: true,
+  },
+  {
+    path: 'projections/',
+    inside: ['projections/', 'domain/', telemetry],
+    packages: [],
+    node: 'none',
+    pure: true,
+  },
+  { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
+  {
+    path: 'stores/sqlite/',
+    inside: ['stores/sqlite/', ...ports],
+    packages: ['@photostructure/sqlite'],
+    node: 'all',
+  },
+  {
+    path: 'stores/eventstoredb/',
+    inside: ['stores/eventstoredb/', ...ports],
+    packages: ['@eventstore/db-client'],
+    node: 'all',
+  },
+  {
+    path: 'stores/mongodb/',
+    inside: ['stores/mongodb/', ...ports],
+    packages: ['mongodb'],
+    node: 'all',
+  },
+  {
+    path: 'scheduler/',
+    inside: ['scheduler/', 'domain/', 'projections/', telemetry],
+    packages: [...schemas, 'node-schedule', 'undici', 'ipaddr.js'],
+    node: 'all',
+  },
+  {
+    path: 'api/',
+    inside: ['api/', 'domain/', 'projections/', coordination, telemetry],
+    packages: [...schemas, 'express', 'jsonwebtoken'],
+    node: 'all',
+  },
+  {
+    path: 'extensions/',
+    inside: ['extensions/', 'domain/', 'projections/', coordination, telemetry],
+    packages: [...schemas, 'express', 'ws'],
+    node: 'all',
+    computed: true,
+  },
+  {
+    path: 'observability/',
+    inside: ['observability/', 'domain/', 'projections/read-model.ts', coordination],
+    packages: ['pino', 'prom-client'],
+    node: 'all',
+  },
+  {
+    path: 'app/',
+    inside: [
+      'app/',
+      'domain/',
+      'projections/',
+      'stores/',
+      'scheduler/',
+      'api/',
+      'extensions/',
+      'observability/',
+    ],
+    packages: [],
+    node: 'all',
+    computed: true,
+  },
+];
+
+/** A built-in extension (a folder of its own in `extensions/`) knows the contract alone. */
+const builtInExtension = /^extensions\/(?!host\/)([^/]+\/)/;
+
+/** The room of a file; undefined for those that are free (`test/`, `bench/`, `examples/`). */
+export function roomOf(path: string): Room | undefined {
+  const builtIn = builtInExtension.exec(path)?.[1];
+  if (builtIn !== undefined) {
+    return {
+      path: `extensions/${builtIn}`,
+      inside: [`extensions/${builtIn}`, 'extensions/contract.ts'],
+      packages: [...schemas, '@modelcontextprotocol/sdk', 'express', 'ws'],
+      node: 'all',
+    };
+  }
+  return rooms
+    .filter((room) => path.startsWith(room.path))
+    .sort((one, other) => other.path.length - one.path.length)[0];
+}
+
+/** Folders whose files no room's rules bind. */
+export const freeFolders: readonly string[] = ['test/', 'bench/', 'examples/'];
