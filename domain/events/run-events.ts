@@ -34,6 +34,12 @@ const logLine = closed({
   data: Type.Optional(Type.Unknown()),
 });
 
+/**
+ * What a run's end says again, so that statistics fold it without looking the run up: whose it was, and
+ * when its first attempt began (its execution time counts from there, back-off included).
+ */
+const ended = { task_id: Id, started_at: Timestamp };
+
 /** What is known of a step when it has ended. */
 const stepEnd = {
   /** `<step id>`, or `<step id>[<index>]` for an item of a `for_each`. */
@@ -98,6 +104,7 @@ export const runEvents = {
   RunSucceeded: {
     version: 1,
     schema: closed({
+      ...ended,
       attempt,
       /** The steps that ended since the last RunStepCompleted: usually the last one. */
       steps: Type.Array(StepEndSchema),
@@ -107,6 +114,7 @@ export const runEvents = {
   RunFailed: {
     version: 1,
     schema: closed({
+      ...ended,
       attempt,
       error: Type.String(),
       step: Nullable(Type.String()),
