@@ -8,6 +8,11 @@ import { DatabaseSync } from '@photostructure/sqlite';
  */
 const OLDEST_SQLITE = '3.51.3';
 
+/** An open connection; the driver exports only the class's value. */
+export type Database = InstanceType<typeof DatabaseSync>;
+/** A prepared statement of one. */
+export type Statement = ReturnType<Database['prepare']>;
+
 /** How a file is to be opened. */
 export interface DatabaseOptions {
   /** Path of the file; its folder is made when it is not there. */
@@ -20,7 +25,7 @@ export interface DatabaseOptions {
    * Brings a file from an older version (0: empty) up to {@link version}, inside a transaction that only
    * one process gets. Not called when the file has the version already.
    */
-  readonly migrate: (database: DatabaseSync, from: number) => void;
+  readonly migrate: (database: Database, from: number) => void;
   /** A reader's connection: the file must be there already, with this version. Default: false. */
   readonly readOnly?: boolean;
   /** Whether the file may be made when it is missing. Default: true. */
@@ -52,7 +57,7 @@ export class IncompatibleDatabaseError extends Error {
  * @throws IncompatibleDatabaseError for a file of a newer release, by name, or a SQLite with known
  *   corruption; SQLite's own errors (see {@link faultOf}) when the file can't be opened
  */
-export function openDatabase(options: DatabaseOptions): DatabaseSync {
+export function openDatabase(options: DatabaseOptions): Database {
   const readOnly = options.readOnly ?? false;
   if (!readOnly && options.create !== false) mkdirSync(dirname(options.file), { recursive: true });
   // Without `create`, SQLite's URI form is the only way to say "read and write, but do not make it".
@@ -142,7 +147,7 @@ function fileUri(file: string): string {
   return `file:${encodeURI(file).replaceAll('?', '%3f').replaceAll('#', '%23')}`;
 }
 
-function requireSqlite(database: DatabaseSync): void {
+function requireSqlite(database: Database): void {
   const row: unknown = database.prepare('SELECT sqlite_version() AS version').get();
   const version =
     typeof row === 'object' && row !== null && 'version' in row ? String(row.version) : '';
@@ -162,7 +167,7 @@ function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-function schemaVersion(database: DatabaseSync): number {
+function schemaVersion(database: Database): number {
   let row: unknown;
   retryWhileBusy(() => (row = database.prepare('PRAGMA user_version').get()));
   return typeof row === 'object' && row !== null && 'user_version' in row
@@ -177,7 +182,7 @@ function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabas
 }
 
 /** One of several processes that start at once migrates; the others wait and find it done. */
-function migrate(database: DatabaseSync, options: DatabaseOptions): void {
+function migrate(database: Database, options: DatabaseOptions): void {
   retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
   try {
     const from = schemaVersion(database);
