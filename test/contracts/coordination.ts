@@ -1,0 +1,321 @@
+import { expect } from 'chai';
+import { CoordinationError, type Coordination, type Lease } from '../../scheduler/coordination.ts';
+
+/** What an adapter's test gives the contract suite: one store for one test. */
+export interface CoordinationHarness {
+  readonly coordination: Coordination;
+  /** Another one over the same store, as another process would open it. The harness closes it. */
+  another(): Promise<Coordination>;
+  /** Lets that many milliseconds pass on the store's own clock. */
+  advance(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Long enough for a few calls to a real server, short enough to wait for its end on a real clock. */
+const TTL = 3_000;
+
+let names = 0;
+
+/** A name that no other test, and no earlier run on the same server, has used. */
+function unique(what: string): string {
+  names += 1;
+  return `${what}-${String(process.pid)}-${String(Date.now())}-${String(names)}`;
+}
+
+/**
+ * What every coordination store must do, whatever its engine.
+ *
+ * @param name stands in the titles: "the embedded coordination"
+ * @param open called before each test
+ */
+export function describeCoordinationContract(
+  name: string,
+  open: () => Promise<CoordinationHarness>,
+): void {
+  describe(name, function () {
+    this.timeout(30_000);
+    let current: CoordinationHarness | undefined;
+    const harness = (): CoordinationHarness => {
+      if (current === undefined) throw new Error('There is a harness only during a test');
+      return current;
+    };
+    beforeEach(async () => {
+      current = await open();
+    });
+    afterEach(async () => {
+      await current?.close();
+      current = undefined;
+    });
+
+    describeLeases(harness);
+    describeLives(harness);
+    describeCounters(harness);
+    describeMemory(harness);
+
+    it('answers a ping, and refuses one once it is closed', async () => {
+      const coordination = await harness().another();
+      await coordination.ping();
+      await coordination.close();
+      const outcome = await coordination.ping().catch((error: unknown) => error);
+      expect(outcome).to.be.instanceOf(CoordinationError);
+      await coordination.close();
+    });
+  });
+}
+
+function describeLeases(harness: () => CoordinationHarness): void {
+  describe('a lease', () => {
+    it('goes to the first who asks, and to nobody else while it lasts', async () => {
+      const { coordination } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      expect(first.remaining).to.be.within(1, TTL);
+      expect(await coordination.acquire(lease, 'two', TTL)).to.equal(null);
+      expect(await (await harness().another()).acquire(lease, 'two', TTL)).to.equal(null);
+    });
+
+    it('is one of many: another name is free', async () => {
+      const { coordination } = harness();
+      await taken(coordination, unique('lease'), 'one');
+      await taken(coordination, unique('lease'), 'two');
+    });
+
+    it('keeps its fence when its owner renews it', async () => {
+      const { coordination, advance } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      await advance(TTL / 2);
+      const renewed = await taken(coordination, lease, 'one');
+      expect(renewed.fence).to.equal(first.fence);
+      expect(renewed.remaining).to.be.within(TTL / 2 + 1, TTL);
+      await advance(TTL / 2 + 100);
+      expect(await coordination.acquire(lease, 'two', TTL)).to.equal(null);
+    });
+
+    it('may be renewed for a longer or a shorter time', async () => {
+      const { coordination, advance } = harness();
+      const lease = unique('lease');
+      await taken(coordination, lease, 'one', 60_000);
+      await taken(coordination, lease, 'one', 500);
+      await advance(501);
+      await taken(coordination, lease, 'two');
+    });
+
+    it('goes to another once it has run out, with a larger fence', async () => {
+      const { coordination, advance } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      await advance(TTL + 1);
+      const second = await taken(await harness().another(), lease, 'two');
+      expect(second.fence).to.be.greaterThan(first.fence);
+      expect(await coordination.acquire(lease, 'one', TTL)).to.equal(null);
+    });
+
+    it('goes to another at once when it is released, with a larger fence', async () => {
+      const { coordination } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      await coordination.release(lease, 'one');
+      const second = await taken(coordination, lease, 'two');
+      expect(second.fence).to.be.greaterThan(first.fence);
+      await coordination.release(lease, 'two');
+      const third = await taken(await harness().another(), lease, 'one');
+      expect(third.fence).to.be.greaterThan(second.fence);
+    });
+
+    it('never comes back with a smaller fence to its old owner', async () => {
+      const { coordination, advance } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      await advance(TTL + 1);
+      const late = await taken(coordination, lease, 'one');
+      expect(late.fence).to.be.at.least(first.fence);
+      await coordination.release(lease, 'one');
+      const again = await taken(coordination, lease, 'one');
+      expect(again.fence).to.be.at.least(late.fence);
+    });
+
+    it('stays when somebody else, or nobody, releases it', async () => {
+      const { coordination } = harness();
+      const lease = unique('lease');
+      await coordination.release(lease, 'one');
+      const first = await taken(coordination, lease, 'one');
+      await coordination.release(lease, 'two');
+      expect(await coordination.acquire(lease, 'two', TTL)).to.equal(null);
+      expect((await taken(coordination, lease, 'one')).fence).to.equal(first.fence);
+    });
+
+    it('goes to exactly one of many who ask at once', async () => {
+      const { coordination, advance } = harness();
+      const other = await harness().another();
+      const lease = unique('lease');
+      let fence = 0;
+      for (let round = 0; round < 3; round += 1) {
+        const asked = Array.from({ length: 10 }, (_, i) =>
+          (i % 2 === 0 ? coordination : other).acquire(
+            lease,
+            `owner-${String(round)}-${String(i)}`,
+            500,
+          ),
+        );
+        const got = (await Promise.all(asked)).filter((one) => one !== null);
+        expect(got).to.have.length(1);
+        expect(got[0]?.fence).to.be.greaterThan(fence);
+        fence = got[0]?.fence ?? 0;
+        await advance(501);
+      }
+    });
+  });
+}
+
+function describeLives(harness: () => CoordinationHarness): void {
+  describe('a heartbeat', () => {
+    it('shows a process as alive, with what it says about itself', async () => {
+      const { coordination } = harness();
+      const id = unique('worker');
+      await coordination.heartbeat(id, { roles: ['worker'], 'a.b': { $c: null } }, TTL);
+      const seen = await member(await harness().another(), id);
+      expect(seen?.about).to.deep.equal({ roles: ['worker'], 'a.b': { $c: null } });
+      expect(seen?.remaining).to.be.within(1, TTL);
+    });
+
+    it('says the latest, and lasts from then', async () => {
+      const { coordination, advance } = harness();
+      const id = unique('worker');
+      await coordination.heartbeat(id, { slots: 1 }, TTL);
+      await advance(TTL / 2);
+      await coordination.heartbeat(id, { slots: 2 }, TTL);
+      await advance(TTL / 2 + 100);
+      expect((await member(coordination, id))?.about).to.deep.equal({ slots: 2 });
+    });
+
+    it('ends by itself', async () => {
+      const { coordination, advance } = harness();
+      const id = unique('worker');
+      await coordination.heartbeat(id, {}, TTL);
+      await advance(TTL + 1);
+      expect(await member(coordination, id)).to.equal(undefined);
+      await coordination.heartbeat(id, {}, TTL);
+      expect(await member(coordination, id)).to.not.equal(undefined);
+    });
+
+    it('is forgotten on demand', async () => {
+      const { coordination } = harness();
+      const id = unique('worker');
+      await coordination.heartbeat(id, {}, TTL);
+      await coordination.forget(id);
+      await coordination.forget(id);
+      expect(await member(coordination, id)).to.equal(undefined);
+    });
+
+    it('is listed by id', async () => {
+      const { coordination } = harness();
+      const prefix = unique('worker');
+      for (const end of ['b', 'C', 'a']) {
+        await coordination.heartbeat(`${prefix}-${end}`, {}, TTL);
+      }
+      const ids = (await coordination.alive()).map(({ id }) => id);
+      expect(ids.filter((id) => id.startsWith(prefix))).to.deep.equal([
+        `${prefix}-C`,
+        `${prefix}-a`,
+        `${prefix}-b`,
+      ]);
+    });
+  });
+}
+
+function describeCounters(harness: () => CoordinationHarness): void {
+  describe('a counter', () => {
+    it('adds up what all add within a window', async () => {
+      const { coordination } = harness();
+      const other = await harness().another();
+      const counter = unique('counter');
+      await freshWindow(harness(), TTL);
+      expect((await coordination.count(counter, 1, TTL)).sum).to.equal(1);
+      expect((await other.count(counter, 4, TTL)).sum).to.equal(5);
+      const { sum, remaining } = await coordination.count(counter, 0, TTL);
+      expect(sum).to.equal(5);
+      expect(remaining).to.be.within(1, TTL);
+      expect((await coordination.count(unique('counter'), 1, TTL)).sum).to.equal(1);
+    });
+
+    it('begins anew with the next window', async () => {
+      const { coordination, advance } = harness();
+      const counter = unique('counter');
+      await coordination.count(counter, 3, TTL);
+      const { remaining } = await coordination.count(counter, 3, TTL);
+      await advance(remaining + 1);
+      const next = await coordination.count(counter, 1, TTL);
+      expect(next.sum).to.equal(1);
+      expect(next.remaining).to.be.within(1, TTL);
+    });
+
+    it('shares the beginnings of its windows with every other', async () => {
+      const { coordination } = harness();
+      await freshWindow(harness(), TTL);
+      const one = await coordination.count(unique('counter'), 1, TTL);
+      const two = await coordination.count(unique('counter'), 1, TTL);
+      expect(one.remaining - two.remaining).to.be.within(0, TTL / 2);
+    });
+
+    it('loses nothing to those who count at once', async () => {
+      const { coordination } = harness();
+      const other = await harness().another();
+      const counter = unique('counter');
+      await freshWindow(harness(), 20_000);
+      const sums = await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          (i % 2 === 0 ? coordination : other).count(counter, 1, 20_000),
+        ),
+      );
+      const sorted = sums.map(({ sum }) => sum).sort((a, b) => a - b);
+      expect(sorted).to.deep.equal(Array.from({ length: 40 }, (_, i) => i + 1));
+    });
+  });
+}
+
+function describeMemory(harness: () => CoordinationHarness): void {
+  describe('a remembered text', () => {
+    it('is null before there is any, and then what was last remembered', async () => {
+      const { coordination } = harness();
+      const name = unique('text');
+      expect(await coordination.recall(name)).to.equal(null);
+      expect(await coordination.remember(name, 'first', 1)).to.equal(true);
+      expect(await coordination.remember(name, 'zweiter ü', 1)).to.equal(true);
+      expect(await (await harness().another()).recall(name)).to.equal('zweiter ü');
+      expect(await coordination.remember(name, '', 1)).to.equal(true);
+      expect(await coordination.recall(name)).to.equal('');
+    });
+
+    it('stays when a smaller fence wants to change it', async () => {
+      const { coordination } = harness();
+      const name = unique('text');
+      expect(await coordination.remember(name, 'newer', 5)).to.equal(true);
+      expect(await (await harness().another()).remember(name, 'older', 4)).to.equal(false);
+      expect(await coordination.recall(name)).to.equal('newer');
+      expect(await coordination.remember(name, 'newest', 6)).to.equal(true);
+      expect(await coordination.recall(name)).to.equal('newest');
+    });
+  });
+}
+
+async function taken(
+  coordination: Coordination,
+  name: string,
+  owner: string,
+  ttl = TTL,
+): Promise<Lease> {
+  const lease = await coordination.acquire(name, owner, ttl);
+  if (lease === null) throw new Error(`${owner} did not get the lease ${name}`);
+  return lease;
+}
+
+async function member(coordination: Coordination, id: string) {
+  return (await coordination.alive()).find((one) => one.id === id);
+}
+
+/** Goes to the beginning of a window when this one may end before the test has counted. */
+async function freshWindow(harness: CoordinationHarness, window: number): Promise<void> {
+  const { remaining } = await harness.coordination.count(unique('window'), 1, window);
+  if (remaining < Math.min(window, 2_000)) await harness.advance(remaining + 1);
+}

@@ -1,0 +1,283 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../domain/event-store.ts';
+import type { Projection, ReadModel } from '../../projections/read-model.ts';
+import { eventually } from '../support/signals.ts';
+import {
+  at,
+  contents,
+  fill,
+  keysOf,
+  rejectsWith,
+  thing,
+  thingsProjection,
+  writerOf,
+  type ReadModelHarness,
+  type Thing,
+} from './read-model-things.ts';
+
+/** What a read model promises about generations. Part of `describeReadModelContract`. */
+export function describeGenerations(harness: () => ReadModelHarness): void {
+  describe('a view without a live generation', () => {
+    it('has no view to read, and no checkpoint', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await rejectsWith('NO_VIEW', readModel.get(projection, 'a'));
+      await rejectsWith('NO_VIEW', readModel.count(projection, []));
+      await rejectsWith('NO_VIEW', readModel.find(projection, { filters: [], sort: [], limit: 1 }));
+      expect(await readModel.liveGeneration(projection)).to.equal(null);
+      expect(await readModel.checkpoint(projection)).to.equal(BEGINNING);
+      expect(await readModel.generations(projection)).to.deep.equal([]);
+    });
+
+    it('stays so while its first generation is filled', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const writer = await writerOf(readModel, projection, { bulk: true });
+      await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
+      expect(await readModel.generations(projection)).to.deep.equal([1]);
+      expect(await readModel.liveGeneration(projection)).to.equal(null);
+      await rejectsWith('NO_VIEW', readModel.get(projection, 'a'));
+      await writer.finish();
+      await writer.close();
+    });
+  });
+
+  describe('a generation', () => {
+    it('is filled in bulk beside the live one, finished, and switched to', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, { name: 'live' })]);
+      const writer = await fillInBulk(readModel, projection, 2, 3_000);
+      expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'live' });
+      expect(await readModel.count(projection, [])).to.equal(1);
+      const finishing = writer.finish();
+      expect(await keysOf(readModel, projection, {})).to.deep.equal(['a']);
+      await finishing;
+      expect(await readModel.generations(projection)).to.deep.equal([1, 2]);
+      expect(await readModel.checkpoint(projection)).to.equal(at(1));
+
+      await readModel.switchTo(projection, 2);
+      expect(await readModel.liveGeneration(projection)).to.equal(2);
+      expect(await readModel.checkpoint(projection)).to.equal(at(3_000));
+      expect(await readModel.get(projection, 'a')).to.equal(null);
+      expect(await readModel.count(projection, [])).to.equal(3_000);
+      const found = await keysOf(readModel, projection, {
+        filters: [
+          { field: 'team', op: 'eq', value: 'even' },
+          { field: 'tags', op: 'has', value: 'tag7' },
+        ],
+        sort: [{ field: 'amount', direction: 'descending' }],
+        limit: 2,
+      });
+      expect(found).to.deep.equal([]);
+      const odd = await keysOf(readModel, projection, {
+        filters: [
+          { field: 'team', op: 'eq', value: 'odd' },
+          { field: 'tags', op: 'has', value: 'tag7' },
+        ],
+        sort: [{ field: 'amount', direction: 'descending' }],
+        limit: 2,
+      });
+      expect(odd).to.deep.equal(['k2997', 'k2987']);
+      await writer.write({
+        documents: [thing('k2997', 3_001, { team: 'none' })],
+        from: at(3_000),
+        to: at(3_001),
+      });
+      await writer.close();
+      expect(await keysOf(readModel, projection, { filters: [teamIs('none')] })).to.deep.equal([
+        'k2997',
+      ]);
+    });
+
+    it('guards its documents and its checkpoint in bulk as well', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const writer = await writerOf(readModel, projection, { bulk: true, fence: 4 });
+      await writer.write({
+        documents: [thing('a', 2, { name: 'kept' }), thing('b', 2, { tags: ['x'] })],
+        from: BEGINNING,
+        to: at(2),
+      });
+      await rejectsWith('FENCED', writer.write({ documents: [], from: BEGINNING, to: at(3) }));
+      expect((await writer.load(['a', 'b', 'c'])).size).to.equal(2);
+      await writer.write({
+        documents: [thing('a', 1, { name: 'earlier' }), thing('b', 3, null)],
+        from: at(2),
+        to: at(3),
+      });
+      await writer.finish();
+      await writer.close();
+      await readModel.switchTo(projection, 1);
+      expect([...(await contents(readModel, projection)).values()]).to.deep.equal([
+        thing('a', 2, { name: 'kept' }),
+      ]);
+    });
+
+    it('that was not finished goes on from its checkpoint, or begins anew', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const stopped = await fillInBulk(readModel, projection, 1, 1_000);
+      await stopped.close();
+      const writer = await writerOf(await harness().another(), projection, { bulk: true });
+      const from = await writer.checkpoint();
+      expect([BEGINNING, at(1_000)]).to.include(from);
+      const kept = await writer.load(['k0', 'k999']);
+      expect(kept.size).to.equal(from === BEGINNING ? 0 : 2);
+      await writer.write({ documents: [thing('z', 1_001, {})], from, to: at(1_001) });
+      await writer.finish();
+      await writer.close();
+      await readModel.switchTo(projection, 1);
+      expect(await readModel.count(projection, [])).to.equal(from === BEGINNING ? 1 : 1_001);
+    });
+
+    it('has nothing to finish when it was not filled in bulk', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, { team: 'red' })]);
+      const writer = await writerOf(readModel, projection);
+      await writer.finish();
+      await writer.close();
+      expect(await keysOf(readModel, projection, { filters: [teamIs('red')] })).to.deep.equal([
+        'a',
+      ]);
+    });
+
+    it('before the live one goes on being fed, and can be switched back to', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, { name: 'first' })], 1);
+      await fill(readModel, projection, [thing('a', 1, { name: 'second' })], 2);
+      const before = await writerOf(readModel, projection, { generation: 1 });
+      await before.write({ documents: [thing('b', 2, {})], from: at(1), to: at(2) });
+      await before.close();
+      expect(await keysOf(readModel, projection, {})).to.deep.equal(['a']);
+      await readModel.switchTo(projection, 1);
+      expect(await keysOf(readModel, projection, {})).to.deep.equal(['a', 'b']);
+      expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'first' });
+    });
+
+    it('is thrown away when it is not live', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, { name: 'first' })], 1);
+      await fill(readModel, projection, [thing('b', 1, { name: 'second' })], 10);
+      expect(await readModel.generations(projection)).to.deep.equal([1, 10]);
+      const live = await readModel.discard(projection, 10).then(
+        () => 'thrown away',
+        () => 'refused',
+      );
+      expect(live).to.equal('refused');
+      await readModel.discard(projection, 1);
+      expect(await readModel.generations(projection)).to.deep.equal([10]);
+      expect(await keysOf(readModel, projection, {})).to.deep.equal(['b']);
+      await readModel.discard(projection, 1);
+      const anew = await writerOf(readModel, projection, { generation: 1 });
+      expect(await anew.checkpoint()).to.equal(BEGINNING);
+      expect((await anew.load(['a'])).size).to.equal(0);
+      await anew.close();
+    });
+
+    it('thrown away under its writer is not written any more', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, {})], 2);
+      const writer = await writerOf(readModel, projection, { generation: 1 });
+      await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
+      await (await harness().another()).discard(projection, 1);
+      await rejectsWith('FENCED', writer.write({ documents: [], from: at(1), to: at(2) }));
+      await writer.close();
+      expect(await readModel.generations(projection)).to.deep.equal([2]);
+    });
+
+    it('is live for its schema alone', async () => {
+      const { readModel } = harness();
+      const older = thingsProjection(1);
+      const newer: Projection<Thing> = { ...older, schema: 2 };
+      await fill(readModel, older, [thing('a', 1, { name: 'old release' })], 1);
+      await rejectsWith('NO_VIEW', readModel.get(newer, 'a'));
+      expect(await readModel.generations(newer)).to.deep.equal([]);
+      await fill(readModel, newer, [thing('a', 1, { name: 'new release' })], 1);
+      expect((await readModel.get(older, 'a'))?.document.name).to.equal('old release');
+      expect((await readModel.get(newer, 'a'))?.document.name).to.equal('new release');
+    });
+
+    it('is seen by another process within a second of the switch', async () => {
+      const { readModel } = harness();
+      const other = await harness().another();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, { name: 'first' })], 1);
+      const sees = (name: string) =>
+        eventually(async () => (await other.get(projection, 'a'))?.document.name === name, {
+          limitMs: 1_000,
+          what: `the ${name} generation to be read elsewhere`,
+        });
+      await sees('first');
+      const second = await writerOf(readModel, projection, { generation: 2 });
+      await second.write({
+        documents: [thing('a', 2, { name: 'second' })],
+        from: BEGINNING,
+        to: at(2),
+      });
+      await second.close();
+      expect((await other.get(projection, 'a'))?.document.name).to.equal('first');
+      await readModel.switchTo(projection, 2);
+      await sees('second');
+      expect(await other.liveGeneration(projection)).to.equal(2);
+      expect(await other.checkpoint(projection)).to.equal(at(2));
+      expect(await keysOf(other, projection, {})).to.deep.equal(['a']);
+      await readModel.discard(projection, 1);
+      expect(await other.count(projection, [])).to.equal(1);
+    });
+
+    it('shows what another process has written as soon as it is written', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, { amount: 0 })]);
+      const writer = await writerOf(await harness().another(), projection);
+      for (let i = 2; i < 30; i += 1) {
+        await writer.write({
+          documents: [thing('a', i, { amount: i })],
+          from: at(i - 1),
+          to: at(i),
+        });
+        expect(await readModel.checkpoint(projection)).to.equal(at(i));
+        expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ amount: i });
+        const filters = [{ field: 'amount', op: 'eq', value: i }] as const;
+        expect(await readModel.count(projection, filters)).to.equal(1);
+      }
+      await writer.close();
+    });
+  });
+}
+
+function teamIs(value: string) {
+  return { field: 'team', op: 'eq', value } as const;
+}
+
+/** Fills a generation in batches of 500: documents `k0`, `k1`, … at positions 1, 2, … */
+async function fillInBulk(
+  readModel: ReadModel,
+  projection: Projection,
+  generation: number,
+  count: number,
+) {
+  const writer = await writerOf(readModel, projection, { generation, bulk: true });
+  for (let done = 0; done < count; done += 500) {
+    const documents = Array.from({ length: 500 }, (_, i) => {
+      const n = done + i;
+      return thing(`k${String(n)}`, n + 1, {
+        name: `name ${String(n)}`,
+        team: n % 2 === 0 ? 'even' : 'odd',
+        amount: n,
+        tags: [`tag${String(n % 10)}`],
+      });
+    });
+    await writer.write({
+      documents,
+      from: done === 0 ? BEGINNING : at(done),
+      to: at(done + 500),
+    });
+  }
+  return writer;
+}
