@@ -1,7 +1,13 @@
 import { fromIso, toIso, type Instant } from './clock.ts';
 import type { DataOf, FiresEvent } from './events/catalogue.ts';
 import { nameBasedId, scheduledRunId } from './ids.ts';
-import { nextFireOf, nextRunOf, type OwedSpan, type Rhythm } from './rhythm.ts';
+import {
+  nextFireOf,
+  nextRunOf,
+  type FiringDefinition,
+  type OwedSpan,
+  type Rhythm,
+} from './rhythm.ts';
 import type { Fire } from './schedule/schedule.ts';
 import type { SpanSkipReason } from './vocabulary.ts';
 
@@ -39,6 +45,7 @@ const nothing: FiresDecision = { events: [], runs: [] };
  * A fire up to `misfire_grace_seconds` late runs. Of those later, the misfire policy says: `skip` records all,
  * `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the older recorded).
  *
+ * @param timetable of {@link ruleInForce}
  * @param now never earlier than what the task's own events say of the time
  */
 export function decideFires(
@@ -57,16 +64,19 @@ export function decideFires(
   return decideDue(writer, fromIso(next), now);
 }
 
-/** What was due while the task was paused; the fire after the resume is not touched by it. */
+/**
+ * What was due while the task was paused, or by the rule before it was changed; the fires after that are not
+ * touched by it. The timetable is that of the span.
+ */
 function decideOwed(writer: FiresWriter, owed: OwedSpan, timetable: Timetable): FiresDecision {
   const from = fromIso(owed.from);
   const to = fromIso(owed.to);
   const following = (): string | null => writer.rhythm.set.next_fire_at;
   const late = timetable.countBetween(from - 1, to);
   if (late.count === 0 || late.last === null) return writer.correct(following());
-  if (owed.policy === 'skip') return writer.skip('paused', from, late, following).result();
+  if (owed.policy === 'skip') return writer.skip(owed.reason, from, late, following).result();
   const wanted = owed.policy === 'latest' ? 1 : MOST_AT_ONCE;
-  return writer.runNewest(wanted, 'paused', from, late, following).result();
+  return writer.runNewest(wanted, owed.reason, from, late, following).result();
 }
 
 /** The fire that was put off runs as itself; what came due in the meantime does not run. */
@@ -118,6 +128,14 @@ function decideDue(writer: FiresWriter, due: Instant, now: Instant): FiresDecisi
     cursor = fire;
   }
   return writer.result();
+}
+
+/** The rule that the next decision goes by: the one before a change as long as something is owed by it. */
+export function ruleInForce(rhythm: Rhythm): {
+  readonly definition: FiringDefinition;
+  readonly anchor: string;
+} {
+  return rhythm.owed ?? rhythm;
 }
 
 /** Collects the events of one decision. */

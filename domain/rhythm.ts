@@ -34,11 +34,17 @@ export interface Rhythm {
   } | null;
 }
 
-/** Fires from `from` up to and including `to` that a pause held back. */
+/**
+ * Fires from `from` up to and including `to` that are still to be decided by the rule as it was: what a pause
+ * held back, or what was due and undecided when the rule was changed.
+ */
 export interface OwedSpan {
+  readonly reason: 'paused' | 'missed';
   readonly from: string;
   readonly to: string;
   readonly policy: MisfirePolicy;
+  readonly definition: FiringDefinition;
+  readonly anchor: string;
 }
 
 export type FiringDefinition = Omit<TaskDefinition, 'payload' | 'title' | 'description' | 'tags'>;
@@ -90,16 +96,16 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
   });
   switch (event.type) {
     case 'TaskUpdated': {
-      const { changes, anchor, next_fire_at } = event.data;
+      const { changes, rescheduled, anchor, next_fire_at } = event.data;
       const definition = firingDefinition({ ...state.definition, ...changes } as TaskDefinition);
-      return { ...setAnew(next_fire_at, null), definition, anchor, owed: null };
+      if (!rescheduled) return { ...changed, definition };
+      const owed = state.status === 'active' ? owedAt(state, at, 'missed', 'latest') : state.owed;
+      return { ...setAnew(next_fire_at, null), definition, anchor, owed };
     }
     case 'TaskPaused':
       return { ...changed, status: 'paused' };
     case 'TaskResumed': {
-      const from = nextFireOf(state);
-      const to = at.metadata.occurredAt;
-      const owed = from !== null && from <= to ? { from, to, policy: event.data.missed } : null;
+      const owed = owedAt(state, at, 'paused', event.data.missed);
       return { ...setAnew(event.data.next_fire_at, null), status: 'active', owed };
     }
     case 'TaskSnoozed':
@@ -109,6 +115,20 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
     default:
       return changed;
   }
+}
+
+function owedAt(
+  state: Rhythm,
+  at: EventPlace,
+  reason: OwedSpan['reason'],
+  policy: MisfirePolicy,
+): OwedSpan | null {
+  // What an earlier change left is decided together with what came due since.
+  const from = state.owed?.from ?? nextFireOf(state);
+  const to = at.metadata.occurredAt;
+  if (from === null || from > to) return null;
+  const { definition, anchor } = state.owed ?? state;
+  return { reason, from, to, policy, definition, anchor };
 }
 
 /** Nominal time of the next fire: what the stream says that spoke last. */

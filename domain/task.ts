@@ -48,8 +48,9 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
   const changed = { ...state, updated_at: occurredAt, revision: at.revision };
   switch (event.type) {
     case 'TaskUpdated': {
-      const { changes, anchor, next_fire_at } = event.data;
+      const { changes, rescheduled, anchor, next_fire_at } = event.data;
       const definition = { ...state.definition, ...changes };
+      if (!rescheduled) return { ...changed, definition };
       return { ...changed, definition, anchor, next_fire_at, next_run_at: null };
     }
     case 'TaskPaused':
@@ -92,11 +93,14 @@ export function createTask(
   return [{ type: 'TaskCreated', data: { definition, ...rhythm } }];
 }
 
-/** Changes the fields that are given and differ. Nothing to do when none does. */
+/**
+ * Changes the fields that are given and differ. Nothing to do when none does.
+ * @param rhythm set anew; null leaves it as it is
+ */
 export function updateTask(
   state: TaskState,
   changes: Partial<TaskDefinition>,
-  rhythm: NewRhythm,
+  rhythm: NewRhythm | null,
 ): readonly TaskEvent[] {
   const task = requireTask(state);
   if (task.status === 'canceled') throw refusedAsCanceled('changed');
@@ -105,7 +109,18 @@ export function updateTask(
       JSON.stringify(task.definition[field as keyof TaskDefinition]) !== JSON.stringify(value),
   );
   if (differing.length === 0) return [];
-  return [{ type: 'TaskUpdated', data: { changes: Object.fromEntries(differing), ...rhythm } }];
+  const { anchor, next_fire_at } = rhythm ?? task;
+  return [
+    {
+      type: 'TaskUpdated',
+      data: {
+        changes: Object.fromEntries(differing),
+        rescheduled: rhythm !== null,
+        anchor,
+        next_fire_at,
+      },
+    },
+  ];
 }
 
 /** Pauses a task; nothing to do when it is paused. */

@@ -18,6 +18,8 @@ export const taskEvents = {
     version: 1,
     schema: closed({
       changes: Type.Partial(Type.Object(taskFields, { additionalProperties: false })),
+      /** Whether the rhythm is set anew; if not, `next_fire_at` is as it stood and decides nothing. */
+      rescheduled: Type.Boolean(),
       ...rhythm,
     }),
   },

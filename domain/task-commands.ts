@@ -1,0 +1,220 @@
+import { fromIso, toIso, type Instant } from './clock.ts';
+import { Refusal, invalid, notFound } from './errors.ts';
+import { isConflict, type AppendResult, type EventStore } from './event-store.ts';
+import type { RunEvent, TaskEvent } from './events/catalogue.ts';
+import { handle, toNewEvents, type CommandContext, type Handled } from './handle.ts';
+import { manualRunId } from './ids.ts';
+import { compileSchedule, ScheduleError, type Schedule } from './schedule/schedule.ts';
+import { streams } from './streams.ts';
+import { cancelRun, hasEnded, runFold } from './run.ts';
+import {
+  anchorAt,
+  cancelTask,
+  createTask,
+  pauseTask,
+  requireTask,
+  resumeTask,
+  taskFold,
+  updateTask,
+  type LiveTask,
+  type TaskState,
+} from './task.ts';
+import type { TaskDefinition } from './task-definition.ts';
+import type { MisfirePolicy } from './vocabulary.ts';
+
+/** Whether the caller may change this task; throws what it is refused with. */
+export type MayChange = (task: LiveTask) => void;
+
+/** What all commands on an existing task take. */
+export interface TaskCommand {
+  readonly store: EventStore;
+  readonly taskId: string;
+  readonly context: CommandContext;
+  readonly mayChange: MayChange;
+  /** What the caller saw (`If-Match`). */
+  readonly expectedRevision?: number | undefined;
+}
+
+/**
+ * The schedule of a definition.
+ * @throws Refusal `INVALID` naming the field that is at fault
+ */
+export function scheduleOf(definition: TaskDefinition, anchor: string): Schedule {
+  try {
+    return compileSchedule({
+      kind: definition.schedule_kind,
+      expr: definition.schedule_expr,
+      timezone: definition.timezone,
+      anchor: fromIso(anchor),
+      startsAt: definition.starts_at === null ? null : fromIso(definition.starts_at),
+      endsAt: definition.ends_at === null ? null : fromIso(definition.ends_at),
+    });
+  } catch (error) {
+    if (error instanceof ScheduleError) throw invalid([{ field: error.field, issue: error.issue }]);
+    throw error;
+  }
+}
+
+/**
+ * The next fire of a definition that is set now.
+ * @throws Refusal `INVALID` when there is no fire ahead, which no client can have meant
+ */
+function firstFire(definition: TaskDefinition, anchor: string, now: Instant): string | null {
+  const schedule = scheduleOf(definition, anchor);
+  if (definition.schedule_kind === 'event') return null;
+  const next = schedule.next(now);
+  if (next === null) {
+    throw invalid([{ field: 'schedule_expr', issue: 'has no fire ahead' }]);
+  }
+  return toIso(next.at);
+}
+
+/**
+ * Creates a task.
+ * @throws Refusal `INVALID` for an expression at fault or without a fire ahead
+ */
+export function createTaskCommand(options: {
+  readonly store: EventStore;
+  readonly taskId: string;
+  readonly definition: TaskDefinition;
+  readonly context: CommandContext;
+}): Promise<Handled<TaskState>> {
+  const { store, taskId, definition, context } = options;
+  const anchor = anchorAt(context.now);
+  const next_fire_at = firstFire(definition, anchor, context.now);
+  return handle({
+    store,
+    stream: streams.task(taskId),
+    fold: taskFold,
+    decide: (state) => createTask(state, definition, { anchor, next_fire_at }),
+    context,
+  });
+}
+
+/** Fields whose change sets the rhythm anew. */
+const rhythmFields: readonly (keyof TaskDefinition)[] = [
+  'schedule_kind',
+  'schedule_expr',
+  'timezone',
+  'starts_at',
+  'ends_at',
+  'max_runs',
+];
+
+/** Changes a task; a new expression is anchored now. */
+export function updateTaskCommand(
+  command: TaskCommand & { readonly changes: Partial<TaskDefinition> },
+): Promise<Handled<TaskState>> {
+  const { changes, context } = command;
+  return onTask(command, (task) => {
+    const definition = { ...task.definition, ...changes };
+    const rescheduled = rhythmFields.some(
+      (field) => changes[field] !== undefined && changes[field] !== task.definition[field],
+    );
+    if (!rescheduled) return updateTask(task, changes, null);
+    const expressionSet = definition.schedule_expr !== task.definition.schedule_expr;
+    const anchor = expressionSet ? anchorAt(context.now) : task.anchor;
+    const next_fire_at = firstFire(definition, anchor, context.now);
+    return updateTask(task, changes, { anchor, next_fire_at });
+  });
+}
+
+export function pauseTaskCommand(command: TaskCommand): Promise<Handled<TaskState>> {
+  return onTask(command, (task) => pauseTask(task));
+}
+
+/** Resumes a task. @param command.missed what becomes of the fires that the pause held back */
+export function resumeTaskCommand(
+  command: TaskCommand & { readonly missed: MisfirePolicy },
+): Promise<Handled<TaskState>> {
+  const { context, missed } = command;
+  return onTask(command, (task) => {
+    const next =
+      task.definition.schedule_kind === 'event' || task.status !== 'paused'
+        ? null
+        : scheduleOf(task.definition, task.anchor).next(context.now);
+    return resumeTask(task, missed, next === null ? null : toIso(next.at));
+  });
+}
+
+export function cancelTaskCommand(command: TaskCommand): Promise<Handled<TaskState>> {
+  return onTask(command, (task) => cancelTask(task));
+}
+
+/**
+ * Requests one run outside of the schedule. The same command requests the same run.
+ * @param task as it is known: its revision is what the run is pinned to
+ * @throws Refusal `STATE_CONFLICT` for a canceled task
+ */
+export async function requestManualRun(
+  store: EventStore,
+  taskId: string,
+  task: LiveTask,
+  context: CommandContext,
+): Promise<{ readonly runId: string; readonly result: AppendResult | null }> {
+  if (task.status === 'canceled') {
+    throw new Refusal('STATE_CONFLICT', "a canceled task can't run", { status: task.status });
+  }
+  const runId = manualRunId(taskId, context.commandId);
+  const stream = streams.run(runId);
+  const { created_by, priority, overlap_policy } = task.definition;
+  const requested: RunEvent = {
+    type: 'RunRequested',
+    data: {
+      task_id: taskId,
+      task_revision: task.revision,
+      created_by,
+      trigger: 'manual',
+      scheduled_for: null,
+      priority,
+      run_at: toIso(context.now),
+      event: null,
+      retry_of: null,
+      prior_steps: [],
+      overlap_policy,
+    },
+  };
+  try {
+    const result = await store.append(stream, toNewEvents(stream, [requested], context), 'none');
+    return { runId, result };
+  } catch (error) {
+    // The id comes from the command: a run that is there was requested by this very command before.
+    if (isConflict(error)) return { runId, result: null };
+    throw error;
+  }
+}
+
+/** Ends a run that has not begun, or tells a running one to stop. @returns whether there was something to do */
+export async function cancelRunCommand(
+  store: EventStore,
+  runId: string,
+  context: CommandContext,
+): Promise<boolean> {
+  const { events } = await handle({
+    store,
+    stream: streams.run(runId),
+    fold: runFold,
+    decide: (state) => (hasEnded(state) && state.state !== 'canceled' ? [] : cancelRun(state)),
+    context,
+  });
+  return events.length > 0;
+}
+
+function onTask(
+  command: TaskCommand,
+  decide: (task: LiveTask) => readonly TaskEvent[],
+): Promise<Handled<TaskState>> {
+  const { store, taskId, context, mayChange, expectedRevision } = command;
+  return handle({
+    store,
+    stream: streams.task(taskId),
+    fold: taskFold,
+    admit: (state) => {
+      if (state.status === 'none') throw notFound('task', taskId);
+      mayChange(state);
+    },
+    decide: (state) => decide(requireTask(state)),
+    context,
+    expectedRevision,
+  });
+}

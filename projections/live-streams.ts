@@ -1,0 +1,103 @@
+import type { EventStore, RecordedEvent } from '../domain/event-store.ts';
+import type { DomainEvent } from '../domain/events/catalogue.ts';
+import { load, type Fold, type Loaded } from '../domain/handle.ts';
+import { idOf } from '../domain/streams.ts';
+
+/** A cached stream is dropped when this many others were used since. */
+const CAPACITY = 50_000;
+
+/**
+ * Folded streams of one kind, in memory, kept up to date by following the log. What was read once costs no
+ * further read; a change made by any process is here as soon as the log's subscription brings it.
+ *
+ * What it says may be a moment old: good for authentication and for pinned facts; whoever decides
+ * appends with an expected revision.
+ */
+export class LiveStreams<S, E extends DomainEvent> {
+  private readonly store: EventStore;
+  private readonly prefix: string;
+  private readonly fold: Fold<S, E>;
+  private readonly capacity: number;
+  private readonly cached = new Map<string, Loaded<S>>();
+  private readonly loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
+  /** Called after a cached or arriving stream has changed. */
+  onEvent: ((id: string, event: RecordedEvent) => void) | undefined;
+
+  constructor(store: EventStore, prefix: string, fold: Fold<S, E>, capacity = CAPACITY) {
+    this.store = store;
+    this.prefix = prefix;
+    this.fold = fold;
+    this.capacity = capacity;
+  }
+
+  /**
+   * Follows the log from its present end until the signal is aborted. `get` may be called once
+   * `started` has been called.
+   */
+  async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
+    const after = await this.store.head();
+    started();
+    for await (const message of this.store.subscribe({ after, prefixes: [this.prefix], signal })) {
+      if (message.kind === 'events') for (const event of message.events) this.take(event);
+    }
+  }
+
+  /** The stream's state as far as it is known here. */
+  get(id: string): Promise<Loaded<S>> | Loaded<S> {
+    const known = this.cached.get(id);
+    if (known) {
+      // The most recently used stand last.
+      this.cached.delete(id);
+      this.cached.set(id, known);
+      return known;
+    }
+    const pending = this.loading.get(id);
+    if (pending) return pending.promise;
+    const entry = { promise: this.load(id), seen: -1 };
+    this.loading.set(id, entry);
+    return entry.promise;
+  }
+
+  /** What is cached, without reading. */
+  peek(id: string): Loaded<S> | undefined {
+    return this.cached.get(id);
+  }
+
+  private async load(id: string): Promise<Loaded<S>> {
+    try {
+      for (;;) {
+        const loaded = await load(this.store, this.prefix + id, this.fold);
+        const seen = this.loading.get(id)?.seen ?? -1;
+        // An event arrived while the read was under way and is not in it: read again.
+        if (loaded.revision !== 'none' ? loaded.revision < seen : seen >= 0) continue;
+        if (loaded.revision !== 'none') this.keep(id, loaded);
+        return loaded;
+      }
+    } finally {
+      this.loading.delete(id);
+    }
+  }
+
+  private keep(id: string, loaded: Loaded<S>): void {
+    this.cached.set(id, loaded);
+    if (this.cached.size <= this.capacity) return;
+    const [oldest] = this.cached.keys();
+    if (oldest !== undefined) this.cached.delete(oldest);
+  }
+
+  private take(event: RecordedEvent): void {
+    const id = idOf(event.stream);
+    const pending = this.loading.get(id);
+    if (pending) pending.seen = Math.max(pending.seen, event.revision);
+    const known = this.cached.get(id);
+    if (known && known.revision !== 'none') {
+      if (event.revision === known.revision + 1 && event.fault === undefined) {
+        const state = this.fold.evolve(known.state, event as unknown as E, event);
+        this.cached.set(id, { state, revision: event.revision, position: event.position });
+      } else if (event.revision > known.revision) {
+        this.cached.delete(id);
+      }
+    }
+    this.onEvent?.(id, event);
+  }
+}

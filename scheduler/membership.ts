@@ -1,0 +1,98 @@
+import type { Clock, Instant } from '../domain/clock.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import type { Coordination } from './coordination.ts';
+
+/**
+ * A process's life among the others: one heartbeat for all that it does, and who else is alive. A worker
+ * whose heartbeat could not be renewed in time must count itself as gone, as the others do.
+ */
+export class Membership {
+  readonly id: string;
+  /** Milliseconds that a heartbeat lasts. */
+  readonly lease: number;
+  private readonly coordination: Coordination;
+  private readonly clock: Clock;
+  private readonly telemetry: Telemetry;
+  private readonly about: JsonObject;
+  private renewedAt: Instant = Number.NEGATIVE_INFINITY;
+  private members: ReadonlyMap<string, Instant> = new Map();
+
+  constructor(options: {
+    readonly id: string;
+    readonly lease: number;
+    readonly about: JsonObject;
+    readonly coordination: Coordination;
+    readonly clock: Clock;
+    readonly telemetry: Telemetry;
+  }) {
+    this.id = options.id;
+    this.lease = options.lease;
+    this.about = options.about;
+    this.coordination = options.coordination;
+    this.clock = options.clock;
+    this.telemetry = options.telemetry;
+  }
+
+  /** Joins; rejects when the first heartbeat can't be written. */
+  async join(): Promise<void> {
+    await this.beat();
+  }
+
+  /** Renews at a third of the lease until the signal is aborted, then leaves. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.clock.sleep(this.lease / 3, signal);
+        await this.beat();
+      } catch (error) {
+        if (signal.aborted) break;
+        this.telemetry.log.warn('the heartbeat could not be renewed', { error });
+      }
+    }
+    try {
+      await this.coordination.forget(this.id);
+    } catch (error) {
+      this.telemetry.log.warn('could not leave; the heartbeat runs out by itself', { error });
+    }
+  }
+
+  /** Until when this member counts as alive. */
+  get leasedUntil(): Instant {
+    return this.renewedAt + this.lease;
+  }
+
+  /** Whether the others still count on this one. */
+  get alive(): boolean {
+    return this.clock.now() < this.leasedUntil;
+  }
+
+  /** Whether somebody is (or was, at the last look) alive. */
+  isAlive(id: string): boolean {
+    return id === this.id ? this.alive : (this.members.get(id) ?? 0) > this.clock.now();
+  }
+
+  /** Ids of those who are alive and do something, this one included. */
+  doing(role: string): readonly string[] {
+    return this.roles.get(role) ?? [];
+  }
+
+  private roles: ReadonlyMap<string, readonly string[]> = new Map();
+
+  private async beat(): Promise<void> {
+    // Before the call: what the store grants counts from a moment that lies behind this one.
+    const asked = this.clock.now();
+    await this.coordination.heartbeat(this.id, this.about, this.lease);
+    this.renewedAt = asked;
+    const alive = await this.coordination.alive();
+    const now = this.clock.now();
+    this.members = new Map(alive.map((member) => [member.id, now + member.remaining]));
+    const roles = new Map<string, string[]>();
+    for (const { id, about } of alive) {
+      for (const role of Array.isArray(about['roles']) ? about['roles'] : []) {
+        roles.set(String(role), [...(roles.get(String(role)) ?? []), id]);
+      }
+    }
+    this.roles = roles;
+  }
+}

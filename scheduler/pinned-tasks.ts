@@ -1,0 +1,56 @@
+import type { EventStore } from '../domain/event-store.ts';
+import type { TaskEvent } from '../domain/events/catalogue.ts';
+import { streams } from '../domain/streams.ts';
+import { requireTask, taskFold, type LiveTask, type TaskState } from '../domain/task.ts';
+import type { LiveStreams } from '../projections/live-streams.ts';
+
+const CAPACITY = 20_000;
+
+/** Tasks as they stood at a revision, for the runs that are pinned to it. What was read is kept. */
+export class PinnedTasks {
+  private readonly store: EventStore;
+  private readonly live: LiveStreams<TaskState, TaskEvent>;
+  private readonly kept = new Map<string, LiveTask>();
+
+  constructor(store: EventStore, live: LiveStreams<TaskState, TaskEvent>) {
+    this.store = store;
+    this.live = live;
+  }
+
+  /** The task as it stands now, as far as it is known here. @throws Refusal `NOT_FOUND` */
+  latest(taskId: string): LiveTask | Promise<LiveTask> {
+    const loaded = this.live.get(taskId);
+    return loaded instanceof Promise
+      ? loaded.then(({ state }) => requireTask(state))
+      : requireTask(loaded.state);
+  }
+
+  /** The task at a revision, if it is at hand. */
+  peek(taskId: string, revision: number): LiveTask | undefined {
+    const live = this.live.peek(taskId)?.state;
+    if (live !== undefined && live.status !== 'none' && live.revision === revision) return live;
+    return this.kept.get(`${taskId}@${revision}`);
+  }
+
+  /** The task at a revision. @throws Refusal `NOT_FOUND` */
+  async at(taskId: string, revision: number): Promise<LiveTask> {
+    const known = this.peek(taskId, revision);
+    if (known) return known;
+    const latest = await this.latest(taskId);
+    const task = latest.revision === revision ? latest : await this.foldTo(taskId, revision);
+    this.kept.set(`${taskId}@${revision}`, task);
+    if (this.kept.size > CAPACITY) {
+      const [oldest] = this.kept.keys();
+      if (oldest !== undefined) this.kept.delete(oldest);
+    }
+    return task;
+  }
+
+  private async foldTo(taskId: string, revision: number): Promise<LiveTask> {
+    const events = await this.store.readStream(streams.task(taskId), { limit: revision + 1 });
+    let state = taskFold.initial;
+    for (const event of events)
+      state = taskFold.evolve(state, event as unknown as TaskEvent, event);
+    return requireTask(state);
+  }
+}

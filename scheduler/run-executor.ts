@@ -1,0 +1,349 @@
+import { toIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
+import {
+  EventStoreError,
+  isConflict,
+  type EventStore,
+  type RecordedEvent,
+} from '../domain/event-store.ts';
+import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
+import { load, toNewEvents } from '../domain/handle.ts';
+import { newId } from '../domain/ids.ts';
+import type { JsonObject } from '../domain/json.ts';
+import {
+  deadlineOf,
+  hasEnded,
+  retryTime,
+  runFold,
+  startRun,
+  type KnownRun,
+} from '../domain/run.ts';
+import { streams } from '../domain/streams.ts';
+import type { LiveTask } from '../domain/task.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import type { Membership } from './membership.ts';
+import type { PinnedTasks } from './pinned-tasks.ts';
+import type { QueuedRun, RunQueue } from './run-queue.ts';
+
+/** What does not stop in this time after it was told to is given up. Milliseconds. */
+const GIVE_UP = 10_000;
+
+/** Pauses between attempts to write what a run has to say while the log is away. Milliseconds. */
+const WRITE_PAUSES = [50, 100, 200, 500, 1000] as const;
+
+/** Why a run's work is stopped. */
+export type AbortCause = 'canceled' | 'timeout' | 'drained' | 'fenced';
+
+/** A run that is being executed. */
+export interface RunHandle {
+  /** Resolves when all is written; to an instant when the run is to be tried again by this queue. Never rejects. */
+  readonly done: Promise<Instant | null>;
+  abort(cause: AbortCause): void;
+  /** An event of the run's stream, this process's own included. */
+  onEvent(event: RecordedEvent): void;
+}
+
+/** What executing a pipeline came to. */
+export type PipelineOutcome =
+  | { readonly kind: 'succeeded'; readonly steps: readonly StepEnd[]; readonly output: JsonObject }
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      readonly step: string | null;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      readonly steps: readonly StepEnd[];
+      readonly output: JsonObject;
+    }
+  | { readonly kind: 'aborted'; readonly steps: readonly StepEnd[] };
+
+/** Executes a task's pipeline: `scheduler/pipeline-execution.ts`, given its tools. */
+export type PipelineRunner = (work: {
+  readonly run: QueuedRun;
+  readonly task: LiveTask;
+  /** What the run's stream holds; null where that is the request alone. */
+  readonly known: KnownRun | null;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  readonly record: (step: StepEnd) => Promise<void>;
+}) => Promise<PipelineOutcome>;
+
+/** Whether a run may start now. */
+export type Admission =
+  | { readonly kind: 'go' }
+  /** Not before then, unless something changes. */
+  | { readonly kind: 'wait'; readonly until: Instant }
+  /** Never: this event ends it. */
+  | { readonly kind: 'end'; readonly event: RunEvent };
+
+export interface ExecutorOptions {
+  readonly store: EventStore;
+  readonly queue: RunQueue;
+  readonly tasks: PinnedTasks;
+  readonly membership: Membership;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly runPipeline: PipelineRunner;
+  /** Pause, keys of concurrency and overlap. */
+  readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;
+  /** The run has ended, is to be tried again, or is given back: what it held is free. */
+  readonly released: (run: QueuedRun, task: LiveTask) => void;
+  readonly random: () => number;
+}
+
+/** Leads runs through their steps: admit, start, execute, end. Each append expects what was last known. */
+export class RunExecutor {
+  readonly options: ExecutorOptions;
+
+  constructor(options: ExecutorOptions) {
+    this.options = options;
+  }
+
+  /** @param freeSlot called once the run's end is on its way to the log */
+  execute(run: QueuedRun, freeSlot: () => void): RunHandle {
+    return new Execution(this.options, run, freeSlot);
+  }
+}
+
+class Execution implements RunHandle {
+  readonly done: Promise<Instant | null>;
+  private readonly options: ExecutorOptions;
+  private readonly run: QueuedRun;
+  private readonly freeSlot: () => void;
+  private readonly controller = new AbortController();
+  private cause: AbortCause | null = null;
+  private cancelTimers: Cancel[] = [];
+
+  constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void) {
+    this.options = options;
+    this.run = run;
+    this.freeSlot = freeSlot;
+    this.done = this.lead();
+  }
+
+  abort(cause: AbortCause): void {
+    if (this.cause !== null) return;
+    this.cause = cause;
+    this.controller.abort(new Error(cause));
+  }
+
+  onEvent(event: RecordedEvent): void {
+    if (event.metadata.source === this.options.membership.id) return;
+    if (event.type === 'RunCancelRequested') this.abort('canceled');
+    else this.abort('fenced');
+  }
+
+  private async lead(): Promise<Instant | null> {
+    const { clock, telemetry } = this.options;
+    try {
+      return await this.steps();
+    } catch (error) {
+      // A lost race: whoever won goes on with it, and the log tells the queue.
+      if (isConflict(error)) {
+        telemetry.count('worker_lost_races_total');
+        return clock.now() + 1000;
+      }
+      telemetry.log.error('a run could not be led on; trying again', { run: this.run.id, error });
+      return clock.now() + 1000;
+    } finally {
+      for (const cancel of this.cancelTimers) cancel();
+    }
+  }
+
+  private async steps(): Promise<Instant | null> {
+    const { tasks, admit, released } = this.options;
+    const { run } = this;
+    const task =
+      tasks.peek(run.taskId, run.taskRevision) ?? (await tasks.at(run.taskId, run.taskRevision));
+    const admission = await admit(run, task);
+    if (admission.kind === 'wait') return admission.until;
+    if (admission.kind === 'end') {
+      this.freeSlot();
+      await this.append([admission.event]);
+      released(run, task);
+      return null;
+    }
+    const known = run.plain ? null : await this.loadKnown();
+    if (known !== null && (hasEnded(known) || known.state === 'running')) return null;
+    if (known?.cancel_requested) {
+      await this.append([{ type: 'RunCanceled', data: { attempt: known.attempt } }]);
+      return null;
+    }
+    const startedAt = await this.begin(run, known);
+    const outcome = await this.execute(task, known, startedAt);
+    this.freeSlot();
+    await this.end(task, known?.first_started_at ?? startedAt, outcome);
+    released(run, task);
+    return null;
+  }
+
+  /** @returns when this start happened */
+  private async begin(run: QueuedRun, known: KnownRun | null): Promise<string> {
+    const { clock, membership, telemetry } = this.options;
+    const now = clock.now();
+    const event = startRun(known ?? run, membership.id, now + membership.lease);
+    await this.append([event], now);
+    telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
+    return toIso(now);
+  }
+
+  private async execute(
+    task: LiveTask,
+    known: KnownRun | null,
+    startedAt: string,
+  ): Promise<PipelineOutcome> {
+    const { run, controller } = this;
+    const { runPipeline, clock } = this.options;
+    const limit = task.definition.timeout_seconds;
+    if (limit !== null) {
+      const from = known?.first_started_at ?? startedAt;
+      const deadline = known === null ? Date.parse(from) + limit * 1000 : deadlineOf(known, limit);
+      const at = deadline ?? Date.parse(from) + limit * 1000;
+      this.cancelTimers.push(clock.at(at, () => this.abort('timeout')));
+    }
+    const work = runPipeline({
+      run,
+      task,
+      known,
+      attempt: run.attempt,
+      signal: controller.signal,
+      record: (step) => this.append([{ type: 'RunStepCompleted', data: step }]),
+    });
+    return Promise.race([work, this.givenUp()]);
+  }
+
+  /** What was told to stop and does not is left to itself: whatever it still says is refused. */
+  private givenUp(): Promise<PipelineOutcome> {
+    return new Promise((resolve) => {
+      const { signal } = this.controller;
+      const giveUp = (): void => {
+        const { clock } = this.options;
+        const cancel = clock.at(clock.now() + GIVE_UP, () =>
+          resolve({ kind: 'aborted', steps: [] }),
+        );
+        this.cancelTimers.push(cancel);
+      };
+      if (signal.aborted) giveUp();
+      else signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  private async end(task: LiveTask, startedAt: string, outcome: PipelineOutcome): Promise<void> {
+    const events = this.endingEvents(task, startedAt, outcome);
+    if (events.length === 0) return;
+    await this.append(events);
+    const last = events.at(-1);
+    if (last) this.options.telemetry.count('task_executions_total', { status: statusOf(last) });
+  }
+
+  private endingEvents(
+    task: LiveTask,
+    startedAt: string,
+    outcome: PipelineOutcome,
+  ): readonly RunEvent[] {
+    const { attempt } = this.run;
+    const ended = { task_id: this.run.taskId, started_at: startedAt, attempt };
+    if (outcome.kind === 'succeeded') {
+      const { steps, output } = outcome;
+      return [{ type: 'RunSucceeded', data: { ...ended, steps: [...steps], output } }];
+    }
+    const recorded = outcome.steps.map((step) => ({
+      type: 'RunStepCompleted' as const,
+      data: step,
+    }));
+    if (this.cause === 'fenced') return [];
+    if (this.cause === 'drained' && outcome.kind === 'aborted') {
+      const data = { worker: this.options.membership.id, cause: 'drained' as const };
+      return [...recorded, { type: 'RunInterrupted', data }];
+    }
+    if (this.cause === 'canceled') return [...recorded, { type: 'RunCanceled', data: { attempt } }];
+    const failure = this.failureOf(task, outcome);
+    const { error, step } = failure;
+    if (failure.retryAt !== null) {
+      const retry_at = toIso(failure.retryAt);
+      return [...recorded, { type: 'RunAttemptFailed', data: { attempt, error, step, retry_at } }];
+    }
+    const { steps } = outcome;
+    const output = outcome.kind === 'failed' ? outcome.output : {};
+    return [{ type: 'RunFailed', data: { ...ended, error, step, steps: [...steps], output } }];
+  }
+
+  private failureOf(
+    task: LiveTask,
+    outcome: Exclude<PipelineOutcome, { kind: 'succeeded' }>,
+  ): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
+    if (this.cause === 'timeout') {
+      const seconds = task.definition.timeout_seconds;
+      return { error: `the run was not over after ${seconds} s`, step: null, retryAt: null };
+    }
+    if (outcome.kind === 'aborted') {
+      return { error: 'the run was stopped', step: null, retryAt: null };
+    }
+    const { clock, random } = this.options;
+    const { error, step, retryable, retryAfterMs } = outcome;
+    const retryAt = retryable
+      ? retryTime(this.run.attempt, task.definition, clock.now(), random, retryAfterMs)
+      : null;
+    return { error, step, retryAt };
+  }
+
+  private async loadKnown(): Promise<KnownRun | null> {
+    const { state } = await load(this.options.store, streams.run(this.run.id), runFold);
+    return 'request' in state ? state : null;
+  }
+
+  /**
+   * Appends with the revision that is known here. While the log is away it tries again for as long as this
+   * worker counts as alive. A conflict with nothing but a request to cancel is no loss: the run is still ours.
+   */
+  private async append(events: readonly RunEvent[], now = this.options.clock.now()): Promise<void> {
+    const { store, queue, membership, clock } = this.options;
+    const { run } = this;
+    const stream = streams.run(run.id);
+    const commandId = newId(now);
+    const base = { commandId, actor: 'service', source: membership.id, correlationId: run.id, now };
+    const newEvents = toNewEvents(stream, events, base);
+    let expected = run.revision;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const result = await store.append(stream, newEvents, expected);
+        let revision = result.revision - events.length;
+        for (const event of events) queue.applied(run, event, (revision += 1));
+        return;
+      } catch (error) {
+        if (isConflict(error)) expected = await this.stillOurs(error);
+        else if (!isPassing(error) || !membership.alive) throw error;
+        else await clock.sleep(WRITE_PAUSES[Math.min(attempt, WRITE_PAUSES.length - 1)] ?? 1000);
+      }
+    }
+  }
+
+  /** @returns the revision to expect now; throws the conflict when the run is somebody else's */
+  private async stillOurs(conflict: Error): Promise<number> {
+    const known = await this.loadKnown();
+    const ours =
+      known?.state === 'running' &&
+      known.lease_owner === this.options.membership.id &&
+      known.attempt === this.run.attempt &&
+      known.cancel_requested;
+    if (!ours) throw conflict;
+    this.abort('canceled');
+    return known.revision;
+  }
+}
+
+const statusOf = (event: RunEvent): string =>
+  ({
+    RunSucceeded: 'succeeded',
+    RunFailed: 'failed',
+    RunCanceled: 'canceled',
+    RunAttemptFailed: 'retrying',
+    RunInterrupted: 'interrupted',
+  })[event.type as string] ?? 'other';
+
+/** Whether writing may succeed later. */
+function isPassing(error: unknown): boolean {
+  return (
+    error instanceof EventStoreError &&
+    (error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN')
+  );
+}

@@ -1,0 +1,281 @@
+import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
+import {
+  BEGINNING,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../domain/event-store.ts';
+import type { RunEvent } from '../domain/events/catalogue.ts';
+import { idOf } from '../domain/streams.ts';
+import type { RunState, RunTrigger } from '../domain/vocabulary.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { ReadModelError, type KeptDocument, type ReadModel } from '../projections/read-model.ts';
+import { runsProjection, type RunDocument } from '../projections/runs.ts';
+import { Heap } from './heap.ts';
+
+const PAGE = 2000;
+
+/** An unfinished run as a worker holds it: little, as there may be many. */
+export interface QueuedRun {
+  readonly id: string;
+  readonly taskId: string;
+  readonly taskRevision: number;
+  readonly createdBy: string;
+  readonly trigger: RunTrigger;
+  readonly priority: number;
+  /** Orders those of the same priority. */
+  readonly since: Instant;
+  /** All that its stream holds is the request, and the request has nothing that is not here. */
+  plain: boolean;
+  state: Extract<RunState, 'queued' | 'running' | 'retrying'>;
+  runAt: Instant;
+  attempt: number;
+  interruptions: number;
+  owner: string | null;
+  cancelRequested: boolean;
+  revision: number;
+  /** A worker of this process is busy with it. */
+  taken: boolean;
+  /** It has ended; kept by whoever still holds a reference. */
+  ended: boolean;
+}
+
+/**
+ * Every unfinished run, in memory: the runs view, loaded once and followed live. Whoever takes one appends
+ * with the revision that stands here; a stale entry costs a lost race.
+ */
+export class RunQueue {
+  private readonly store: EventStore;
+  private readonly readModel: ReadModel;
+  private readonly clock: Clock;
+  private readonly telemetry: Telemetry;
+  private readonly runs = new Map<string, QueuedRun>();
+  private readonly ready = new Heap<QueuedRun>(goesBefore);
+  private readonly later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
+  /** Something may be there to take. */
+  onReady: () => void = () => {};
+  /** A run that this process works on was changed by somebody else (or by this process itself). */
+  onTaken: (run: QueuedRun, event: RecordedEvent) => void = () => {};
+
+  constructor(store: EventStore, readModel: ReadModel, clock: Clock, telemetry: Telemetry) {
+    this.store = store;
+    this.readModel = readModel;
+    this.clock = clock;
+    this.telemetry = telemetry;
+  }
+
+  get size(): number {
+    return this.runs.size;
+  }
+
+  get(id: string): QueuedRun | undefined {
+    return this.runs.get(id);
+  }
+
+  all(): IterableIterator<QueuedRun> {
+    return this.runs.values();
+  }
+
+  /** Loads the unfinished runs, then follows the log until the signal is aborted. */
+  async follow(signal: AbortSignal, ready: () => void): Promise<void> {
+    const after = await this.loadView();
+    let caughtUp = false;
+    for await (const message of this.store.subscribe({ after, prefixes: ['run-'], signal })) {
+      if (message.kind === 'events') {
+        for (const event of message.events) this.take(event);
+        // What was queued before the end of the log is known may have been taken since.
+        if (caughtUp) this.onReady();
+      } else if (!caughtUp) {
+        caughtUp = true;
+        ready();
+        this.onReady();
+      }
+    }
+  }
+
+  /** The first run by priority, then age, that may start now; null when none may. */
+  next(now: Instant): QueuedRun | null {
+    for (let top = this.later.peek(); top !== undefined && top.at <= now; top = this.later.peek()) {
+      this.later.pop();
+      if (isWaiting(top.run)) this.ready.push(top.run);
+    }
+    for (;;) {
+      const run = this.ready.pop();
+      if (run === undefined) return null;
+      if (isWaiting(run) && run.runAt <= now) return run;
+    }
+  }
+
+  /** When the next run's time comes; null when none is waiting for its time. */
+  nextTime(): Instant | null {
+    for (let top = this.later.peek(); top !== undefined; top = this.later.peek()) {
+      if (isWaiting(top.run)) return top.at;
+      this.later.pop();
+    }
+    return null;
+  }
+
+  /** Puts a run back in line; `at`: not before then. */
+  putBack(run: QueuedRun, at: Instant): void {
+    if (!isWaiting(run)) return;
+    if (at <= this.clock.now() && run.runAt <= at) this.ready.push(run);
+    else this.later.push({ at: Math.max(at, run.runAt), run });
+  }
+
+  /** Takes in what this process has appended itself, before the log brings it. */
+  applied(run: QueuedRun, event: RunEvent, revision: number): void {
+    if (revision <= run.revision) return;
+    this.change(run, event, revision);
+  }
+
+  private async loadView(): Promise<Position> {
+    try {
+      const after = await this.readModel.checkpoint(runsProjection);
+      let last: KeptDocument<RunDocument> | undefined;
+      for (;;) {
+        const page: readonly KeptDocument<RunDocument>[] = await this.readModel.find(
+          runsProjection,
+          {
+            filters: [{ field: 'state', op: 'in', value: ['queued', 'running', 'retrying'] }],
+            sort: [],
+            limit: PAGE,
+            ...(last ? { after: { values: [], key: last.key } } : {}),
+          },
+        );
+        for (const { document } of page) this.add(fromDocument(document));
+        last = page.at(-1);
+        if (page.length < PAGE) break;
+      }
+      return after;
+    } catch (error) {
+      if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;
+      this.telemetry.log.info(
+        'there is no view of runs yet; the worker reads the log from its start',
+      );
+      return BEGINNING;
+    }
+  }
+
+  private take(event: RecordedEvent): void {
+    if (event.fault !== undefined) {
+      this.telemetry.log.error('an event of a run does not fit its schema', {
+        stream: event.stream,
+        fault: event.fault,
+      });
+      return;
+    }
+    const id = idOf(event.stream);
+    const known = this.runs.get(id);
+    if (known) {
+      if (event.revision > known.revision) this.change(known, event as RunEvent, event.revision);
+      if (known.taken) this.onTaken(known, event);
+    } else if (event.type === 'RunRequested' && event.revision === 0) {
+      this.add(fromRequest(id, event.data, event.metadata.occurredAt));
+    }
+  }
+
+  private add(run: QueuedRun): void {
+    if (this.runs.has(run.id)) return;
+    this.runs.set(run.id, run);
+    this.line(run);
+  }
+
+  private line(run: QueuedRun): void {
+    if (run.state === 'running') return;
+    if (run.runAt <= this.clock.now()) this.ready.push(run);
+    else this.later.push({ at: run.runAt, run });
+  }
+
+  private change(run: QueuedRun, event: RunEvent, revision: number): void {
+    run.revision = revision;
+    run.plain = false;
+    switch (event.type) {
+      case 'RunStarted':
+        if (event.data.attempt !== run.attempt) run.interruptions = 0;
+        run.state = 'running';
+        run.owner = event.data.worker;
+        run.attempt = event.data.attempt;
+        break;
+      case 'RunInterrupted':
+        run.state = 'queued';
+        run.owner = null;
+        if (event.data.cause === 'lease_expired') run.interruptions += 1;
+        this.line(run);
+        break;
+      case 'RunAttemptFailed':
+        run.state = 'retrying';
+        run.owner = null;
+        run.runAt = fromIso(event.data.retry_at);
+        this.line(run);
+        break;
+      case 'RunCancelRequested':
+        run.cancelRequested = true;
+        break;
+      case 'RunSucceeded':
+      case 'RunFailed':
+      case 'RunCanceled':
+      case 'RunSkipped':
+      case 'Abandoned':
+        run.ended = true;
+        this.runs.delete(run.id);
+        break;
+      case 'RunRequested':
+      case 'RunStepCompleted':
+        break;
+    }
+  }
+}
+
+const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && run.state !== 'running';
+
+function goesBefore(a: QueuedRun, b: QueuedRun): boolean {
+  return a.priority !== b.priority ? a.priority < b.priority : a.since < b.since;
+}
+
+function fromRequest(
+  id: string,
+  data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
+  requestedAt: string,
+): QueuedRun {
+  return {
+    id,
+    taskId: data.task_id,
+    taskRevision: data.task_revision,
+    createdBy: data.created_by,
+    trigger: data.trigger,
+    priority: data.priority,
+    since: fromIso(data.scheduled_for ?? requestedAt),
+    plain: data.event === null && data.prior_steps.length === 0,
+    state: 'queued',
+    runAt: fromIso(data.run_at),
+    attempt: 0,
+    interruptions: 0,
+    owner: null,
+    cancelRequested: false,
+    revision: 0,
+    taken: false,
+    ended: false,
+  };
+}
+
+function fromDocument(run: RunDocument): QueuedRun {
+  return {
+    id: run.id,
+    taskId: run.task_id,
+    taskRevision: run.task_revision,
+    createdBy: run.created_by,
+    trigger: run.trigger,
+    priority: run.priority,
+    since: fromIso(run.scheduled_for ?? run.queued_at),
+    plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
+    state: run.state as QueuedRun['state'],
+    runAt: fromIso(run.run_at),
+    attempt: run.attempt,
+    interruptions: run.interruptions,
+    owner: run.lease_owner,
+    cancelRequested: run.cancel_requested,
+    revision: run.revision,
+    taken: false,
+    ended: false,
+  };
+}

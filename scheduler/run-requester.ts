@@ -1,0 +1,263 @@
+import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
+import {
+  BEGINNING,
+  isConflict,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../domain/event-store.ts';
+import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
+import { toNewEvents, type CommandContext } from '../domain/handle.ts';
+import { triggeredRunId } from '../domain/ids.ts';
+import { idOf, streams } from '../domain/streams.ts';
+import type { LiveTask } from '../domain/task.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import type { Coordination } from './coordination.ts';
+import type { Leadership } from './leadership.ts';
+import type { PinnedTasks } from './pinned-tasks.ts';
+import { requestCommandId } from './scheduler.ts';
+
+/** Name under which it remembers up to where every run is requested. */
+const CHECKPOINT = 'runs-requested';
+
+/** Whoever decided a fire requests its run at once; what is missing after this long is made up. Milliseconds. */
+const PATIENCE = 2000;
+
+/** More than this waiting, and reading the log waits. */
+const MOST_WAITING = 2000;
+
+/** How many runs are requested side by side. */
+const SIDE_BY_SIDE = 64;
+
+interface Obligation {
+  readonly before: Position;
+  readonly occurredAt: Instant;
+  readonly event: RecordedEvent;
+}
+
+/**
+ * Sees to it that each fire and each triggered task has its run: the runs of published events are requested
+ * here, and those of fires whose scheduler died between the decision and the request.
+ *
+ * It follows the log from the position up to which all is done. Losing that position costs reading again:
+ * requesting a run that exists has no effect.
+ */
+export class RunRequester {
+  private readonly store: EventStore;
+  private readonly coordination: Coordination;
+  private readonly clock: Clock;
+  private readonly leadership: Leadership;
+  private readonly telemetry: Telemetry;
+  private readonly tasks: PinnedTasks;
+  private readonly name: string;
+  private waiting: Obligation[] = [];
+  private done: Position = BEGINNING;
+  private saved: Position = BEGINNING;
+  /** Runs that the scheduler of this process has requested: nothing to make up. */
+  private requested = new Set<string>();
+  private requestedBefore = new Set<string>();
+  private wakeReader: () => void = () => {};
+  private working: Promise<void> = Promise.resolve();
+  private busy = false;
+
+  constructor(options: {
+    readonly store: EventStore;
+    readonly coordination: Coordination;
+    readonly clock: Clock;
+    readonly leadership: Leadership;
+    readonly telemetry: Telemetry;
+    readonly tasks: PinnedTasks;
+    readonly name: string;
+  }) {
+    this.store = options.store;
+    this.coordination = options.coordination;
+    this.clock = options.clock;
+    this.leadership = options.leadership;
+    this.telemetry = options.telemetry;
+    this.tasks = options.tasks;
+    this.name = options.name;
+  }
+
+  /** The scheduler of this process has requested a run. */
+  noteRequested(runId: string): void {
+    this.requested.add(runId);
+    if (this.requested.size < 50_000) return;
+    this.requestedBefore = this.requested;
+    this.requested = new Set();
+  }
+
+  /** Follows the log until the signal is aborted. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const after = (await this.coordination.recall(CHECKPOINT)) ?? BEGINNING;
+    this.done = this.saved = after;
+    const beat = this.everySecond(signal);
+    let before = after;
+    const prefixes = ['fires-', 'topic-'];
+    for await (const message of this.store.subscribe({ after, prefixes, signal })) {
+      if (message.kind === 'caught-up') {
+        before = message.position;
+      } else {
+        for (const event of message.events) {
+          if (isObligation(event)) {
+            const occurredAt = fromIso(event.metadata.occurredAt);
+            this.waiting.push({ before, occurredAt, event });
+          }
+          before = event.position;
+        }
+      }
+      if (this.waiting.length === 0) this.done = before;
+      this.work();
+      if (this.waiting.length > MOST_WAITING) {
+        await new Promise<void>((resolve) => (this.wakeReader = resolve));
+      }
+    }
+    await beat;
+    await this.working;
+    await this.save();
+  }
+
+  private async everySecond(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.clock.sleep(1000, signal).catch(() => {});
+      this.work();
+      await this.save();
+    }
+  }
+
+  private async save(): Promise<void> {
+    if (this.done <= this.saved) return;
+    const reached = this.done;
+    try {
+      await this.coordination.remember(CHECKPOINT, reached, this.leadership.fence);
+      this.saved = reached;
+    } catch (error) {
+      this.telemetry.log.warn('could not remember up to where runs are requested', { error });
+    }
+  }
+
+  private work(): void {
+    if (this.busy) return;
+    this.busy = true;
+    this.working = this.fulfilAll()
+      .catch((error: unknown) => {
+        this.telemetry.log.warn('runs could not be requested; trying again', { error });
+      })
+      .finally(() => {
+        this.busy = false;
+        this.wakeReader();
+      });
+  }
+
+  /** In order, as far as their time has come; what fails stays, and is tried again. */
+  private async fulfilAll(): Promise<void> {
+    for (;;) {
+      const ready = this.waiting
+        .slice(0, SIDE_BY_SIDE)
+        .filter((obligation) => this.isReady(obligation));
+      if (ready.length === 0) break;
+      await Promise.all(ready.map((obligation) => this.fulfil(obligation)));
+      const fulfilled = new Set(ready);
+      this.waiting = this.waiting.filter((obligation) => !fulfilled.has(obligation));
+      const last = ready.at(-1);
+      this.done = this.waiting[0]?.before ?? last?.event.position ?? this.done;
+    }
+  }
+
+  private isReady({ event, occurredAt }: Obligation): boolean {
+    if (event.type === 'Fired' && this.isRequestedHere(event.data.run_id)) return true;
+    const atOnce = event.type === 'EventPublished' && this.leadership.leads;
+    return atOnce || this.clock.now() - occurredAt >= PATIENCE;
+  }
+
+  private isRequestedHere(runId: string): boolean {
+    return this.requested.has(runId) || this.requestedBefore.has(runId);
+  }
+
+  private async fulfil({ event }: Obligation): Promise<void> {
+    if (event.type === 'Fired') await this.makeUpFire(event, event.data);
+    if (event.type === 'EventPublished') await this.requestTriggered(event, event.data);
+  }
+
+  private async makeUpFire(event: RecordedEvent, fired: DataOf<'Fired'>): Promise<void> {
+    if (this.isRequestedHere(fired.run_id)) return;
+    const stream = streams.run(fired.run_id);
+    if ((await this.store.readStream(stream, { limit: 1 })).length > 0) return;
+    const taskId = idOf(event.stream);
+    const task = await this.tasks.at(taskId, fired.task_revision);
+    this.telemetry.log.warn('a fire had no run; it is made up', {
+      task: taskId,
+      run: fired.run_id,
+    });
+    this.telemetry.count('scheduler_mended_total', { what: 'fire_without_run' });
+    await this.request(fired.run_id, taskId, task, event, {
+      trigger: 'schedule',
+      scheduled_for: fired.nominal,
+      run_at: fired.nominal,
+      event: null,
+    });
+  }
+
+  private async requestTriggered(
+    event: RecordedEvent,
+    published: DataOf<'EventPublished'>,
+  ): Promise<void> {
+    const { event_id: id, topic, payload, source_agent_id, published_at } = published;
+    const triggering = { id, topic, payload, source_agent_id, published_at };
+    for (const taskId of published.triggered_tasks) {
+      const task = await this.tasks.latest(taskId);
+      await this.request(triggeredRunId(taskId, id), taskId, task, event, {
+        trigger: 'event',
+        scheduled_for: null,
+        run_at: published_at,
+        event: triggering,
+      });
+    }
+  }
+
+  private async request(
+    runId: string,
+    taskId: string,
+    task: LiveTask,
+    cause: RecordedEvent,
+    particulars: Pick<DataOf<'RunRequested'>, 'trigger' | 'scheduled_for' | 'run_at' | 'event'>,
+  ): Promise<void> {
+    const { created_by, priority, overlap_policy } = task.definition;
+    const requested: RunEvent = {
+      type: 'RunRequested',
+      data: {
+        task_id: taskId,
+        task_revision: task.revision,
+        created_by,
+        priority,
+        overlap_policy,
+        retry_of: null,
+        prior_steps: [],
+        ...particulars,
+      },
+    };
+    // What was asked of a task that is canceled by now ends where it begins.
+    const canceled = task.status === 'canceled' && particulars.trigger === 'event';
+    const events: RunEvent[] = canceled
+      ? [requested, { type: 'RunCanceled', data: { attempt: 0 } }]
+      : [requested];
+    const stream = streams.run(runId);
+    const context = this.contextOf(requestCommandId(taskId, runId), cause);
+    try {
+      await this.store.append(stream, toNewEvents(stream, events, context), 'none');
+    } catch (error) {
+      if (!isConflict(error)) throw error; // a conflict: the run is there
+    }
+  }
+
+  private contextOf(commandId: string, cause: RecordedEvent): CommandContext {
+    const { $correlationId: correlationId, traceparent } = cause.metadata;
+    const base = { commandId, actor: 'service', source: this.name, correlationId };
+    return { ...base, causationId: cause.id, traceparent, now: this.clock.now() };
+  }
+}
+
+function isObligation(event: RecordedEvent): boolean {
+  if (event.fault !== undefined) return false;
+  if (event.type === 'Fired') return true;
+  return event.type === 'EventPublished' && event.data.triggered_tasks.length > 0;
+}

@@ -1,0 +1,242 @@
+import type { Cancel, Clock, Instant } from '../domain/clock.ts';
+import { isConflict, type EventStore, type StreamAppend } from '../domain/event-store.ts';
+import { decideFires, type FiresDecision } from '../domain/fires.ts';
+import { toNewEvents, type CommandContext } from '../domain/handle.ts';
+import { nameBasedId, newId } from '../domain/ids.ts';
+import { evolveRhythm, type Rhythm } from '../domain/rhythm.ts';
+import { streams } from '../domain/streams.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import type { DueEntry, DueIndex } from './due-index.ts';
+import type { Leadership } from './leadership.ts';
+
+/** How many tasks are decided before others get a turn on the event loop. */
+const CHUNK = 64;
+
+/** After a decision could not be written. Milliseconds. */
+const RETRY_AFTER = 500;
+
+/** Those who don't lead decide what the leader has left lying for this long. Milliseconds. */
+const HOLD_BACK = 2000;
+
+/** Sets one timer: calls back at or after an instant, once. */
+export type Timer = (at: Instant, callback: () => void) => Cancel;
+
+/**
+ * Turns what is due into runs. One timer stands for the earliest of all tasks and is set anew on every change.
+ *
+ * A fire is decided by appending to `fires-<task>` with the revision that was seen, and its run is
+ * requested behind it. Any number of schedulers may do this at once: the append decides, leadership only
+ * keeps them from doing the same work.
+ */
+export class Scheduler {
+  private readonly index: DueIndex;
+  private readonly store: EventStore;
+  private readonly clock: Clock;
+  private readonly timer: Timer;
+  private readonly leadership: Leadership;
+  private readonly telemetry: Telemetry;
+  private readonly name: string;
+  private cancelTimer: Cancel = () => {};
+  private timerAt: Instant | null = null;
+  private running = false;
+  private scheduled = false;
+  private readonly inFlight = new Set<Promise<void>>();
+  /** Runs that this scheduler has requested itself, told to whoever checks that each fire has its run. */
+  onRequested: (runId: string) => void = () => {};
+
+  constructor(options: {
+    readonly index: DueIndex;
+    readonly store: EventStore;
+    readonly clock: Clock;
+    readonly timer?: Timer;
+    readonly leadership: Leadership;
+    readonly telemetry: Telemetry;
+    readonly name: string;
+  }) {
+    this.index = options.index;
+    this.store = options.store;
+    this.clock = options.clock;
+    this.timer = options.timer ?? ((at, callback) => this.clock.at(at, callback));
+    this.leadership = options.leadership;
+    this.telemetry = options.telemetry;
+    this.name = options.name;
+    this.index.onChange = () => this.arm();
+    this.leadership.onChange(() => this.arm());
+  }
+
+  start(): void {
+    this.running = true;
+    this.arm();
+  }
+
+  /** Decides nothing more; resolves when what was being written is done. */
+  async stop(): Promise<void> {
+    this.running = false;
+    this.cancelTimer();
+    await Promise.all(this.inFlight);
+  }
+
+  /** How many milliseconds the earliest undecided fire is overdue; 0 when none is. */
+  overdue(): number {
+    const earliest = this.index.earliest();
+    return earliest === null ? 0 : Math.max(0, this.clock.now() - earliest);
+  }
+
+  /** Sets the timer to the earliest, unless it stands there. */
+  private arm(): void {
+    if (!this.running || this.scheduled) return;
+    const earliest = this.index.earliest();
+    if (earliest === null) {
+      this.cancelTimer();
+      this.timerAt = null;
+      return;
+    }
+    const at = earliest + (this.leadership.leads ? 0 : HOLD_BACK);
+    if (this.timerAt === at) return;
+    this.cancelTimer();
+    if (at <= this.clock.now()) {
+      this.timerAt = null;
+      this.wakeSoon();
+      return;
+    }
+    this.timerAt = at;
+    this.cancelTimer = this.timer(at, () => {
+      this.timerAt = null;
+      this.wake();
+    });
+  }
+
+  private wakeSoon(): void {
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      this.wake();
+    });
+  }
+
+  private wake(): void {
+    if (!this.running) return;
+    const now = this.clock.now();
+    const due = this.index.takeDue(now - (this.leadership.leads ? 0 : HOLD_BACK), CHUNK);
+    for (const entry of due) {
+      const deciding = this.decide(entry, now);
+      this.inFlight.add(deciding);
+      void deciding.finally(() => {
+        this.inFlight.delete(deciding);
+        this.arm();
+      });
+    }
+    if (due.length === CHUNK) this.wakeSoon();
+    else this.arm();
+  }
+
+  /** Never rejects: what could not be written is tried again. */
+  private async decide(entry: DueEntry, now: Instant): Promise<void> {
+    const { rhythm } = entry;
+    let decided = rhythm;
+    let retryAt = 0;
+    try {
+      const decision = decideFires(entry.taskId, rhythm, this.index.scheduleOf(entry), now);
+      if (decision.events.length > 0) decided = await this.write(entry, decision, now);
+      else retryAt = now + RETRY_AFTER;
+    } catch (error) {
+      retryAt = this.clock.now() + RETRY_AFTER;
+      if (isConflict(error)) {
+        // Somebody else has decided; their event is on its way here and makes the entry new.
+        this.telemetry.count('scheduler_lost_races_total');
+      } else {
+        this.telemetry.log.error('the fires of a task could not be decided; trying again', {
+          task: entry.taskId,
+          error,
+        });
+      }
+    }
+    this.index.settle(entry, decided, retryAt);
+  }
+
+  private async write(entry: DueEntry, decision: FiresDecision, now: Instant): Promise<Rhythm> {
+    const { taskId, rhythm } = entry;
+    const stream = streams.fires(taskId);
+    const decisionContext = this.contextOf(newId(now), taskId, now);
+    const fires: StreamAppend = {
+      stream,
+      events: toNewEvents(stream, decision.events, decisionContext),
+      expected: rhythm.fires?.revision ?? 'none',
+    };
+    const requests = decision.runs.map((run) =>
+      requestOf(run, this.runContextOf(taskId, run, now)),
+    );
+    const [written] = await this.appendWithRuns(fires, requests);
+    for (const { runId } of decision.runs) this.onRequested(runId);
+    this.report(decision, now);
+    let revision = (written?.revision ?? 0) - decision.events.length;
+    let evolved: Rhythm | null = rhythm;
+    for (const event of decision.events) {
+      revision += 1;
+      const metadata = fires.events[0]?.metadata;
+      if (metadata) evolved = evolveRhythm(evolved, event, { revision, metadata });
+    }
+    return evolved ?? rhythm;
+  }
+
+  /** The decision, then the runs. A run that somebody has requested already is as it should be. */
+  private async appendWithRuns(
+    fires: StreamAppend,
+    requests: readonly StreamAppend[],
+  ): Promise<readonly { readonly revision: number }[]> {
+    try {
+      return await this.store.appendInOrder([fires, ...requests]);
+    } catch (error) {
+      if (!isConflict(error) || error.stream === fires.stream) throw error;
+      const first = await this.store.append(fires.stream, fires.events, fires.expected);
+      for (const { stream, events, expected } of requests) {
+        await this.store.append(stream, events, expected).catch(ignoreConflict);
+      }
+      return [first];
+    }
+  }
+
+  private report(decision: FiresDecision, now: Instant): void {
+    for (const event of decision.events) {
+      if (event.type === 'Fired') {
+        const lateness = (now - Date.parse(event.data.nominal)) / 1000;
+        this.telemetry.count('fires_total', { outcome: 'run' });
+        this.telemetry.observe('fire_lateness_seconds', Math.max(0, lateness));
+      } else if (event.type === 'FiresSkipped') {
+        this.telemetry.count('fires_total', { outcome: event.data.reason }, event.data.count);
+      }
+    }
+  }
+
+  private contextOf(commandId: string, correlationId: string, now: Instant): CommandContext {
+    return { commandId, actor: 'service', source: this.name, correlationId, now };
+  }
+
+  private runContextOf(
+    taskId: string,
+    run: FiresDecision['runs'][number],
+    now: Instant,
+  ): CommandContext {
+    return this.contextOf(requestCommandId(taskId, run.runId), run.runId, now);
+  }
+}
+
+/** The same for whoever requests this run: two who do so at once append the same event. */
+export function requestCommandId(taskId: string, runId: string): string {
+  return nameBasedId('request', taskId, runId);
+}
+
+/** The append that begins a run. */
+export function requestOf(
+  run: FiresDecision['runs'][number],
+  context: CommandContext,
+): StreamAppend {
+  const stream = streams.run(run.runId);
+  const events = toNewEvents(stream, [{ type: 'RunRequested', data: run.request }], context);
+  return { stream, events, expected: 'none' };
+}
+
+/** A conflict means here that it is done already. */
+export function ignoreConflict(error: unknown): void {
+  if (!isConflict(error)) throw error;
+}
