@@ -1,0 +1,233 @@
+import { jsonEvent, type AppendResult as Answer, type JSONType } from '@eventstore/db-client';
+import {
+  EventStoreError,
+  type AppendResult,
+  type EncodedEvent,
+  type ExpectedRevision,
+  type Position,
+} from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { Connection } from './connection.ts';
+import { actualRevisionOf, conflict, failureOf, faultOf, wordsOf } from './faults.ts';
+import type { Horizon } from './horizon.ts';
+import { pause, pauseAfter, within } from './pause.ts';
+import { isKnown, toPosition } from './position.ts';
+import type { Reading } from './reading.ts';
+import type { Timings } from './timings.ts';
+
+/** How many events from a stream's end are searched for ids that may have arrived. */
+const TAIL = 200;
+
+/** How much longer than its deadline a call is waited for, in case the client never settles it. */
+const GRACE_MS = 500;
+
+/** One append under way. */
+interface Attempted {
+  readonly stream: string;
+  readonly events: readonly EncodedEvent[];
+  readonly expected: ExpectedRevision;
+  /** The furthest position known before the first attempt. */
+  readonly before: Position;
+}
+
+/** Appends with a known outcome: repeats while it is unknown, and looks for itself after a conflict. */
+export class Appending {
+  readonly #connection: Connection;
+  readonly #reading: Reading;
+  readonly #horizon: Horizon;
+  readonly #timings: Timings;
+  readonly #telemetry: Telemetry;
+
+  constructor(parts: {
+    readonly connection: Connection;
+    readonly reading: Reading;
+    readonly horizon: Horizon;
+    readonly timings: Timings;
+    readonly telemetry: Telemetry;
+  }) {
+    this.#connection = parts.connection;
+    this.#reading = parts.reading;
+    this.#horizon = parts.horizon;
+    this.#timings = parts.timings;
+    this.#telemetry = parts.telemetry;
+  }
+
+  /** See the port's `append`; events are serialised already. */
+  async append(
+    stream: string,
+    events: readonly EncodedEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult> {
+    const end = Date.now() + this.#timings.appendOverallMs;
+    await this.#horizon.start(() => this.#reading.end());
+    const append: Attempted = { stream, events, expected, before: this.#horizon.seen };
+    let unclear: unknown;
+    for (let failures = 1; ; failures += 1) {
+      if (await this.#connection.isConnected()) {
+        try {
+          return await this.#resultOf(append, await this.#attempt(append));
+        } catch (error) {
+          if (error instanceof EventStoreError) throw error;
+          const failure = failureOf(error);
+          if (failure === 'conflict') return this.#settleConflict(append, error, unclear);
+          if (failure === 'unclear') unclear = error;
+          else if (failure !== 'elsewhere') throw faultOf(error, `append to ${stream}`, stream);
+        }
+      } else if (unclear === undefined) {
+        throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
+      }
+      const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
+      if (this.#connection.closed || Date.now() + wait >= end) throw givenUp(stream, unclear);
+      this.#telemetry.count('eventstore_append_retries_total');
+      this.#telemetry.log.debug('Appending again, with the same ids', {
+        stream,
+        failure: wordsOf(unclear),
+      });
+      await pause(wait);
+      const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
+      if (arrived !== undefined) return arrived;
+    }
+  }
+
+  /** One call of the client. Rejects with the client's error. */
+  async #attempt({ stream, events, expected }: Attempted): Promise<Answer> {
+    const call = this.#connection.appendToStream(stream, events.map(toClientEvent), {
+      expectedRevision: expectedOf(expected),
+      credentials: this.#connection.credentials,
+      deadline: this.#timings.appendAttemptMs,
+    });
+    const answer = await within(call, this.#timings.appendAttemptMs + GRACE_MS);
+    if (answer === undefined) throw new Error('the client gave no answer');
+    return answer;
+  }
+
+  async #resultOf(append: Attempted, answer: Answer): Promise<AppendResult> {
+    const revision = Number(answer.nextExpectedRevision);
+    const due = lastRevisionOf(append);
+    if (due !== undefined && due !== revision) return this.#verify(append, revision);
+    const position = await this.#positionOf(append, revision, answer);
+    this.#horizon.note(position);
+    return { revision, position, duplicate: position <= append.before };
+  }
+
+  /** The answer's position; where it has none, that of the event; else the end, which is not before it. */
+  async #positionOf(append: Attempted, revision: number, answer: Answer): Promise<Position> {
+    if (isKnown(answer.position)) return toPosition(answer.position);
+    try {
+      const from = BigInt(revision);
+      const [event] = await this.#reading.stream(append.stream, from, 'forwards', 1);
+      return isKnown(event?.position) ? toPosition(event.position) : await this.#reading.end();
+    } catch (error) {
+      // Written, but unknown where: appending again finds the place.
+      throw outcomeUnknown(append.stream, error);
+    }
+  }
+
+  /** An answer that does not follow from what was expected is not believed: the stream says. */
+  async #verify(append: Attempted, answered: number): Promise<AppendResult> {
+    const disbelief = new Error(`the server answered revision ${answered}`);
+    const found = await this.#findAtPlace(append).catch((error: unknown) => {
+      throw outcomeUnknown(append.stream, error);
+    });
+    if (found === undefined) throw outcomeUnknown(append.stream, disbelief);
+    return found;
+  }
+
+  /**
+   * A conflict may be with this very append: an earlier attempt that arrived, or the same command
+   * before. The server recognises most of these itself; what it does not, the stream shows.
+   */
+  async #settleConflict(
+    append: Attempted,
+    error: unknown,
+    unclear: unknown,
+  ): Promise<AppendResult> {
+    const { stream, expected } = append;
+    let found: AppendResult | undefined;
+    try {
+      found = await this.#findAtPlace(append);
+    } catch (failure) {
+      if (unclear !== undefined) throw outcomeUnknown(stream, failure);
+      throw faultOf(failure, `append to ${stream}`, stream);
+    }
+    if (found === undefined) throw conflict(stream, expected, actualRevisionOf(error), error);
+    return unclear === undefined ? { ...found, duplicate: true } : found;
+  }
+
+  /** The append's result if its events stand where it expected to put them. */
+  async #findAtPlace(append: Attempted): Promise<AppendResult | undefined> {
+    const last = lastRevisionOf(append);
+    if (last === undefined) return this.#findInTail(append);
+    const count = append.events.length;
+    const from = BigInt(last - count + 1);
+    const found = await this.#reading.stream(append.stream, from, 'forwards', count);
+    const same = found.every((event, index) => event.id === append.events[index]?.id);
+    if (!same || found.length !== count) return undefined;
+    return this.#found(append, last, found.at(-1)?.position);
+  }
+
+  /** The append's result if its last event is among the stream's latest; for `any`, which names no place. */
+  async #findInTail(append: Attempted): Promise<AppendResult | undefined> {
+    const wanted = append.events.at(-1)?.id;
+    const tail = await this.#reading
+      .stream(append.stream, 'end', 'backwards', TAIL)
+      .catch((error: unknown) => {
+        // Only a look: the append is repeated, and the server compares ids as well.
+        this.#telemetry.log.debug('The end of a stream could not be read', {
+          stream: append.stream,
+          failure: wordsOf(error),
+        });
+        return [];
+      });
+    const event = tail.find(({ id }) => id === wanted);
+    if (event === undefined) return undefined;
+    return this.#found(append, Number(event.revision), event.position);
+  }
+
+  async #found(
+    append: Attempted,
+    revision: number,
+    place: Answer['position'],
+  ): Promise<AppendResult> {
+    const position = isKnown(place) ? toPosition(place) : await this.#reading.end();
+    this.#horizon.note(position);
+    return { revision, position, duplicate: position <= append.before };
+  }
+}
+
+/** The revision of the last event if the append goes where it is expected to. */
+function lastRevisionOf({ expected, events }: Attempted): number | undefined {
+  if (expected === 'any') return undefined;
+  return (expected === 'none' ? -1 : expected) + events.length;
+}
+
+function expectedOf(expected: ExpectedRevision): 'no_stream' | 'any' | bigint {
+  if (expected === 'none') return 'no_stream';
+  return expected === 'any' ? 'any' : BigInt(expected);
+}
+
+/**
+ * What the client wants: it serialises data itself, so the text is parsed again, which leaves nothing
+ * in it that serialising could fail on. Metadata may be handed over as bytes, which stay as they are.
+ */
+function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
+  return jsonEvent({
+    id: event.id,
+    type: event.type,
+    data: JSON.parse(event.data) as JSONType,
+    metadata: new TextEncoder().encode(event.metadata),
+  });
+}
+
+function givenUp(stream: string, unclear: unknown): EventStoreError {
+  if (unclear !== undefined) return outcomeUnknown(stream, unclear);
+  return new EventStoreError('UNAVAILABLE', 'No EventStoreDB node accepts appends', { stream });
+}
+
+function outcomeUnknown(stream: string, cause: unknown): EventStoreError {
+  return new EventStoreError(
+    'OUTCOME_UNKNOWN',
+    `It is not known whether events were appended to ${stream}: ${wordsOf(cause)}`,
+    { stream, cause },
+  );
+}

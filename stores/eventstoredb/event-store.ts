@@ -1,0 +1,173 @@
+import {
+  EventStoreError,
+  type AppendResult,
+  type EventCodec,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  type StreamAppend,
+  type SubscriptionMessage,
+} from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { Appending } from './appending.ts';
+import { readConnectionUrl } from './connection-url.ts';
+import { Connection } from './connection.ts';
+import { Horizon } from './horizon.ts';
+import { Reading } from './reading.ts';
+import { isSystemEvent, toRaw } from './recorded.ts';
+import { Subscription } from './subscription.ts';
+import { defaultTimings, type Timings } from './timings.ts';
+import { truncateStream } from './truncation.ts';
+
+/** How many events of a stream are read where the caller says nothing. */
+const DEFAULT_LIMIT = 1_000;
+
+/**
+ * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet: a server that is away
+ * shows in the first call, or in `ping`.
+ *
+ * @param options.url a connection string, `esdb://user:password@host:2113?tls=true`
+ * @param options.timings see {@link Timings}; what is left out is as in production
+ * @throws ConnectionUrlError when the connection string can't be meant so
+ */
+export function openEventStoreDb(options: {
+  readonly url: string;
+  readonly codec: EventCodec;
+  readonly telemetry: Telemetry;
+  readonly timings?: Partial<Timings>;
+}): Promise<EventStore> {
+  return Promise.resolve().then(() => {
+    const settings = readConnectionUrl(options.url);
+    const { telemetry, codec } = options;
+    if (!settings.secure && settings.credentials !== undefined) {
+      telemetry.log.warn(
+        'EventStoreDB: user and password are not sent, as the connection string has tls=false',
+      );
+    }
+    const timings = { ...defaultTimings, ...options.timings };
+    const connection = new Connection(settings, timings, telemetry);
+    return new EventStoreDb({ connection, codec, telemetry, timings });
+  });
+}
+
+/** The port over EventStoreDB. */
+class EventStoreDb implements EventStore {
+  readonly #connection: Connection;
+  readonly #codec: EventCodec;
+  readonly #telemetry: Telemetry;
+  readonly #timings: Timings;
+  readonly #horizon = new Horizon();
+  readonly #reading: Reading;
+  readonly #appending: Appending;
+  readonly #closing = new AbortController();
+
+  constructor(parts: {
+    readonly connection: Connection;
+    readonly codec: EventCodec;
+    readonly telemetry: Telemetry;
+    readonly timings: Timings;
+  }) {
+    this.#connection = parts.connection;
+    this.#codec = parts.codec;
+    this.#telemetry = parts.telemetry;
+    this.#timings = parts.timings;
+    this.#reading = new Reading(parts.connection, parts.timings, this.#horizon);
+    this.#appending = new Appending({ ...parts, reading: this.#reading, horizon: this.#horizon });
+  }
+
+  async append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult> {
+    if (events.length === 0) {
+      throw new EventStoreError('INVALID_EVENT', 'An append needs at least one event', { stream });
+    }
+    const encoded = events.map((event) => this.#codec.encode(event));
+    return this.#appending.append(stream, encoded, expected);
+  }
+
+  async appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
+    const results: AppendResult[] = [];
+    for (const { stream, events, expected } of appends) {
+      results.push(await this.append(stream, events, expected));
+    }
+    return results;
+  }
+
+  async readStream(
+    stream: string,
+    options: {
+      readonly from?: number;
+      readonly direction?: 'forwards' | 'backwards';
+      readonly limit?: number;
+    } = {},
+  ): Promise<readonly RecordedEvent[]> {
+    const { from, direction = 'forwards', limit = DEFAULT_LIMIT } = options;
+    const begin = from === undefined ? (direction === 'forwards' ? 'start' : 'end') : BigInt(from);
+    const found = await this.#reading.stream(stream, begin, direction, limit);
+    return found.map((event) => {
+      const raw = toRaw(event);
+      this.#horizon.note(raw.position);
+      return sound(this.#codec.decode(raw));
+    });
+  }
+
+  async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    if (limit <= 0) return events;
+    const raw: Parameters<EventCodec['decode']>[0][] = [];
+    await this.#reading.forwards(after, limit, (event) => {
+      if (!isSystemEvent(event)) raw.push(toRaw(event));
+      return raw.length < limit ? 'more' : 'enough';
+    });
+    return raw.map((event) => this.#codec.decode(event));
+  }
+
+  subscribe(options: {
+    readonly after: Position;
+    readonly prefixes?: readonly string[];
+    readonly signal: AbortSignal;
+  }): AsyncIterable<SubscriptionMessage> {
+    const parts = {
+      connection: this.#connection,
+      reading: this.#reading,
+      horizon: this.#horizon,
+      codec: this.#codec,
+      timings: this.#timings,
+      telemetry: this.#telemetry,
+    };
+    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
+    return new Subscription(parts, { ...options, signal }).messages();
+  }
+
+  async truncate(stream: string, before: number): Promise<void> {
+    await truncateStream(this.#reading, this.#appending, stream, before);
+  }
+
+  head(): Promise<Position> {
+    return this.#reading.head();
+  }
+
+  async ping(): Promise<void> {
+    await this.#reading.end(this.#timings.pingMs);
+  }
+
+  /** Ends subscriptions and calls under way, and the connection. May be called again. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#connection.close();
+  }
+}
+
+/** A stream is folded into decisions: one event that can't be read makes all of it unreadable. */
+function sound(event: RecordedEvent): RecordedEvent {
+  if (event.fault === undefined) return event;
+  throw new EventStoreError(
+    'CORRUPT_EVENT',
+    `Event ${event.revision} of stream ${event.stream} can't be read: ${event.fault}`,
+    { stream: event.stream },
+  );
+}

@@ -1,0 +1,126 @@
+import {
+  STREAM_NAME,
+  type AllStreamResolvedEvent,
+  type AllStreamSubscription,
+} from '@eventstore/db-client';
+import type { Position } from '../../domain/event-store.ts';
+import type { Connection } from './connection.ts';
+import { wordsOf } from './faults.ts';
+import { fromPosition, toPosition } from './position.ts';
+import { eventOf, type ClientEvent } from './recorded.ts';
+
+/** How many events are held here before the server is asked to wait. */
+const BUFFER = 128;
+
+/** A checkpoint for each so many pages (of 32 events) that the server has filtered out. */
+const CHECKPOINT_INTERVAL = 4;
+
+/**
+ * One subscription of the client: events are taken out of it by hand, so that what is not taken holds
+ * back the server. It does not come back by itself; whoever has it makes another one.
+ */
+export class Feed {
+  readonly #subscription: AllStreamSubscription;
+  #ended: string | undefined;
+  #hint: Position | undefined;
+  #awake = false;
+  #wake: () => void = () => undefined;
+
+  /** @param prefixes see the port's `subscribe` */
+  constructor(connection: Connection, after: Position, prefixes: readonly string[] | undefined) {
+    this.#subscription = connection.subscribeToAll(
+      {
+        fromPosition: fromPosition(after),
+        filter: {
+          filterOn: STREAM_NAME,
+          checkpointInterval: CHECKPOINT_INTERVAL,
+          ...filterOf(prefixes),
+          checkpointReached: (_subscription, place) => {
+            // Only noted, for an exception here would hang the subscription without a word.
+            this.#hint = toPosition(place);
+            this.wake();
+          },
+        },
+      },
+      { highWaterMark: BUFFER },
+    );
+    // The listeners stay until the object is gone: an error without one would end the process.
+    this.#subscription.on('error', (error) => this.#end(wordsOf(error)));
+    this.#subscription.on('end', () => this.#end('the server ended it'));
+    this.#subscription.on('close', () => this.#end('it was closed'));
+    this.#subscription.on('confirmation', () => this.wake());
+    this.#subscription.on('caughtUp', () => this.wake());
+    this.#subscription.on('readable', () => this.wake());
+  }
+
+  /** Why it ended, once it has; a clean end by the server is an end like others. */
+  get ended(): string | undefined {
+    return this.#ended;
+  }
+
+  /** Everything buffered, at most what the buffer holds, oldest first. */
+  take(): readonly ClientEvent[] {
+    const events: ClientEvent[] = [];
+    while (events.length < BUFFER) {
+      const resolved = this.#subscription.read() as AllStreamResolvedEvent | null;
+      if (resolved === null) break;
+      const event = eventOf(resolved);
+      if (event !== undefined) events.push(event);
+    }
+    return events;
+  }
+
+  /**
+   * A position up to which the server has passed everything on, where it has said one. True only once
+   * all that is buffered has been taken.
+   */
+  takeHint(): Position | undefined {
+    const hint = this.#hint;
+    this.#hint = undefined;
+    return hint;
+  }
+
+  /** Resolves when there may be something new, or after a time. */
+  async wait(milliseconds: number): Promise<void> {
+    if (!this.#awake) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.max(0, milliseconds));
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#awake = false;
+    this.#wake = () => undefined;
+  }
+
+  /** Ends a `wait`, now or as soon as it begins. */
+  wake(): void {
+    this.#awake = true;
+    this.#wake();
+  }
+
+  /** Ends the subscription on the server too, which destroying the stream alone would not. */
+  close(): void {
+    this.#subscription.destroy();
+    // Rejects only where the call was never made.
+    this.#subscription.unsubscribe().catch(() => undefined);
+  }
+
+  #end(reason: string): void {
+    this.#ended ??= reason;
+    this.wake();
+  }
+}
+
+/**
+ * By name of stream, on the server: either those that begin so, or all but the engine's own. An empty
+ * list matches nothing, as it says.
+ */
+function filterOf(
+  prefixes: readonly string[] | undefined,
+): { regex: string } | { prefixes: string[] } {
+  if (prefixes === undefined || prefixes.includes('')) return { regex: '^[^$]' };
+  return prefixes.length === 0 ? { regex: '^$' } : { prefixes: [...prefixes] };
+}

@@ -1,0 +1,31 @@
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import { later } from './position.ts';
+
+/**
+ * The furthest position that this process has seen. The server does not say whether an append was a
+ * repetition of an earlier one; an answer that lies behind what was seen before the call was one.
+ * (What another process appended under the same ids and this one has not yet heard of counts as new.)
+ */
+export class Horizon {
+  #seen: Position = BEGINNING;
+  #started: Promise<void> | undefined;
+
+  get seen(): Position {
+    return this.#seen;
+  }
+
+  note(position: Position): void {
+    this.#seen = later(this.#seen, position);
+  }
+
+  /** Looks where the log ends, once; appends of earlier processes lie behind that. */
+  async start(readEnd: () => Promise<Position>): Promise<void> {
+    this.#started ??= readEnd().then((position) => this.note(position));
+    try {
+      await this.#started;
+    } catch (error) {
+      this.#started = undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import type { StreamingRead, ReadRevision, ResolvedEvent } from '@eventstore/db-client';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { Connection } from './connection.ts';
+import { failureOf, faultOf } from './faults.ts';
+import type { Horizon } from './horizon.ts';
+import { pause, pauseAfter } from './pause.ts';
+import { fromPosition, isKnown, toPosition } from './position.ts';
+import { eventOf, isSystemEvent, type ClientEvent } from './recorded.ts';
+import type { Timings } from './timings.ts';
+
+/** What a visitor says: go on reading, or stop here. */
+export type Visit = 'more' | 'enough';
+
+/** How many events a read asks for at a time where it has to look for those it wants. */
+const PAGE = 256;
+
+/** Reads of the log, each with a limit on how long it may stand still (the client has none). */
+export class Reading {
+  readonly #connection: Connection;
+  readonly #timings: Timings;
+  readonly #horizon: Horizon;
+  /** Where the log ended when its head was last looked for, and what the head was. */
+  #lastHead: { readonly end: Position; readonly head: Position } | undefined;
+
+  constructor(connection: Connection, timings: Timings, horizon: Horizon) {
+    this.#connection = connection;
+    this.#timings = timings;
+    this.#horizon = horizon;
+  }
+
+  /**
+   * Up to `limit` events of one stream; none where it does not exist.
+   * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
+   */
+  async stream(
+    stream: string,
+    from: ReadRevision,
+    direction: 'forwards' | 'backwards',
+    limit: number,
+  ): Promise<readonly ClientEvent[]> {
+    if (limit <= 0) return [];
+    const open = (): StreamingRead<ResolvedEvent> =>
+      this.#connection.readStream(stream, { fromRevision: from, direction, maxCount: limit });
+    return this.#collect(`read stream ${stream}`, open, stream);
+  }
+
+  /**
+   * Visits the log forwards from after a position, the engine's own events included, until the visitor
+   * has enough. Says whether it came to the end of the log.
+   *
+   * @param page how many events to ask for at a time
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  async forwards(
+    after: Position,
+    page: number,
+    visit: (event: ClientEvent, position: Position) => Visit,
+  ): Promise<boolean> {
+    for (let last = after, size = page; ; size = Math.max(page, PAGE)) {
+      // One more, as reading includes the position it begins with.
+      const events = await this.#all('forwards', fromPosition(last), size + 1);
+      for (const event of events) {
+        const position = this.#positionOf(event);
+        if (position === undefined || position <= last) continue;
+        last = position;
+        if (visit(event, position) === 'enough') return false;
+      }
+      if (events.length <= size) return true;
+    }
+  }
+
+  /**
+   * The position of the last event that is not the engine's own; `BEGINNING` where there is none.
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  async head(): Promise<Position> {
+    const before = this.#lastHead;
+    let end: Position | undefined;
+    let head: Position | undefined;
+    await this.#visit('find the head of the log', this.#backwards(), (event) => {
+      const position = this.#positionOf(event);
+      if (position === undefined) return 'more';
+      end ??= position;
+      if (before !== undefined && position <= before.end) head = before.head;
+      else if (!isSystemEvent(event)) head = position;
+      return head === undefined ? 'more' : 'enough';
+    });
+    const found = head ?? BEGINNING;
+    this.#lastHead = { end: end ?? BEGINNING, head: found };
+    return found;
+  }
+
+  /**
+   * The position of the very last event, the engine's own included.
+   * @param limitMs how long it may take, where not as long as other reads
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  async end(limitMs = this.#timings.readMs): Promise<Position> {
+    const [last] = await this.#all('backwards', 'end', 1, limitMs);
+    return (last && this.#positionOf(last)) ?? BEGINNING;
+  }
+
+  #all(
+    direction: 'forwards' | 'backwards',
+    from: ReturnType<typeof fromPosition> | 'end',
+    maxCount: number,
+    limitMs = this.#timings.readMs,
+  ): Promise<readonly ClientEvent[]> {
+    const open = (): StreamingRead<ResolvedEvent> =>
+      this.#connection.readAll({ direction, fromPosition: from, maxCount });
+    return this.#collect('read the log', open, undefined, limitMs);
+  }
+
+  #backwards(): () => StreamingRead<ResolvedEvent> {
+    return () => this.#connection.readAll({ direction: 'backwards', fromPosition: 'end' });
+  }
+
+  #positionOf(event: ClientEvent): Position | undefined {
+    if (!isKnown(event.position)) return undefined;
+    const position = toPosition(event.position);
+    this.#horizon.note(position);
+    return position;
+  }
+
+  async #collect(
+    doing: string,
+    open: () => StreamingRead<ResolvedEvent>,
+    stream?: string,
+    limitMs?: number,
+  ): Promise<readonly ClientEvent[]> {
+    let events: ClientEvent[] = [];
+    const start = (): StreamingRead<ResolvedEvent> => {
+      events = [];
+      return open();
+    };
+    const collect = (event: ClientEvent): Visit => {
+      events.push(event);
+      return 'more';
+    };
+    await this.#visit(doing, start, collect, stream, limitMs);
+    return events;
+  }
+
+  /** Reads, and reads again after a lost connection while there is time. */
+  async #visit(
+    doing: string,
+    open: () => StreamingRead<ResolvedEvent>,
+    visit: (event: ClientEvent) => Visit,
+    stream?: string,
+    limitMs = this.#timings.readMs,
+  ): Promise<void> {
+    const end = Date.now() + limitMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        await consume(open(), visit, Math.max(1, end - Date.now()), limitMs);
+        // Closing cancels reads, and the client shows a cancelled one as complete.
+        if (this.#connection.closed) throw new Error('the connection was closed');
+        return;
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure === 'not-found') return;
+        const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
+        const again = failure === 'unclear' || failure === 'elsewhere';
+        if (!again || this.#connection.closed || Date.now() + wait >= end) {
+          throw faultOf(error, doing, stream);
+        }
+        await pause(wait);
+      }
+    }
+  }
+}
+
+/**
+ * Runs one read to its end or until the visitor has enough. Breaking off a `for await` would leave the
+ * call open on the server, so the call is cancelled here whatever happens; and an error that comes
+ * after that has a listener, else it would end the process.
+ *
+ * @param firstMs how long the first event may take
+ * @param nextMs how long each one after it may take
+ */
+function consume(
+  read: StreamingRead<ResolvedEvent>,
+  visit: (event: ClientEvent) => Visit,
+  firstMs: number,
+  nextMs: number,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const late = (): void => finish(new Error(`no answer within ${firstMs} ms`));
+    let timer = setTimeout(late, firstMs);
+    let finished = false;
+    const finish = (error?: unknown): void => {
+      if (finished) return;
+      finished = true;
+      clearTimeout(timer);
+      read.destroy();
+      read.cancel().catch(() => undefined);
+      if (error === undefined) resolve();
+      else reject(error instanceof Error ? error : new Error(String(error)));
+    };
+    read.on('error', finish);
+    read.on('end', () => finish());
+    read.on('close', () => finish(new Error('the read was closed')));
+    read.on('data', (resolved: ResolvedEvent) => {
+      if (finished) return;
+      clearTimeout(timer);
+      timer = setTimeout(late, nextMs);
+      const event = eventOf(resolved);
+      if (event !== undefined && visit(event) === 'enough') finish();
+    });
+  });
+}

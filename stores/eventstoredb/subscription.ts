@@ -1,0 +1,138 @@
+import type {
+  EventCodec,
+  Position,
+  RecordedEvent,
+  SubscriptionMessage,
+} from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { Connection } from './connection.ts';
+import { wordsOf } from './faults.ts';
+import { Feed } from './feed.ts';
+import type { Horizon } from './horizon.ts';
+import { pause, pauseAfter } from './pause.ts';
+import { later } from './position.ts';
+import { Probe } from './probe.ts';
+import type { Reading } from './reading.ts';
+import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+import type { Timings } from './timings.ts';
+
+/** What a subscription needs of the adapter. */
+export interface SubscriptionParts {
+  readonly connection: Connection;
+  readonly reading: Reading;
+  readonly horizon: Horizon;
+  readonly codec: EventCodec;
+  readonly timings: Timings;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Everything after a position, for ever: see the port's `subscribe`. Each of the client's
+ * subscriptions that ends is followed by another, from the last event that the consumer has handled,
+ * which is the last one it came back for.
+ */
+export class Subscription {
+  readonly #parts: SubscriptionParts;
+  readonly #prefixes: readonly string[] | undefined;
+  readonly #signal: AbortSignal;
+  #position: Position;
+  /** Failed attempts since the last time something came through. */
+  #failures = 0;
+
+  constructor(
+    parts: SubscriptionParts,
+    options: {
+      readonly after: Position;
+      readonly prefixes?: readonly string[];
+      readonly signal: AbortSignal;
+    },
+  ) {
+    this.#parts = parts;
+    this.#prefixes = options.prefixes;
+    this.#signal = options.signal;
+    this.#position = options.after;
+  }
+
+  async *messages(): AsyncGenerator<SubscriptionMessage, void, void> {
+    const { timings, telemetry, connection } = this.#parts;
+    while (!this.#signal.aborted) {
+      const feed = new Feed(connection, this.#position, this.#prefixes);
+      const wake = (): void => feed.wake();
+      this.#signal.addEventListener('abort', wake);
+      let reason: string | undefined;
+      try {
+        reason = yield* this.#follow(feed);
+      } finally {
+        this.#signal.removeEventListener('abort', wake);
+        feed.close();
+      }
+      if (reason === undefined) return;
+      this.#failures += 1;
+      telemetry.count('eventstore_resubscriptions_total');
+      telemetry.log.warn('The subscription was lost and is made again', {
+        reason,
+        after: this.#position,
+        failures: this.#failures,
+      });
+      await pause(
+        pauseAfter(this.#failures, timings.firstPauseMs, timings.longestResubscribePauseMs),
+        this.#signal,
+      );
+    }
+  }
+
+  /** Passes on what one feed gives. Returns why it was lost, or nothing when it is to end. */
+  async *#follow(feed: Feed): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
+    const probe = new Probe(this.#parts.reading, this.#parts.timings, this.#prefixes, () =>
+      feed.wake(),
+    );
+    while (!this.#signal.aborted) {
+      const taken = feed.take();
+      if (taken.length > 0) {
+        yield* this.#deliver(taken);
+        probe.passed(this.#position);
+        if (probe.takeCaughtUp()) yield { kind: 'caught-up', position: this.#position };
+        continue;
+      }
+      const hint = feed.takeHint();
+      if (hint !== undefined) this.#position = later(this.#position, hint);
+      if (feed.ended !== undefined) return feed.ended;
+
+      const wait = probe.look(this.#position);
+      if (probe.failure !== undefined) return wordsOf(probe.failure);
+      if (probe.silent) return 'an event that is in the log did not come';
+      this.#position = later(this.#position, probe.nothingUpTo);
+      if (probe.takeCaughtUp()) {
+        this.#failures = 0;
+        yield { kind: 'caught-up', position: this.#position };
+        continue;
+      }
+      await feed.wait(wait);
+    }
+    return undefined;
+  }
+
+  /** @throws EventStoreError `NEWER_SCHEMA`, after what came before that event */
+  async *#deliver(taken: readonly ClientEvent[]): AsyncGenerator<SubscriptionMessage, void, void> {
+    const events: RecordedEvent[] = [];
+    let last = this.#position;
+    let failure: { readonly error: unknown } | undefined;
+    for (const event of taken) {
+      try {
+        const raw = toRaw(event);
+        // Never twice, whatever a server makes of "after".
+        if (raw.position <= last) continue;
+        if (!isSystemEvent(event)) events.push(this.#parts.codec.decode(raw));
+        last = raw.position;
+      } catch (error) {
+        failure = { error };
+        break;
+      }
+    }
+    if (events.length > 0) yield { kind: 'events', events };
+    this.#position = last;
+    this.#parts.horizon.note(last);
+    this.#failures = 0;
+    if (failure !== undefined) throw failure.error;
+  }
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { EventStoreError, isConflict, type ExpectedRevision } from '../../domain/event-store.ts';
+import { isJsonObject, type JsonObject } from '../../domain/json.ts';
+import type { Appending } from './appending.ts';
+import type { Reading } from './reading.ts';
+
+/** The engine's name for "events before this revision are gone", in a stream's metadata. */
+const TRUNCATE_BEFORE = '$tb';
+
+/** How often a truncation is tried while others change the same stream's metadata. */
+const ATTEMPTS = 5;
+
+/**
+ * Truncates a stream by its metadata, keeping what else stands there (access lists, limits). Never
+ * moves backwards, and never beyond the stream's last event: `$tb` past the end would hide the events
+ * that come next. The client's own way is not used: it drops metadata it does not know, and gives the
+ * commit position for the metadata's revision, so that two writers could not see each other.
+ *
+ * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`, `CONFLICT` after several lost races
+ */
+export async function truncateStream(
+  reading: Reading,
+  appending: Appending,
+  stream: string,
+  before: number,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const change = await planChange(reading, stream, before);
+    if (change === undefined) return;
+    const event = {
+      id: randomUUID(),
+      type: '$metadata',
+      data: JSON.stringify(change.metadata),
+      metadata: '{}',
+    };
+    try {
+      await appending.append(metadataStreamOf(stream), [event], change.expected);
+      return;
+    } catch (error) {
+      if (!isConflict(error) || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** What the metadata must become, or nothing where the stream is short enough already. */
+async function planChange(
+  reading: Reading,
+  stream: string,
+  before: number,
+): Promise<{ metadata: JsonObject; expected: ExpectedRevision } | undefined> {
+  const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+  if (last === undefined) return undefined;
+  const target = Math.min(before, Number(last.revision) + 1);
+  const [present] = await reading.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
+  if (present === undefined) {
+    return target <= 0 ? undefined : { metadata: { [TRUNCATE_BEFORE]: target }, expected: 'none' };
+  }
+  const metadata = objectOf(present.data, stream);
+  const truncated = metadata[TRUNCATE_BEFORE];
+  if (target <= (typeof truncated === 'number' ? truncated : 0)) return undefined;
+  return {
+    metadata: { ...metadata, [TRUNCATE_BEFORE]: target },
+    expected: Number(present.revision),
+  };
+}
+
+function objectOf(data: unknown, stream: string): JsonObject {
+  if (isJsonObject(data)) return data;
+  throw new EventStoreError('CORRUPT_EVENT', `The metadata of stream ${stream} is no JSON object`, {
+    stream,
+  });
+}
+
+function metadataStreamOf(stream: string): string {
+  return `$$${stream}`;
+}

@@ -1,0 +1,198 @@
+/** An event as the stand-in keeps it. */
+export interface StoredEvent {
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly contentType: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  /** Milliseconds since 1970. */
+  readonly created: number;
+  /** Where the transaction of its append ends; the events of one append share it. */
+  readonly commit: number;
+  /** Where the event itself stands. */
+  readonly prepare: number;
+}
+
+export type ProposedEvent = Pick<StoredEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>;
+
+/** What a writer expects: -1 no stream, -2 anything, -4 some event; else the last revision. */
+export type Expected = number;
+export const NO_STREAM = -1;
+export const ANY = -2;
+export const STREAM_EXISTS = -4;
+
+export type Written =
+  | { readonly kind: 'written'; readonly last: StoredEvent; readonly repeated: boolean }
+  | { readonly kind: 'wrong-version'; readonly current: number }
+  | { readonly kind: 'deleted' };
+
+/** A place in `$all`. */
+export interface Place {
+  readonly commit: bigint;
+  readonly prepare: bigint;
+}
+
+/** The `$tb` of a stream that was deleted softly: beyond every event. */
+const FOREVER = Number.MAX_SAFE_INTEGER;
+
+/**
+ * The log of the stand-in, with the rules of a real server: positions are byte offsets with gaps,
+ * repeated ids are recognised only where the expectation lies behind the stream, and what is truncated
+ * stays in `$all`.
+ */
+export class Log {
+  readonly #all: StoredEvent[] = [];
+  readonly #streams = new Map<string, StoredEvent[]>();
+  readonly #tombstones = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  #offset = 1_000;
+
+  /** Every event, the engine's own included, in the order of `$all`. */
+  get all(): readonly StoredEvent[] {
+    return this.#all;
+  }
+
+  /** Calls back after each write, until the returned function is called. */
+  onWrite(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  append(stream: string, events: readonly ProposedEvent[], expected: Expected): Written {
+    if (this.#tombstones.has(stream)) return { kind: 'deleted' };
+    const present = this.#streams.get(stream) ?? [];
+    const current = present.length - 1;
+    const verdict = this.#check(stream, present, events, expected);
+    if (verdict === 'wrong-version') {
+      return { kind: 'wrong-version', current: this.isGone(stream) ? NO_STREAM : current };
+    }
+    if (verdict !== 'new') return { kind: 'written', last: verdict, repeated: true };
+    return { kind: 'written', last: this.#write(stream, events), repeated: false };
+  }
+
+  /** Hides what is there; the stream may begin again, with the next revision. */
+  softDelete(stream: string): void {
+    const data = Buffer.from(JSON.stringify({ $tb: FOREVER }));
+    this.#write(`$$${stream}`, [systemEvent('$metadata', data)]);
+  }
+
+  /** Ends a stream for ever. */
+  tombstone(stream: string): void {
+    this.#tombstones.add(stream);
+    this.#write('$tombstones', [systemEvent('$streamDeleted', Buffer.from('{}'))]);
+  }
+
+  isTombstoned(stream: string): boolean {
+    return this.#tombstones.has(stream);
+  }
+
+  /** Whether there is no such stream, as a reader sees it. */
+  isGone(stream: string): boolean {
+    const present = this.#streams.get(stream);
+    return present === undefined || this.#truncatedBefore(stream) === FOREVER;
+  }
+
+  /** The revision of a stream's last event, whether or not it is visible; `NO_STREAM` for none. */
+  currentRevision(stream: string): number {
+    return (this.#streams.get(stream)?.length ?? 0) - 1;
+  }
+
+  /** What a reader of the stream sees, ascending. */
+  visible(stream: string): readonly StoredEvent[] {
+    const present = this.#streams.get(stream) ?? [];
+    const metadata = this.#metadata(stream);
+    const count = typeof metadata.$maxCount === 'number' ? metadata.$maxCount : present.length;
+    const first = Math.max(this.#truncatedBefore(stream), present.length - count);
+    return present.slice(Math.min(first, present.length));
+  }
+
+  /** The index in `all` of the first event at or after a place. */
+  indexOf(place: Place): number {
+    let low = 0;
+    let high = this.#all.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const event = this.#all[middle];
+      if (event !== undefined && isBefore(event, place)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #check(
+    stream: string,
+    present: readonly StoredEvent[],
+    events: readonly ProposedEvent[],
+    expected: Expected,
+  ): 'new' | 'wrong-version' | StoredEvent {
+    const current = present.length - 1;
+    if (expected === STREAM_EXISTS) return current >= 0 ? 'new' : 'wrong-version';
+    if (expected === ANY) return this.#repetitionAnywhere(present, events) ?? 'new';
+    if (expected === current) return 'new';
+    if (expected > current) return 'wrong-version';
+    const there = events.filter((event, index) => present[expected + 1 + index]?.id === event.id);
+    if (there.length === events.length) {
+      return present[expected + events.length] as StoredEvent;
+    }
+    const startsAgain = there.length === 0 && expected === NO_STREAM && this.isGone(stream);
+    if (startsAgain) this.#undelete(stream, present.length);
+    return startsAgain ? 'new' : 'wrong-version';
+  }
+
+  #repetitionAnywhere(
+    present: readonly StoredEvent[],
+    events: readonly ProposedEvent[],
+  ): StoredEvent | undefined {
+    const first = present.findIndex(({ id }) => id === events[0]?.id);
+    const same = events.every((event, index) => present[first + index]?.id === event.id);
+    return first >= 0 && same ? present[first + events.length - 1] : undefined;
+  }
+
+  #undelete(stream: string, from: number): void {
+    const data = Buffer.from(JSON.stringify({ $tb: from }));
+    this.#write(`$$${stream}`, [systemEvent('$metadata', data)]);
+  }
+
+  #write(stream: string, events: readonly ProposedEvent[]): StoredEvent {
+    const present = this.#streams.get(stream) ?? [];
+    this.#streams.set(stream, present);
+    const prepares = events.map((event) => {
+      const prepare = this.#offset;
+      this.#offset += 97 + event.data.length + event.metadata.length;
+      return prepare;
+    });
+    const commit = prepares.at(-1) as number;
+    for (const [index, event] of events.entries()) {
+      const prepare = prepares[index] as number;
+      const created = Date.now();
+      const stored = { ...event, stream, revision: present.length, created, commit, prepare };
+      present.push(stored);
+      this.#all.push(stored);
+    }
+    for (const listener of [...this.#listeners]) listener();
+    return present.at(-1) as StoredEvent;
+  }
+
+  #truncatedBefore(stream: string): number {
+    const { $tb } = this.#metadata(stream);
+    return typeof $tb === 'number' ? $tb : 0;
+  }
+
+  #metadata(stream: string): Record<string, unknown> {
+    const last = this.#streams.get(`$$${stream}`)?.at(-1);
+    if (last === undefined) return {};
+    return JSON.parse(Buffer.from(last.data).toString('utf8')) as Record<string, unknown>;
+  }
+}
+
+function isBefore(event: StoredEvent, place: Place): boolean {
+  const commit = BigInt(event.commit);
+  return commit === place.commit ? BigInt(event.prepare) < place.prepare : commit < place.commit;
+}
+
+function systemEvent(type: string, data: Uint8Array): ProposedEvent {
+  const id = crypto.randomUUID();
+  return { id, type, contentType: 'application/json', data, metadata: new Uint8Array() };
+}

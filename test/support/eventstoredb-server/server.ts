@@ -1,0 +1,169 @@
+import gossipServices from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import featureServices from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import services, { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import { Server, ServerCredentials, status, type sendUnaryData } from '@grpc/grpc-js';
+import { handleAppend, type ReceivedAppend } from './append-call.ts';
+import { Faults } from './faults.ts';
+import { Log, type ProposedEvent } from './log.ts';
+import { failure, streamNameOf } from './messages.ts';
+import { fail, handleRead, type ReadCall } from './read-call.ts';
+import { OpenSubscription } from './subscription-call.ts';
+
+/**
+ * A stand-in for an EventStoreDB server within the test process, speaking gRPC with the client's own
+ * service definitions, so that tests drive the real client through a real connection, and can make the
+ * server fail in every way that real ones were seen to. It shows that the adapter copes; what a real
+ * server means by its answers is shown by the same contract suite over `SVC_TEST_ESDB_URL`.
+ */
+export class EventStoreDbServer {
+  readonly log: Log;
+  readonly faults = new Faults();
+  /** Every append that arrived, in order, also those that were refused. */
+  readonly appends: ReceivedAppend[] = [];
+  /** How often the shared batch stream was used, which the adapter must never do. */
+  batchAppends = 0;
+  /** How many reads arrived, subscriptions not counted. */
+  reads = 0;
+  /** How many subscriptions arrived. */
+  subscribed = 0;
+  readonly #subscriptions = new Set<OpenSubscription>();
+  readonly #server: Server;
+  #port = 0;
+
+  private constructor(log: Log) {
+    this.log = log;
+    this.#server = new Server();
+    this.#server.addService(services.StreamsService, this.#streams());
+    this.#server.addService(featureServices.ServerFeaturesService, {
+      getSupportedMethods: (_call: unknown, callback: sendUnaryData<features.SupportedMethods>) =>
+        callback(null, supportedMethods()),
+    });
+    this.#server.addService(gossipServices.GossipService, {
+      read: (_call: unknown, callback: sendUnaryData<gossip.ClusterInfo>) =>
+        callback(null, this.#cluster()),
+    });
+  }
+
+  /**
+   * Starts a server on the loopback interface.
+   * @param options.port to come back where an earlier one was; default: any that is free
+   * @param options.log to come back with what an earlier one had
+   */
+  static async start(
+    options: { readonly port?: number; readonly log?: Log } = {},
+  ): Promise<EventStoreDbServer> {
+    const server = new EventStoreDbServer(options.log ?? new Log());
+    server.#port = await new Promise<number>((resolve, reject) => {
+      server.#server.bindAsync(
+        `127.0.0.1:${options.port ?? 0}`,
+        ServerCredentials.createInsecure(),
+        (error, port) => (error === null ? resolve(port) : reject(error)),
+      );
+    });
+    return server;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** What the adapter connects to. */
+  get url(): string {
+    return `esdb://127.0.0.1:${this.#port}?tls=false`;
+  }
+
+  /** The subscriptions that clients have open now. */
+  get subscriptions(): readonly OpenSubscription[] {
+    return [...this.#subscriptions];
+  }
+
+  /** Writes an event as another program would, or the engine itself (names that begin with `$`). */
+  write(stream: string, type: string, data: string, metadata = ''): void {
+    const event: ProposedEvent = {
+      id: crypto.randomUUID(),
+      type,
+      contentType: 'application/json',
+      data: Buffer.from(data),
+      metadata: Buffer.from(metadata),
+    };
+    this.log.append(stream, [event], -2);
+  }
+
+  /** Breaks every connection at once and stops. */
+  stop(): void {
+    for (const subscription of this.#subscriptions) subscription.fallSilent();
+    this.#server.forceShutdown();
+  }
+
+  #streams(): IStreamsServer {
+    return {
+      append: (call, callback) =>
+        handleAppend(call, callback, {
+          log: this.log,
+          faults: this.faults,
+          port: this.#port,
+          received: (append) => this.appends.push(append),
+        }),
+      read: (call) => {
+        this.#read(call).catch((error: unknown) =>
+          fail(call, failure(status.UNKNOWN, String(error))),
+        );
+      },
+      delete: (call, callback) => {
+        const options = call.request.getOptions();
+        this.log.softDelete(streamNameOf(options?.getStreamIdentifier()));
+        callback(null, new streams.DeleteResp().setNoPosition(new shared.Empty()));
+      },
+      tombstone: (call, callback) => {
+        const options = call.request.getOptions();
+        this.log.tombstone(streamNameOf(options?.getStreamIdentifier()));
+        callback(null, new streams.TombstoneResp().setNoPosition(new shared.Empty()));
+      },
+      batchAppend: (call) => {
+        this.batchAppends += 1;
+        call.emit('error', failure(status.UNIMPLEMENTED, 'The batch stream must not be used'));
+      },
+    };
+  }
+
+  async #read(call: ReadCall): Promise<void> {
+    if (call.request.getOptions()?.hasSubscription() !== true) {
+      this.reads += 1;
+      return handleRead(call, this.log, this.faults);
+    }
+    this.subscribed += 1;
+    const subscription = new OpenSubscription(call, this.log, this.faults);
+    this.#subscriptions.add(subscription);
+    try {
+      await subscription.run();
+    } finally {
+      this.#subscriptions.delete(subscription);
+    }
+  }
+
+  #cluster(): gossip.ClusterInfo {
+    const itself = new gossip.MemberInfo()
+      .setState(gossip.MemberInfo.VNodeState.LEADER)
+      .setIsAlive(true)
+      .setTimeStamp('0')
+      .setInstanceId(new shared.UUID().setString(crypto.randomUUID()))
+      .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(this.#port));
+    return new gossip.ClusterInfo().setMembersList([itself]);
+  }
+}
+
+/** Claims the batch stream too: a client that is not told otherwise would use it. */
+function supportedMethods(): features.SupportedMethods {
+  const methods = ['append', 'batchappend', 'read', 'delete', 'tombstone'].map((name) =>
+    new features.SupportedMethod()
+      .setServiceName('event_store.client.streams.streams')
+      .setMethodName(name),
+  );
+  return new features.SupportedMethods()
+    .setEventStoreServerVersion('24.10.0')
+    .setMethodsList(methods);
+}

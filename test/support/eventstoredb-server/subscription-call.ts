@@ -1,0 +1,151 @@
+import type streams from '@eventstore/db-client/generated/streams_pb.js';
+import type { Faults } from './faults.ts';
+import type { Log, StoredEvent } from './log.ts';
+import {
+  caughtUpMessage,
+  checkpointMessage,
+  confirmationMessage,
+  eventMessage,
+  unavailable,
+} from './messages.ts';
+import { fail, placeOf, send, type ReadCall } from './read-call.ts';
+
+/** After how many events that were filtered out a server sends a checkpoint, times the client's factor. */
+const CHECKPOINT_WINDOW = 32;
+
+/** A subscription to `$all` that a client has open. */
+export class OpenSubscription {
+  /** How many events were handed to the connection; stands still while the client holds back. */
+  sent = 0;
+  readonly #call: ReadCall;
+  readonly #log: Log;
+  readonly #faults: Faults;
+  readonly #matches: (event: StoredEvent) => boolean;
+  readonly #checkpointAfter: number;
+  #silent = false;
+  #over = false;
+  #wake: () => void = () => undefined;
+
+  constructor(call: ReadCall, log: Log, faults: Faults) {
+    this.#call = call;
+    this.#log = log;
+    this.#faults = faults;
+    const filter = call.request.getOptions()?.getFilter();
+    this.#matches = matcherOf(filter);
+    this.#checkpointAfter = (filter?.getCheckpointintervalmultiplier() ?? 1) * CHECKPOINT_WINDOW;
+    call.on('cancelled', () => this.#finish());
+    call.on('close', () => this.#finish());
+  }
+
+  /** Breaks it with an error. */
+  drop(): void {
+    fail(this.#call, unavailable());
+    this.#finish();
+  }
+
+  /** Ends it as if there were nothing more to come. */
+  endCleanly(): void {
+    this.#call.end();
+    this.#finish();
+  }
+
+  /** Keeps it open and sends nothing from now on. */
+  fallSilent(): void {
+    this.#silent = true;
+  }
+
+  /** Serves until it is over. */
+  async run(): Promise<void> {
+    const fault = this.#faults.takeSubscribe();
+    if (fault === 'unavailable') return this.drop();
+    if (fault === 'silent') return this.#untilOver();
+    await send(this.#call, confirmationMessage(crypto.randomUUID()));
+    if (fault === 'confirms-only') return this.#untilOver();
+    const stopListening = this.#log.onWrite(() => this.#wake());
+    try {
+      await this.#follow();
+    } finally {
+      stopListening();
+    }
+  }
+
+  async #follow(): Promise<void> {
+    let next = this.#firstIndex();
+    let filteredOut = 0;
+    let caughtUp = false;
+    while (!this.#over) {
+      const event = this.#silent ? undefined : this.#log.all[next];
+      if (event === undefined) {
+        if (!caughtUp && this.#faults.saysCaughtUp) await send(this.#call, caughtUpMessage());
+        caughtUp = true;
+        await this.#untilWoken(next);
+        continue;
+      }
+      next += 1;
+      if (this.#matches(event)) {
+        await this.#sendEvent(event);
+        continue;
+      }
+      filteredOut += 1;
+      if (filteredOut % this.#checkpointAfter === 0 && this.#faults.sendsCheckpoints) {
+        await send(this.#call, checkpointMessage(event));
+      }
+    }
+  }
+
+  async #sendEvent(event: StoredEvent): Promise<void> {
+    const cut = this.#faults.cutSubscriptions;
+    if (cut !== undefined && this.sent >= cut.after) {
+      if (cut.how === 'error') this.drop();
+      else this.endCleanly();
+      return;
+    }
+    this.sent += 1;
+    await send(this.#call, eventMessage(event, true));
+  }
+
+  /** Subscribing begins after the place it names, unlike reading. */
+  #firstIndex(): number {
+    const all = this.#call.request.getOptions()?.getAll();
+    const place = all === undefined ? undefined : placeOf(all);
+    if (place === undefined) return all?.hasEnd() === true ? this.#log.all.length : 0;
+    const index = this.#log.indexOf(place);
+    const event = this.#log.all[index];
+    const exact =
+      event !== undefined &&
+      BigInt(event.commit) === place.commit &&
+      BigInt(event.prepare) === place.prepare;
+    return exact ? index + 1 : index;
+  }
+
+  async #untilWoken(next: number): Promise<void> {
+    if (this.#over || (!this.#silent && next < this.#log.all.length)) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  async #untilOver(): Promise<void> {
+    while (!this.#over) await this.#untilWoken(Infinity);
+  }
+
+  #finish(): void {
+    this.#over = true;
+    this.#wake();
+  }
+}
+
+function matcherOf(
+  filter: streams.ReadReq.Options.FilterOptions | undefined,
+): (event: StoredEvent) => boolean {
+  if (filter === undefined) return () => true;
+  const byName = filter.getStreamIdentifier();
+  const expression = byName ?? filter.getEventType();
+  const textOf = (event: StoredEvent): string => (byName ? event.stream : event.type);
+  const prefixes = expression?.getPrefixList() ?? [];
+  if (prefixes.length > 0) {
+    return (event) => prefixes.some((prefix) => textOf(event).startsWith(prefix));
+  }
+  const regex = new RegExp(expression?.getRegex() ?? '');
+  return (event) => regex.test(textOf(event));
+}
