@@ -37,7 +37,7 @@ export class Signal<T = void> {
   /** Bound, so that it can be handed over as a callback. */
   readonly send = (value: T): void => {
     this.#values.push(value);
-    for (const waiter of [...this.#waiters]) {
+    for (const waiter of this.#waiters) {
       if (waiter.predicate(value)) waiter.settle(value);
     }
   };

@@ -1,0 +1,101 @@
+// Compiles the service to `dist/`, whole and clean, and notes what it was made from. With `--if-stale` it
+// does so only where `dist/` was made from something else than what is here now, so that `npm start`
+// never runs old code and does not compile twice. Plain JavaScript: it runs before anything is built.
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+const project = join(import.meta.dirname, '..');
+const dist = join(project, 'dist');
+const stampFile = 'built-from.txt';
+const configuration = JSON.parse(readFileSync(join(project, 'tsconfig.build.json'), 'utf8'));
+const rooms = configuration.include;
+
+/** Every file of the rooms, relative to the project, in a fixed order. */
+function sources() {
+  return rooms
+    .filter((room) => existsSync(join(project, room)))
+    .flatMap((room) =>
+      readdirSync(join(project, room), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(project.length + 1)),
+    )
+    .sort();
+}
+
+/** Content, not times: a checkout or a copied image changes times and nothing else. */
+function stampOf(files) {
+  const hash = createHash('sha256');
+  const settings = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'];
+  for (const file of [...settings, ...files]) {
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(project, file)))
+      .update('\0');
+  }
+  return hash.digest('hex');
+}
+
+function present() {
+  const path = join(dist, stampFile);
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}
+
+/** Compiles into a folder; what the compiler says goes to the terminal. */
+function compile(folder) {
+  const require = createRequire(import.meta.url);
+  const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
+  const settings = join(project, 'tsconfig.build.json');
+  return spawnSync(process.execPath, [compiler, '-p', settings, '--outDir', folder], {
+    stdio: 'inherit',
+  }).status;
+}
+
+/** Puts a finished build where the last one stood. */
+function replaceDist(fresh, stamp) {
+  const old = `${fresh}-old`;
+  try {
+    if (existsSync(dist)) renameSync(dist, old);
+    renameSync(fresh, dist);
+  } catch (error) {
+    // Another process that started at the same moment was first with the same build: as good.
+    if (present() !== stamp) throw error;
+  } finally {
+    rmSync(old, { recursive: true, force: true });
+  }
+}
+
+/** Built beside and then moved, so that there is never half a build. Gives the exit code. */
+function build(files, stamp) {
+  const fresh = join(project, `.dist-${process.pid}`);
+  try {
+    const status = compile(fresh);
+    if (status !== 0) return status ?? 1;
+    // What belongs to the code without being compiled: manifests, pages. package.json has the version.
+    for (const file of ['package.json', ...files.filter((path) => !/\.(ts|mjs)$/.test(path))]) {
+      cpSync(join(project, file), join(fresh, file));
+    }
+    writeFileSync(join(fresh, stampFile), stamp);
+    replaceDist(fresh, stamp);
+    return 0;
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+const files = sources();
+const stamp = stampOf(files);
+if (!process.argv.includes('--if-stale') || present() !== stamp) {
+  process.exitCode = build(files, stamp);
+}
