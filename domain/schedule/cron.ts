@@ -1,0 +1,109 @@
+import { CalendarRule } from './calendar-rule.ts';
+import {
+  dayOfMonthShape,
+  dayOfWeekShape,
+  hourShape,
+  minuteShape,
+  monthShape,
+  parseCronField,
+  secondShape,
+  type CronField,
+} from './cron-field.ts';
+import { allDays, MonthTable, nthWeekdayDay, weekdayDays } from './month-table.ts';
+import { ScheduleError } from './schedule-error.ts';
+import { ClockTimes } from './times-of-day.ts';
+import type { DayCalendar, WallRule } from './wall-rule.ts';
+
+const aliases: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+};
+
+/** A cron expression, ready to be asked. */
+export interface CronRule {
+  readonly rule: WallRule;
+  /** Whether it follows elapsed time at clock changes: its hours are `*` or stepped. */
+  readonly elapsed: boolean;
+}
+
+/**
+ * Compiles a cron expression: five fields, or six with seconds first; or one of the @aliases.
+ * A date that never comes (30 February) is no error here: the rule then has no fire.
+ * @throws ScheduleError saying which field and which piece of it is not understood.
+ */
+export function compileCron(expression: string): CronRule {
+  const text = expression.trim();
+  const alias = aliases[text.toLowerCase()];
+  if (alias === undefined && text.startsWith('@')) {
+    const known = Object.keys(aliases).join(' ');
+    throw new ScheduleError('schedule_expr', `"${text}" is none of ${known}`);
+  }
+  const fields = (alias ?? text).split(/\s+/);
+  if (fields.length === 5) fields.unshift('0');
+  if (fields.length !== 6) {
+    const found = text === '' ? 0 : fields.length;
+    throw new ScheduleError(
+      'schedule_expr',
+      `a cron expression has 5 fields (minute hour day-of-month month day-of-week), ` +
+        `or 6 with seconds first; this one has ${found}`,
+    );
+  }
+  const [second = '', minute = '', hour = '', dayOfMonth = '', month = '', dayOfWeek = ''] = fields;
+  const seconds = parseCronField(second, secondShape);
+  const minutes = parseCronField(minute, minuteShape);
+  const hours = parseCronField(hour, hourShape);
+  const days = new CronCalendar(
+    parseCronField(dayOfMonth, dayOfMonthShape),
+    parseCronField(month, monthShape),
+    parseCronField(dayOfWeek, dayOfWeekShape),
+  );
+  const times = new ClockTimes(hours.values, minutes.values, seconds.values);
+  // 0-23 is another spelling of *.
+  const elapsed = hours.stepped || hours.values.size === 24;
+  return { rule: new CalendarRule(days, times), elapsed };
+}
+
+/** The days that cron's three day fields name. */
+class CronCalendar implements DayCalendar {
+  readonly period = 4800;
+  readonly #months: ReadonlySet<number>;
+  readonly #table: MonthTable;
+
+  constructor(dayOfMonth: CronField, month: CronField, dayOfWeek: CronField) {
+    this.#months = month.values;
+    let weekdays = 0;
+    for (const day of dayOfWeek.values) weekdays |= 1 << day;
+    let monthDays = 0;
+    for (const day of dayOfMonth.values) monthDays |= 1 << (day - 1);
+    // Both given means either; a field that begins with * only narrows the other (crontab(5)).
+    const either = !dayOfMonth.star && !dayOfWeek.star;
+    this.#table = new MonthTable((length, firstWeekday) => {
+      let byDate = monthDays & allDays(length);
+      if (dayOfMonth.lastDay) byDate |= 1 << (length - 1);
+      let byWeekday = weekdayDays(length, firstWeekday, weekdays);
+      for (const wanted of dayOfWeek.nth) byWeekday |= nthWeekdayDay(length, firstWeekday, wanted);
+      return either ? byDate | byWeekday : byDate & byWeekday;
+    });
+  }
+
+  mask(year: number, month: number): number {
+    return this.#table.mask(year, month);
+  }
+
+  nextMonth(month: number): number {
+    let found = month;
+    while (!this.#months.has((found % 12) + 1)) found++;
+    return found;
+  }
+
+  previousMonth(month: number): number {
+    let found = month;
+    while (found > 0 && !this.#months.has((found % 12) + 1)) found--;
+    return found;
+  }
+}

@@ -1,0 +1,58 @@
+import { dayOf, monthLength, weekdayOf } from './civil.ts';
+
+/** The n-th (1…5), or the n-th from the end (−1…−5), of a weekday (0 is Sunday). */
+export interface NthWeekday {
+  readonly weekday: number;
+  readonly nth: number;
+}
+
+/** The matching days of a month as bits, from its length and the weekday of its first day. */
+export type MonthPattern = (length: number, firstWeekday: number) => number;
+
+/**
+ * A month's days depend only on its length and its first weekday, so there are just 28 months to
+ * tell apart: each is worked out once.
+ */
+export class MonthTable {
+  readonly #pattern: MonthPattern;
+  readonly #masks = new Int32Array(28);
+  readonly #known = new Uint8Array(28);
+
+  constructor(pattern: MonthPattern) {
+    this.#pattern = pattern;
+  }
+
+  /** The matching days of a month (1–12): bit 0 is the first. */
+  mask(year: number, month: number): number {
+    const length = monthLength(year, month);
+    const firstWeekday = weekdayOf(dayOf(year, month, 1));
+    const key = (length - 28) * 7 + firstWeekday;
+    if (this.#known[key] === 0) {
+      this.#masks[key] = this.#pattern(length, firstWeekday);
+      this.#known[key] = 1;
+    }
+    return this.#masks[key] ?? 0;
+  }
+}
+
+/** Bits of every day of a month. */
+export function allDays(length: number): number {
+  return length === 31 ? 0x7fff_ffff : (1 << length) - 1;
+}
+
+/** Bits of the days on some weekdays, given as bits (bit 0 is Sunday). */
+export function weekdayDays(length: number, firstWeekday: number, weekdays: number): number {
+  let mask = 0;
+  for (let day = 0; day < length; day++) {
+    if ((weekdays & (1 << ((firstWeekday + day) % 7))) !== 0) mask |= 1 << day;
+  }
+  return mask;
+}
+
+/** The bit of the n-th weekday of a month; 0 when it has none. */
+export function nthWeekdayDay(length: number, firstWeekday: number, wanted: NthWeekday): number {
+  const first = (wanted.weekday - firstWeekday + 7) % 7;
+  const count = Math.floor((length - first + 6) / 7);
+  const index = wanted.nth > 0 ? wanted.nth - 1 : count + wanted.nth;
+  return index < 0 || index >= count ? 0 : 1 << (first + index * 7);
+}

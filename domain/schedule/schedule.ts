@@ -1,0 +1,171 @@
+import type { Instant } from '../clock.ts';
+import type { ScheduleKind } from '../vocabulary.ts';
+import { compileCron } from './cron.ts';
+import { BoundedFires, Once } from './fire-sets.ts';
+import { compileRrule } from './rrule.ts';
+import { ScheduleError } from './schedule-error.ts';
+import { resolveTimestamp, TimestampError } from './timestamp.ts';
+import { compileTopicPattern } from './topic-pattern.ts';
+import { ZonedFires, type FireSource } from './zoned-fires.ts';
+import { zoneOf, type Zone } from './zone.ts';
+
+export { ScheduleError };
+
+/** What a rule is compiled from. */
+export interface ScheduleSpec {
+  readonly kind: ScheduleKind;
+  /** Required for every kind but `event`. */
+  readonly expr: string | null;
+  /** An IANA name, or `UTC`. */
+  readonly timezone: string;
+  /** The moment the expression was last set; what an rrule leaves out comes from it, cut to the second. */
+  readonly anchor: Instant;
+  /** No fire before it. */
+  readonly startsAt: Instant | null;
+  /** No fire after it. */
+  readonly endsAt: Instant | null;
+}
+
+/** One moment at which a schedule fires. */
+export interface Fire {
+  readonly at: Instant;
+  /** The wall time of the rule's zone with its offset, ISO 8601. */
+  readonly local: string;
+  /** Why a clock change moved it; null when none did. */
+  readonly note: string | null;
+}
+
+/** How many fires a span holds, and which are its ends. */
+export interface FireCount {
+  readonly count: number;
+  readonly first: Instant | null;
+  readonly last: Instant | null;
+}
+
+/** When a task fires. Pure: the same questions have the same answers, whatever was asked before. */
+export interface Schedule {
+  /** The first fire strictly after an instant; null when there never is one. */
+  next(after: Instant): Fire | null;
+  /** Up to `count` fires strictly after an instant, in order. */
+  upcoming(after: Instant, count: number): readonly Fire[];
+  /** The last fire strictly before an instant; null when there is none. */
+  previous(before: Instant): Fire | null;
+  /** How many fires are in (after, upTo], and the first and last of them; counted, not gone through. */
+  countBetween(after: Instant, upTo: Instant): FireCount;
+  /** What the author of the rule may not have meant. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Compiles a task's rule. A schedule of kind `event` never fires by time; its pattern is checked. A
+ * rule that never fires is compiled too: its `next` is null.
+ * @throws ScheduleError naming the field and what is wrong in it.
+ */
+export function compileSchedule(spec: ScheduleSpec): Schedule {
+  const zone = zoneOf(spec.timezone);
+  if (zone === null) {
+    throw new ScheduleError('timezone', `"${spec.timezone}" is not a zone of the tz database here`);
+  }
+  if (spec.startsAt !== null && spec.endsAt !== null && spec.startsAt > spec.endsAt) {
+    throw new ScheduleError('ends_at', 'lies before starts_at');
+  }
+  const compiled = compileKind(spec, zone);
+  const fires = new BoundedFires(compiled.fires, spec.startsAt, spec.endsAt);
+  return new CompiledSchedule(fires, compiled.zone, compiled.warnings);
+}
+
+interface CompiledKind {
+  readonly fires: FireSource;
+  readonly zone: Zone;
+  readonly warnings: readonly string[];
+}
+
+function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
+  if (spec.kind === 'event') {
+    compileTopicPattern(spec.expr);
+    return { fires: new Once(null, null), zone, warnings: [] };
+  }
+  const expr = spec.expr;
+  if (expr === null || expr.trim() === '') {
+    throw new ScheduleError('schedule_expr', `is required for a schedule of kind ${spec.kind}`);
+  }
+  switch (spec.kind) {
+    case 'cron': {
+      const { rule, elapsed } = compileCron(expr);
+      return { fires: new ZonedFires(rule, zone, elapsed), zone, warnings: [] };
+    }
+    case 'rrule':
+      return compileRrule(expr, zone, spec.anchor);
+    case 'once':
+      return { fires: compileOnce(expr, zone), zone, warnings: [] };
+  }
+}
+
+function compileOnce(expr: string, zone: Zone): FireSource {
+  try {
+    const { at, kind } = resolveTimestamp(expr, zone.name);
+    if (kind === 'gap') {
+      return new Once(
+        at,
+        `${expr.trim()} does not exist in ${zone.name}, where the clock goes forward: ` +
+          `fires by the offset before the change`,
+      );
+    }
+    if (kind === 'overlap') {
+      return new Once(
+        at,
+        `${expr.trim()} comes twice in ${zone.name}, where the clock goes back: ` +
+          `fires the first time`,
+      );
+    }
+    return new Once(at, null);
+  } catch (error) {
+    if (error instanceof TimestampError) throw new ScheduleError('schedule_expr', error.message);
+    throw error;
+  }
+}
+
+class CompiledSchedule implements Schedule {
+  readonly warnings: readonly string[];
+  readonly #fires: FireSource;
+  readonly #zone: Zone;
+
+  constructor(fires: FireSource, zone: Zone, warnings: readonly string[]) {
+    this.#fires = fires;
+    this.#zone = zone;
+    this.warnings = warnings;
+  }
+
+  next(after: Instant): Fire | null {
+    return this.#fire(this.#fires.next(Math.floor(after) + 1));
+  }
+
+  upcoming(after: Instant, count: number): readonly Fire[] {
+    const found: Fire[] = [];
+    let fire = count > 0 ? this.next(after) : null;
+    while (fire !== null) {
+      found.push(fire);
+      fire = found.length < count ? this.next(fire.at) : null;
+    }
+    return found;
+  }
+
+  previous(before: Instant): Fire | null {
+    return this.#fire(this.#fires.previous(Math.ceil(before) - 1));
+  }
+
+  countBetween(after: Instant, upTo: Instant): FireCount {
+    const from = Math.floor(after) + 1;
+    const to = Math.floor(upTo) + 1;
+    const first = this.#fires.next(from);
+    if (first === null || first >= to) return { count: 0, first: null, last: null };
+    const last = this.#fires.previous(to - 1);
+    // Between the ends alone: spans of the calendar without any fire cost nothing.
+    return { count: this.#fires.count(first, (last ?? first) + 1), first, last };
+  }
+
+  #fire(at: Instant | null): Fire | null {
+    if (at === null) return null;
+    return { at, local: this.#zone.localText(at), note: this.#fires.note(at) };
+  }
+}

@@ -1,0 +1,162 @@
+import { SECONDS_PER_DAY } from './civil.ts';
+
+/**
+ * The times of day at which a rule fires, in whole seconds since midnight. Days are counted from
+ * 1970-01-01; most rules have the same times every day and ignore it.
+ */
+export interface TimesOfDay {
+  /** The first time ≥ `second` on a day, or −1. */
+  next(day: number, second: number): number;
+  /** The last time ≤ `second` on a day, or −1. */
+  previous(day: number, second: number): number;
+  /** How many times of a day are < `second` (86,400 for all of them). */
+  countBelow(day: number, second: number): number;
+  /** How many times every day has, or null where that differs from day to day. */
+  readonly perDay: number | null;
+}
+
+const HOURS = 24;
+const SIXTY = 60;
+
+/** For each value 0…size: the next member ≥, the last member ≤ (−1: none), and how many are below. */
+class Members {
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+  readonly #next: Int8Array;
+  readonly #previous: Int8Array;
+  readonly #below: Int8Array;
+
+  constructor(values: Iterable<number>, size: number) {
+    const present = new Array<boolean>(size).fill(false);
+    for (const value of values) present[value] = true;
+    this.#next = new Int8Array(size + 1).fill(-1);
+    this.#previous = new Int8Array(size + 1).fill(-1);
+    this.#below = new Int8Array(size + 1);
+    for (let i = size - 1; i >= 0; i--) this.#next[i] = present[i] ? i : (this.#next[i + 1] ?? -1);
+    for (let i = 0; i <= size; i++) {
+      this.#previous[i] = present[i] ? i : i === 0 ? -1 : (this.#previous[i - 1] ?? -1);
+      this.#below[i] = i === 0 ? 0 : (this.#below[i - 1] ?? 0) + (present[i - 1] ? 1 : 0);
+    }
+    this.count = this.#below[size] ?? 0;
+    this.first = this.#next[0] ?? -1;
+    this.last = this.#previous[size] ?? -1;
+  }
+
+  next(value: number): number {
+    return this.#next[value] ?? -1;
+  }
+
+  previous(value: number): number {
+    return this.#previous[value] ?? -1;
+  }
+
+  below(value: number): number {
+    return this.#below[value] ?? 0;
+  }
+}
+
+/** Every combination of some hours, minutes and seconds: constant work, whatever their number. */
+export class ClockTimes implements TimesOfDay {
+  readonly perDay: number;
+  readonly #hours: Members;
+  readonly #minutes: Members;
+  readonly #seconds: Members;
+
+  constructor(hours: Iterable<number>, minutes: Iterable<number>, seconds: Iterable<number>) {
+    this.#hours = new Members(hours, HOURS);
+    this.#minutes = new Members(minutes, SIXTY);
+    this.#seconds = new Members(seconds, SIXTY);
+    this.perDay = this.#hours.count * this.#minutes.count * this.#seconds.count;
+  }
+
+  next(_day: number, second: number): number {
+    if (this.perDay === 0 || second >= SECONDS_PER_DAY) return -1;
+    const [h, m, s] = split(second);
+    let hour = this.#hours.next(h);
+    if (hour === h) {
+      let minute = this.#minutes.next(m);
+      if (minute === m) {
+        const found = this.#seconds.next(s);
+        if (found >= 0) return h * 3600 + m * 60 + found;
+        minute = this.#minutes.next(m + 1);
+      }
+      if (minute >= 0) return h * 3600 + minute * 60 + this.#seconds.first;
+      hour = this.#hours.next(h + 1);
+    }
+    return hour < 0 ? -1 : hour * 3600 + this.#minutes.first * 60 + this.#seconds.first;
+  }
+
+  previous(_day: number, second: number): number {
+    if (this.perDay === 0 || second < 0) return -1;
+    const [h, m, s] = split(Math.min(second, SECONDS_PER_DAY - 1));
+    let hour = this.#hours.previous(h);
+    if (hour === h) {
+      let minute = this.#minutes.previous(m);
+      if (minute === m) {
+        const found = this.#seconds.previous(s);
+        if (found >= 0) return h * 3600 + m * 60 + found;
+        minute = m === 0 ? -1 : this.#minutes.previous(m - 1);
+      }
+      if (minute >= 0) return h * 3600 + minute * 60 + this.#seconds.last;
+      hour = h === 0 ? -1 : this.#hours.previous(h - 1);
+    }
+    return hour < 0 ? -1 : hour * 3600 + this.#minutes.last * 60 + this.#seconds.last;
+  }
+
+  countBelow(_day: number, second: number): number {
+    if (second <= 0) return 0;
+    if (second >= SECONDS_PER_DAY) return this.perDay;
+    const [h, m, s] = split(second);
+    const perHour = this.#minutes.count * this.#seconds.count;
+    let count = this.#hours.below(h) * perHour;
+    if (this.#hours.next(h) !== h) return count;
+    count += this.#minutes.below(m) * this.#seconds.count;
+    return this.#minutes.next(m) === m ? count + this.#seconds.below(s) : count;
+  }
+}
+
+/** A short list of times, the same every day. */
+export class ListedTimes implements TimesOfDay {
+  readonly perDay: number;
+  readonly #times: readonly number[];
+
+  /** Seconds since midnight, in any order. */
+  constructor(times: Iterable<number>) {
+    this.#times = [...new Set(times)].sort((a, b) => a - b);
+    this.perDay = this.#times.length;
+  }
+
+  next(_day: number, second: number): number {
+    return this.#times[this.countBelow(0, second)] ?? -1;
+  }
+
+  previous(_day: number, second: number): number {
+    return this.#times[this.countBelow(0, second + 1) - 1] ?? -1;
+  }
+
+  countBelow(_day: number, second: number): number {
+    let low = 0;
+    let high = this.#times.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#times[middle] ?? 0) < second) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** The number-th of a set of times in order (`index` from 0), by going through them. */
+export function timesOfDay(times: TimesOfDay, day: number): number[] {
+  const found: number[] = [];
+  for (let at = times.next(day, 0); at >= 0; at = times.next(day, at + 1)) found.push(at);
+  return found;
+}
+
+function split(second: number): [number, number, number] {
+  const hour = Math.floor(second / 3600);
+  const rest = second - hour * 3600;
+  const minute = Math.floor(rest / 60);
+  return [hour, minute, rest - minute * 60];
+}

@@ -1,0 +1,107 @@
+import type { Instant } from '../clock.ts';
+import { DAY, monthLength } from './civil.ts';
+import { zoneOf, type ResolvedWall } from './zone.ts';
+
+const pattern =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+
+/** What an ISO 8601 timestamp says: a wall time, and the offset where it names one. */
+export interface WrittenTime {
+  readonly wall: number;
+  /** Milliseconds; null when the text names none. */
+  readonly offset: number | null;
+}
+
+/** Why a text is no timestamp. */
+export class TimestampError extends Error {
+  override readonly name = 'TimestampError';
+}
+
+/**
+ * The wall time of a calendar date and time of day.
+ * @throws TimestampError when there is no such date or time.
+ */
+export function wallOf(
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number,
+  millisecond = 0,
+): number {
+  if (year < 1) throw new TimestampError('the year 0 is not supported');
+  if (month < 1 || month > 12) throw new TimestampError(`there is no month ${month}`);
+  if (day < 1 || day > monthLength(year, month)) {
+    throw new TimestampError(`there is no day ${day} in month ${month} of ${year}`);
+  }
+  if (hour > 23) throw new TimestampError(`there is no hour ${hour}`);
+  if (minute > 59) throw new TimestampError(`there is no minute ${minute}`);
+  if (second > 59) throw new TimestampError(`there is no second ${second}`);
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second, millisecond);
+  return date.getTime();
+}
+
+/**
+ * Reads an ISO 8601 timestamp (extended form; seconds and their fraction may be left out, a bare
+ * date is its midnight; what is finer than a millisecond is cut off).
+ * @throws TimestampError saying what is wrong.
+ */
+export function readTimestamp(text: string): WrittenTime {
+  const found = pattern.exec(text.trim());
+  if (found === null) {
+    throw new TimestampError(
+      `"${text}" is not an ISO 8601 timestamp such as 2026-03-29T09:00:00+02:00`,
+    );
+  }
+  const number = (index: number): number => Number(found[index] ?? 0);
+  const millisecond = Number((found[7] ?? '').padEnd(3, '0').slice(0, 3));
+  const wall = wallOf(
+    number(1),
+    number(2),
+    number(3),
+    number(4),
+    number(5),
+    number(6),
+    millisecond,
+  );
+  return { wall, offset: found[8] === undefined ? null : readOffset(found[8]) };
+}
+
+/**
+ * The instant of an ISO 8601 timestamp, with how the zone's clock changes touched it. An offset in
+ * the text wins over the zone.
+ * @throws TimestampError when it is no timestamp, has no offset where there is no zone either, or
+ * the zone is unknown.
+ */
+export function resolveTimestamp(text: string, timezone: string | null): ResolvedWall {
+  const { wall, offset } = readTimestamp(text);
+  if (offset !== null) return { at: wall - offset, kind: 'normal' };
+  if (timezone === null) {
+    throw new TimestampError(`"${text}" has no offset from UTC, such as Z or +02:00`);
+  }
+  const zone = zoneOf(timezone);
+  if (zone === null) throw new TimestampError(`"${timezone}" is not a known time zone`);
+  return zone.resolve(wall);
+}
+
+/**
+ * The instant of an ISO 8601 timestamp with an offset; without one it is wall time in the zone
+ * given (a wall time that doesn't exist goes by the offset before the change, one that comes twice
+ * is the first), and an error where none is given.
+ * @throws TimestampError saying what is wrong.
+ */
+export function parseInstant(text: string, timezone: string | null): Instant {
+  return resolveTimestamp(text, timezone).at;
+}
+
+function readOffset(text: string): number {
+  if (text === 'Z' || text === 'z') return 0;
+  const hours = Number(text.slice(1, 3));
+  const minutes = Number(text.slice(3).replace(':', '') || 0);
+  const offset = hours * 3_600_000 + minutes * 60_000;
+  if (minutes > 59 || offset > DAY - 1) throw new TimestampError(`there is no offset ${text}`);
+  return text.startsWith('-') ? -offset : offset;
+}

@@ -1,0 +1,229 @@
+import type { Instant } from '../clock.ts';
+import { DAY, FIRST_DAY, HOUR, LAST_DAY } from './civil.ts';
+
+/**
+ * A stretch of time with one offset from UTC. `before` is the offset that held until `start`; it
+ * equals `offset` where the stretch begins with no clock change.
+ */
+export interface Segment {
+  readonly start: Instant;
+  /** Exclusive. The next stretch may have the same offset. */
+  readonly end: Instant;
+  /** Wall time minus UTC, in milliseconds. */
+  readonly offset: number;
+  readonly before: number;
+}
+
+/** What a wall time means in a zone: `gap` when it doesn't exist, `overlap` when it comes twice. */
+export interface ResolvedWall {
+  /** The instant; in a gap by the offset before the change, in an overlap the first of the two. */
+  readonly at: Instant;
+  readonly kind: 'normal' | 'gap' | 'overlap';
+}
+
+/** No zone is, or was, further from UTC than this (the local mean times of 1900 included). */
+export const MAX_OFFSET = 16 * HOUR;
+/** No clock change is, or was, larger than this (Samoa left out a whole day in 2011). */
+export const MAX_SHIFT = 25 * HOUR;
+
+/** Zones are probed at this distance (6.2 days): no two clock changes undo each other within it. */
+const PROBE = 2 ** 29;
+/** Segments are kept by the chunk (99 days). */
+const CHUNK = 16 * PROBE;
+/** Chunks kept per zone: 220 years. */
+const MAX_CHUNKS = 800;
+/** Outside the years 2 to 9999 the offset stays as it is at their ends. */
+const EARLIEST = (FIRST_DAY + 365) * DAY;
+const LATEST = (LAST_DAY + 3) * DAY;
+
+/**
+ * Names that ICU knows from old Java and that are not in the tz database; some mean what nobody
+ * expects (`BST` is Dhaka).
+ */
+const notIana = new Set(
+  (
+    'act aet agt art ast bet bst cat cnt cst ctt eat ect iet ist jst mit net nst plt pnt prt pst ' +
+    'sst vst'
+  ).split(' '),
+);
+
+/** The wall clock of one place, by the tz database of the runtime; the process's own zone never matters. */
+export class Zone {
+  readonly name: string;
+  readonly #format: Intl.DateTimeFormat;
+  readonly #chunks = new Map<number, readonly Segment[]>();
+  #last: Segment;
+
+  /** @throws RangeError for an unknown name; use `zoneOf`. */
+  constructor(name: string) {
+    this.name = name;
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      timeZone: name,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+    });
+    this.#last = { start: 0, end: 0, offset: 0, before: 0 };
+  }
+
+  /** The stretch around an instant. */
+  segmentAt(at: Instant): Segment {
+    const last = this.#last;
+    if (at >= last.start && at < last.end) return last;
+    if (at < EARLIEST || at >= LATEST) return this.#outside(at < EARLIEST);
+    const index = Math.floor(at / CHUNK);
+    let segments = this.#chunks.get(index);
+    if (segments === undefined) {
+      if (this.#chunks.size >= MAX_CHUNKS) this.#chunks.clear();
+      segments = this.#probe(index * CHUNK);
+      this.#chunks.set(index, segments);
+    }
+    for (const segment of segments) {
+      if (at < segment.end) return (this.#last = segment);
+    }
+    throw new RangeError(`no offset of ${this.name} at ${at}`);
+  }
+
+  /** Wall time minus UTC at an instant, in milliseconds. */
+  offsetAt(instant: Instant): number {
+    return this.segmentAt(instant).offset;
+  }
+
+  /** The instant of a wall time, by the rule for wall times that a clock change touches. */
+  resolve(wall: number): ResolvedWall {
+    let segment = this.segmentAt(wall - MAX_OFFSET);
+    while (wall - segment.offset >= segment.end) segment = this.segmentAt(segment.end);
+    const at = wall - segment.offset;
+    if (at < segment.start) return { at: wall - segment.before, kind: 'gap' };
+    const next = segment.end - at > MAX_SHIFT ? segment : this.segmentAt(segment.end);
+    const again = wall - next.offset;
+    const twice = again !== at && again >= next.start && again < next.end;
+    return { at, kind: twice ? 'overlap' : 'normal' };
+  }
+
+  /** An instant as wall time with its offset: `2026-03-29T03:30:00+02:00`, `+00:00` for UTC. */
+  localText(instant: Instant): string {
+    const offset = this.offsetAt(instant);
+    const wall = new Date(instant + offset).toISOString();
+    const text = wall.endsWith('.000Z') ? wall.slice(0, -5) : wall.slice(0, -1);
+    return text + offsetText(offset);
+  }
+
+  #outside(early: boolean): Segment {
+    const { offset } = this.segmentAt(early ? EARLIEST : LATEST - 1);
+    return early
+      ? { start: -Infinity, end: EARLIEST, offset, before: offset }
+      : { start: LATEST, end: Infinity, offset, before: offset };
+  }
+
+  #probe(start: Instant): readonly Segment[] {
+    const segments: Segment[] = [];
+    // One step earlier, so that a change shortly before the chunk is known to it.
+    let from = start - PROBE;
+    let offset = this.#offset(from);
+    let before = offset;
+    for (let at = start; at <= start + CHUNK; at += PROBE) {
+      const found = this.#offset(at);
+      let low = at - PROBE;
+      while (offset !== found) {
+        // The first instant of the step at which the offset is no longer `offset`.
+        let high = at;
+        while (high - low > 1) {
+          const middle = Math.floor((low + high) / 2);
+          if (this.#offset(middle) === offset) low = middle;
+          else high = middle;
+        }
+        if (high > start) segments.push({ start: from, end: high, offset, before });
+        before = offset;
+        offset = this.#offset(high);
+        from = low = high;
+      }
+    }
+    const end = start + CHUNK;
+    if (from < end) segments.push({ start: from, end, offset, before });
+    return segments;
+  }
+
+  /** Asks the tz database; about 2 µs. */
+  #offset(instant: Instant): number {
+    const text = this.#format.format(instant);
+    const parts = [0, 0, 0, 0, 0, 0];
+    let index = 0;
+    let digits = false;
+    for (let i = 0; i < text.length; i++) {
+      const digit = text.charCodeAt(i) - 48;
+      if (digit >= 0 && digit <= 9) {
+        parts[index] = (parts[index] ?? 0) * 10 + digit;
+        digits = true;
+      } else if (digits) {
+        index++;
+        digits = false;
+      }
+    }
+    const [month, day, year, hour, minute, second] = parts as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const wall = new Date(0);
+    wall.setUTCFullYear(year, month - 1, day);
+    wall.setUTCHours(hour, minute, second);
+    return wall.getTime() - Math.floor(instant / 1000) * 1000;
+  }
+}
+
+const zones = new Map<string, Zone>();
+
+/**
+ * The zone of a name, kept once made; null when the tz database here doesn't know it. Names are
+ * IANA's, in any case; bare offsets (`+02:00`) are not names.
+ */
+export function zoneOf(name: string): Zone | null {
+  // Keyed without case, else a client could fill the memory with spellings of one name.
+  const key = name.toLowerCase();
+  const kept = zones.get(key);
+  if (kept !== undefined) return kept;
+  if (!/^[a-z][a-z0-9_+/-]*$/.test(key) || notIana.has(key)) return null;
+  try {
+    const zone = new Zone(name);
+    zones.set(key, zone);
+    return zone;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** Whether the tz database here knows a zone of that name. */
+export function isTimezone(name: string): boolean {
+  return zoneOf(name) !== null;
+}
+
+/** An offset as `+05:45`; seconds, which only local mean times have, are added as a third part. */
+export function offsetText(offset: number): string {
+  const seconds = Math.abs(offset) / 1000;
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  const tail = seconds % 60 === 0 ? '' : `:${two(seconds % 60)}`;
+  return `${offset < 0 ? '-' : '+'}${two(seconds / 3600)}:${two((seconds / 60) % 60)}${tail}`;
+}
+
+/**
+ * The version of the tz database that fires are computed by (`2025c`), or `unknown` where the
+ * runtime doesn't tell.
+ */
+export function tzVersion(
+  versions: { readonly tz?: string } | undefined = (
+    globalThis as { process?: { versions?: { tz?: string } } }
+  ).process?.versions,
+): string {
+  return versions?.tz ?? 'unknown';
+}

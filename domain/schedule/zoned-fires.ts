@@ -1,0 +1,133 @@
+import type { Instant } from '../clock.ts';
+import { wallText } from './civil.ts';
+import type { WallRule } from './wall-rule.ts';
+import { MAX_OFFSET, MAX_SHIFT, type Segment, type Zone } from './zone.ts';
+
+/** A set of instants in order, without end bounds of its own. All instants are milliseconds. */
+export interface FireSource {
+  /** The first fire ≥ an instant. */
+  next(from: Instant): Instant | null;
+  /** The last fire ≤ an instant. */
+  previous(until: Instant): Instant | null;
+  /** How many fires are in [from, to). */
+  count(from: Instant, to: Instant): number;
+  /** Why a clock change moved a fire; null when none did. */
+  note(at: Instant): string | null;
+}
+
+/**
+ * The instants at which a wall rule fires in a zone.
+ *
+ * An *elapsed* rule meets only wall times that exist, and both passes of a repeated hour. A *fixed*
+ * one fires for every wall time once: one that does not exist at the instant the offset before the
+ * change gives (02:30 becomes 03:30), one that comes twice the first time. Wall times that come to
+ * the same instant so are one fire.
+ *
+ * It goes by stretches of one offset. In each, wall time and elapsed time are the same thing; a
+ * fixed rule leaves out what a stretch repeats of the one before, and takes over the wall times
+ * that fell in the gap between them.
+ */
+export class ZonedFires implements FireSource {
+  readonly #rule: WallRule;
+  readonly #zone: Zone;
+  readonly #elapsed: boolean;
+
+  constructor(rule: WallRule, zone: Zone, elapsed: boolean) {
+    this.#rule = rule;
+    this.#zone = zone;
+    this.#elapsed = elapsed;
+  }
+
+  next(from: Instant): Instant | null {
+    let cursor = from;
+    for (;;) {
+      const segment = this.#zone.segmentAt(cursor);
+      const { offset, end } = segment;
+      const low = Math.max(cursor + offset, this.#lowest(segment));
+      const wall = this.#rule.next(low);
+      const normal = wall !== null && wall < end + offset ? wall - offset : null;
+      const moved = this.#nextMoved(segment, cursor);
+      if (moved !== null && (normal === null || moved < normal)) return moved;
+      if (normal !== null) return normal;
+      // On to the next stretch, or as far as the rule has nothing: whatever it holds after this
+      // one has a wall time after this.
+      const ahead = this.#rule.next(end + offset - MAX_SHIFT);
+      if (ahead === null) return null;
+      cursor = Math.max(end, ahead - MAX_OFFSET);
+    }
+  }
+
+  previous(until: Instant): Instant | null {
+    let cursor = until;
+    for (;;) {
+      const segment = this.#zone.segmentAt(cursor);
+      const { offset, start, before } = segment;
+      const lowest = this.#lowest(segment);
+      const wall = this.#rule.previous(Math.min(cursor, segment.end - 1) + offset);
+      const normal = wall !== null && wall >= lowest ? wall - offset : null;
+      const moved = this.#previousMoved(segment, cursor);
+      if (moved !== null && (normal === null || moved > normal)) return moved;
+      if (normal !== null) return normal;
+      const behind = this.#rule.previous(start + Math.max(offset, before) + MAX_SHIFT);
+      if (behind === null) return null;
+      cursor = Math.min(start - 1, behind + MAX_OFFSET);
+    }
+  }
+
+  count(from: Instant, to: Instant): number {
+    let total = 0;
+    let cursor = from;
+    while (cursor < to) {
+      const segment = this.#zone.segmentAt(cursor);
+      const { offset } = segment;
+      const end = Math.min(segment.end, to);
+      const low = Math.max(cursor + offset, this.#lowest(segment));
+      if (end + offset > low) total += this.#rule.count(low, end + offset);
+      let moved = this.#nextMoved(segment, cursor);
+      while (moved !== null && moved < end) {
+        if (this.#rule.next(moved + offset) !== moved + offset) total++;
+        moved = this.#nextMoved(segment, moved + 1);
+      }
+      cursor = end;
+    }
+    return total;
+  }
+
+  note(at: Instant): string | null {
+    if (this.#elapsed) return null;
+    const segment = this.#zone.segmentAt(at);
+    const { offset, before, start } = segment;
+    if (at < start + offset - before && this.#rule.next(at + before) === at + before) {
+      return (
+        `${wallText(at + before)} does not exist in ${this.#zone.name}, where the clock goes ` +
+        `forward: fires by the offset before the change, at ${wallText(at + offset)}`
+      );
+    }
+    const wall = at + offset;
+    const { at: first, kind } = this.#zone.resolve(wall);
+    if (kind !== 'overlap' || first !== at) return null;
+    return (
+      `${wallText(wall)} comes twice in ${this.#zone.name}, where the clock goes back: ` +
+      `fires the first time`
+    );
+  }
+
+  /** The lowest wall time that counts in a stretch. */
+  #lowest({ start, offset, before }: Segment): number {
+    return start + (this.#elapsed ? offset : Math.max(offset, before));
+  }
+
+  /** The first fire ≥ `from` of a stretch that a gap at its beginning moved there. */
+  #nextMoved({ start, offset, before }: Segment, from: Instant): Instant | null {
+    if (this.#elapsed || offset <= before || from >= start + offset - before) return null;
+    const wall = this.#rule.next(Math.max(from, start) + before);
+    return wall !== null && wall < start + offset ? wall - before : null;
+  }
+
+  /** The last fire ≤ `until` of a stretch that a gap at its beginning moved there. */
+  #previousMoved({ start, offset, before }: Segment, until: Instant): Instant | null {
+    if (this.#elapsed || offset <= before || until < start) return null;
+    const wall = this.#rule.previous(Math.min(until, start + offset - before - 1) + before);
+    return wall !== null && wall >= start + before ? wall - before : null;
+  }
+}
