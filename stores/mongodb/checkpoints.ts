@@ -1,0 +1,90 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import { ReadModelError } from '../../projections/read-model.ts';
+import { isDuplicateKey } from './failures.ts';
+import { CHECKPOINTS, type StoredCheckpoint } from './layout.ts';
+
+/** One generation's place in the log, moved only by whoever knows where it is and has the right to. */
+export class Checkpoint {
+  readonly #stored: Collection<StoredCheckpoint>;
+  readonly #collection: string;
+  readonly #fence: number;
+
+  /** @param collection the generation's */
+  constructor(db: Db, collection: string, fence: number) {
+    this.#stored = db.collection<StoredCheckpoint>(CHECKPOINTS);
+    this.#collection = collection;
+    this.#fence = fence;
+  }
+
+  /**
+   * Makes the generation known, and this writer's fence the smallest that is let through from now on.
+   * @throws ReadModelError `FENCED` when there was a larger one
+   */
+  async claim(view: string, generation: number): Promise<void> {
+    // The second time is for two who claim a new generation at once: both insert, one meets the other's.
+    for (const last of [false, true]) {
+      try {
+        await this.#stored.updateOne(
+          { _id: this.#collection, fence: { $lte: this.#fence } },
+          {
+            $set: { fence: this.#fence },
+            $setOnInsert: { position: BEGINNING, view, generation },
+          },
+          { upsert: true },
+        );
+        return;
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        if (last) throw await this.refusal();
+      }
+    }
+  }
+
+  /** Where it is. */
+  async position(): Promise<Position> {
+    return (await this.#stored.findOne({ _id: this.#collection }))?.position ?? BEGINNING;
+  }
+
+  /** @throws ReadModelError `FENCED` when it is not there any more, or somebody else's */
+  async expect(from: Position): Promise<void> {
+    const stored = await this.#stored.findOne(this.#mine(from));
+    if (stored === null) throw await this.refusal(from);
+  }
+
+  /** Moves it. @throws ReadModelError `FENCED` as {@link expect} */
+  async move(from: Position, to: Position, session?: ClientSession): Promise<void> {
+    const moved = await this.#stored.updateOne(
+      this.#mine(from),
+      { $set: { position: to, fence: this.#fence } },
+      session === undefined ? {} : { session },
+    );
+    if (moved.matchedCount === 0) throw await this.refusal(from);
+  }
+
+  /** Waits until everything written so far survives a crash and a change of the primary. */
+  async settle(): Promise<void> {
+    // The journal is written in order: once this is in it, so is whatever came before.
+    await this.#stored.updateOne(
+      { _id: this.#collection },
+      { $set: { settled: true } },
+      { writeConcern: { w: 'majority', journal: true } },
+    );
+  }
+
+  /** Why a write is refused, in words. */
+  async refusal(from?: Position): Promise<ReadModelError> {
+    const stored = await this.#stored.findOne({ _id: this.#collection });
+    const reason =
+      stored === null
+        ? 'the generation was thrown away'
+        : stored.fence > this.#fence
+          ? `a writer with fence ${stored.fence} came after this one's ${this.#fence}`
+          : `the checkpoint is "${stored.position}", not "${from ?? ''}"`;
+    return new ReadModelError('FENCED', `${this.#collection} can't be written: ${reason}`);
+  }
+
+  #mine(from: Position) {
+    return { _id: this.#collection, position: from, fence: { $lte: this.#fence } };
+  }
+}

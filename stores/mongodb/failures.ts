@@ -1,0 +1,87 @@
+import {
+  MongoBulkWriteError,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoTopologyClosedError,
+} from 'mongodb';
+
+/** What the driver's errors mean to an adapter. */
+
+/** The server's code for a key that a unique index holds already. */
+const DUPLICATE_KEY = 11000;
+
+/** Codes by which servers say that they have no transactions, whatever their `hello` promised. */
+const NO_TRANSACTIONS = new Set([
+  20, // IllegalOperation: transaction numbers are only allowed on a replica set
+  115, // CommandNotSupported
+  238, // NotImplemented
+  263, // OperationNotSupportedInTransaction
+]);
+
+/** An operation that was given up, as no answer came in time. */
+export class NoAnswer extends Error {
+  /** @param limit milliseconds */
+  constructor(limit: number) {
+    super(`no answer within ${limit} ms`);
+    this.name = 'NoAnswer';
+  }
+}
+
+/** Whether no server was reached, or its answer was lost: what it did is unknown. */
+export function isUnreachable(error: unknown): boolean {
+  return (
+    error instanceof MongoNetworkError ||
+    error instanceof MongoServerSelectionError ||
+    error instanceof NoAnswer ||
+    error instanceof MongoTopologyClosedError
+  );
+}
+
+/**
+ * Such an error in one sentence.
+ * @param hosts where the server should be; never the connection string, which may hold a password
+ */
+export function explain(error: Error, operation: string, hosts: string): string {
+  const said = error.message === '' ? error.name : error.message;
+  return isUnreachable(error)
+    ? `MongoDB at ${hosts} does not answer (${operation}): ${said}`
+    : `MongoDB at ${hosts} refused (${operation}): ${said}`;
+}
+
+/** Whether a single write met a key that is taken. */
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+}
+
+/**
+ * Which statements of an unordered bulk write met a taken key, when nothing else went wrong.
+ * @returns their places in the bulk; null when there was any other fault
+ */
+export function duplicatesOf(error: unknown): readonly number[] | null {
+  if (!(error instanceof MongoBulkWriteError)) return null;
+  if (error.result.getWriteConcernError() !== undefined) return null;
+  const faults = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
+  if (faults.length === 0 || faults.some((fault) => fault.code !== DUPLICATE_KEY)) return null;
+  return faults.map((fault) => fault.index);
+}
+
+/** Whether a transaction lost against another and may simply begin again. */
+export function isTransactionConflict(error: unknown): boolean {
+  return (
+    error instanceof MongoServerError &&
+    !isUnreachable(error) &&
+    error.hasErrorLabel('TransientTransactionError')
+  );
+}
+
+/** Whether the server can't do transactions after all. */
+export function isWithoutTransactions(error: unknown): boolean {
+  return error instanceof MongoServerError && NO_TRANSACTIONS.has(Number(error.code));
+}
+
+/** Whether it comes from the database or the way to it; everything else is a fault of ours. */
+export function isDatabaseFault(error: unknown): error is Error {
+  return error instanceof MongoError || error instanceof NoAnswer;
+}

@@ -1,0 +1,94 @@
+import type { Document, Filter as MongoFilter } from 'mongodb';
+import type { Filter, Projection, Query } from '../../projections/read-model.ts';
+import { type StoredDocument, pathOf } from './layout.ts';
+
+/** The port's filters and sorts in MongoDB's words. */
+
+type Condition = MongoFilter<StoredDocument>;
+
+/** Tombstones are no documents. */
+const LIVE: Condition = { live: true };
+
+/** The condition of documents that pass all filters. */
+export function conditionOf(projection: Projection, filters: readonly Filter[]): Condition {
+  return all([LIVE, ...filters.map((filter) => one(projection, filter))]);
+}
+
+/**
+ * The condition of a page: the filters, and strictly after a place where one is given.
+ *
+ * "After (a, b, key)" becomes "beyond a, or a and beyond b, or a and b and beyond key", each branch with
+ * all the filters, at the top: so each is a range of one index, which the server merges in order, and the
+ * cost does not depend on how far the page is.
+ */
+export function pageOf(projection: Projection, query: Query): Condition {
+  const { after } = query;
+  if (after === undefined) return conditionOf(projection, query.filters);
+  const base = [LIVE, ...query.filters.map((filter) => one(projection, filter))];
+  const branches: Condition[] = [];
+  const equal: Condition[] = [];
+  for (const [index, { field, direction }] of query.sort.entries()) {
+    const path = pathOf(projection, field);
+    const value = after.values[index] ?? null;
+    for (const condition of beyond(value, direction === 'ascending')) {
+      branches.push(all([...base, ...equal, { [path]: condition }]));
+    }
+    equal.push({ [path]: value });
+  }
+  const key = keyDirection(query) === 1 ? { $gt: after.key } : { $lt: after.key };
+  branches.push(all([...base, ...equal, { _id: key }]));
+  return branches.length === 1 ? (branches[0] ?? LIVE) : { $or: branches };
+}
+
+/** The order of a query: ends with the key, in the direction of the last sort. */
+export function sortOf(projection: Projection, query: Query): Record<string, 1 | -1> {
+  const order: Record<string, 1 | -1> = {};
+  for (const { field, direction } of query.sort) {
+    order[pathOf(projection, field)] = direction === 'ascending' ? 1 : -1;
+  }
+  order['_id'] = keyDirection(query);
+  return order;
+}
+
+function keyDirection(query: Query): 1 | -1 {
+  return query.sort.at(-1)?.direction === 'descending' ? -1 : 1;
+}
+
+function all(conditions: readonly Condition[]): Condition {
+  return conditions.length === 1 ? (conditions[0] ?? LIVE) : { $and: [...conditions] };
+}
+
+/**
+ * What comes after a value in one direction. None is the smallest; MongoDB orders it so, but its `$lt`
+ * and `$gt` compare values of one type only and never find it: so it is asked for by itself.
+ */
+function beyond(value: string | number | boolean | null, ascending: boolean): Document[] {
+  if (ascending) return value === null ? [{ $ne: null }] : [{ $gt: value }];
+  return value === null ? [] : [{ $lt: value }, { $eq: null }];
+}
+
+function one(projection: Projection, filter: Filter): Condition {
+  const path = pathOf(projection, filter.field);
+  switch (filter.op) {
+    case 'eq':
+    case 'has':
+      return { [path]: { $eq: filter.value } };
+    case 'in':
+      return { [path]: { $in: [...filter.value] } };
+    case 'contains':
+      return { [path]: { $regex: eitherCase(filter.value) } };
+    default:
+      return { [path]: { [`$${filter.op}`]: filter.value } };
+  }
+}
+
+/**
+ * A pattern for a text whatever the case of its ASCII letters. Not the option `i`: that also takes other
+ * alphabets' letters alike, and the Kelvin sign for a k, which the other adapter does not.
+ */
+function eitherCase(text: string): string {
+  return text
+    .replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+    .replace(/[a-zA-Z]/g, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)
+    .replaceAll('\0', '\\x00');
+}

@@ -1,0 +1,224 @@
+import type { Db } from 'mongodb';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import {
+  type Filter,
+  type KeptDocument,
+  type Projection,
+  type Query,
+  type ReadModel,
+  ReadModelError,
+  type ViewWriter,
+  type WriterOptions,
+} from '../../projections/read-model.ts';
+import { type MongoOptions, type SharedConnection, shareConnection } from './connection.ts';
+import {
+  CHECKPOINTS,
+  type StoredCheckpoint,
+  type StoredDocument,
+  collectionOf,
+  kept,
+  viewOf,
+} from './layout.ts';
+import { LiveGenerations } from './live-generations.ts';
+import { conditionOf, pageOf, sortOf } from './queries.ts';
+import { MongoViewWriter, type WriterConnection } from './view-writer.ts';
+
+/** {@link openMongoReadModel}'s options. */
+export interface MongoReadModelOptions extends MongoOptions {
+  /** Milliseconds that only grow, for how long a pointer is believed; for tests. */
+  readonly monotonic?: () => number;
+}
+
+/**
+ * The read model in MongoDB: 4.4 or newer, or a server compatible with it. Transactions are used where the
+ * server has them, and not needed.
+ *
+ * Opens without a server, too: each operation then throws `UNAVAILABLE`, until there is one.
+ *
+ * @throws MongoParseError for a URL that is none
+ */
+export function openMongoReadModel(options: MongoReadModelOptions): Promise<ReadModel> {
+  const { monotonic, ...connection } = options;
+  // In a promise's function, so that a bad URL rejects.
+  return new Promise((resolve) => {
+    resolve(new MongoReadModel(shareConnection(connection), new LiveGenerations(monotonic)));
+  });
+}
+
+class MongoReadModel implements ReadModel {
+  readonly #shared: SharedConnection;
+  readonly #live: LiveGenerations;
+  #closed = false;
+
+  constructor(shared: SharedConnection, live: LiveGenerations) {
+    this.#shared = shared;
+    this.#live = live;
+  }
+
+  get<D extends JsonObject>(
+    projection: Projection<D>,
+    key: string,
+  ): Promise<KeptDocument<D> | null> {
+    return this.#read('get', projection, async (db, collection) => {
+      const row = await db
+        .collection<StoredDocument>(collection)
+        .findOne({ _id: key, live: true }, { projection: { _pos: 1, d: 1 } });
+      return row === null ? null : kept<D>(row);
+    });
+  }
+
+  find<D extends JsonObject>(
+    projection: Projection<D>,
+    query: Query,
+  ): Promise<readonly KeptDocument<D>[]> {
+    return this.#read('find', projection, async (db, collection) => {
+      const condition = pageOf(projection, query);
+      const sort = sortOf(projection, query);
+      // To MongoDB a limit of 0 means none.
+      if (query.limit <= 0) return [];
+      const rows = await db
+        .collection<StoredDocument>(collection)
+        .find(condition, {
+          sort,
+          skip: query.offset ?? 0,
+          limit: query.limit,
+          batchSize: Math.min(query.limit, 1000),
+          projection: { _pos: 1, d: 1 },
+        })
+        .toArray();
+      return rows.map((row) => kept<D>(row));
+    });
+  }
+
+  count<D extends JsonObject>(
+    projection: Projection<D>,
+    filters: readonly Filter[],
+  ): Promise<number> {
+    return this.#read('count', projection, async (db, collection) => {
+      const documents = db.collection<StoredDocument>(collection);
+      const condition = conditionOf(projection, filters);
+      const sharded = (await this.#shared.connection.deployment()) === 'sharded';
+      // A shard's own number also counts documents that are on their way to another shard.
+      if (filters.length > 0 || sharded) return documents.countDocuments(condition);
+      const [all, tombstones] = await Promise.all([
+        documents.estimatedDocumentCount(),
+        documents.countDocuments({ gone: { $gt: new Date(0) } }),
+      ]);
+      return Math.max(0, all - tombstones);
+    });
+  }
+
+  checkpoint(projection: Projection): Promise<Position> {
+    return this.#run('checkpoint', async (db) => {
+      const generation = await this.#live.recent(db, viewOf(projection));
+      if (generation === null) return BEGINNING;
+      const stored = await db
+        .collection<StoredCheckpoint>(CHECKPOINTS)
+        .findOne({ _id: collectionOf(projection, generation) });
+      return stored?.position ?? BEGINNING;
+    });
+  }
+
+  openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
+    const { connection } = this.#shared;
+    const forWriter: WriterConnection = {
+      run: (operation, act, limit) => this.#run(operation, act, limit),
+      hasTransactions: () => connection.hasTransactions(),
+      giveUpTransactions: (cause) => connection.giveUpTransactions(cause),
+      startSession: () => connection.client.startSession(),
+      isSharded: async () => (await connection.deployment()) === 'sharded',
+    };
+    return MongoViewWriter.open(forWriter, projection, options);
+  }
+
+  liveGeneration(projection: Projection): Promise<number | null> {
+    return this.#run('live_generation', (db) => this.#live.current(db, viewOf(projection)));
+  }
+
+  switchTo(projection: Projection, generation: number): Promise<void> {
+    return this.#run('switch', (db) => this.#live.set(db, viewOf(projection), generation));
+  }
+
+  generations(projection: Projection): Promise<readonly number[]> {
+    return this.#run('generations', async (db) => {
+      const stored = await db
+        .collection<StoredCheckpoint>(CHECKPOINTS)
+        .find({ view: viewOf(projection) }, { sort: { generation: 1 } })
+        .toArray();
+      return stored.map(({ generation }) => generation);
+    });
+  }
+
+  /**
+   * First the checkpoint goes back to the beginning, last it goes away: stopped in between, the generation
+   * is still listed, and who opens it finds an empty one at the beginning, never an empty one at its end.
+   *
+   * @throws RangeError when the generation is live
+   */
+  discard(projection: Projection, generation: number): Promise<void> {
+    return this.#run('discard', async (db) => {
+      const name = collectionOf(projection, generation);
+      if ((await this.#live.current(db, viewOf(projection))) === generation) {
+        throw new RangeError(`${name} is live and can't be thrown away`);
+      }
+      const checkpoints = db.collection<StoredCheckpoint>(CHECKPOINTS);
+      await checkpoints.updateOne({ _id: name }, { $set: { position: BEGINNING } });
+      await db.dropCollection(name);
+      await checkpoints.deleteOne({ _id: name });
+    });
+  }
+
+  async ping(): Promise<void> {
+    this.#refuseWhenClosed();
+    await this.#shared.connection.ping(unavailable);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#shared.release();
+  }
+
+  /**
+   * Reads the live generation. What is not found in one that was live a moment ago may be so because it
+   * has been thrown away meanwhile: then the pointer is looked at again.
+   */
+  #read<T>(
+    operation: string,
+    projection: Projection,
+    act: (db: Db, collection: string) => Promise<T>,
+  ): Promise<T> {
+    return this.#run(operation, async (db) => {
+      const view = viewOf(projection);
+      const generation = await this.#live.recent(db, view);
+      if (generation === null) throw noView(projection);
+      const result = await act(db, collectionOf(projection, generation));
+      if (!isNothing(result)) return result;
+      const current = await this.#live.current(db, view);
+      if (current === generation) return result;
+      if (current === null) throw noView(projection);
+      return act(db, collectionOf(projection, current));
+    });
+  }
+
+  async #run<T>(operation: string, act: (db: Db) => Promise<T>, limit?: number): Promise<T> {
+    this.#refuseWhenClosed();
+    return this.#shared.connection.run(operation, unavailable, act, limit);
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closed) throw new ReadModelError('UNAVAILABLE', 'The read model is closed');
+  }
+}
+
+function unavailable(message: string, cause: unknown): ReadModelError {
+  return new ReadModelError('UNAVAILABLE', message, cause);
+}
+
+function noView(projection: Projection): ReadModelError {
+  return new ReadModelError('NO_VIEW', `${viewOf(projection)} has no live generation yet`);
+}
+
+function isNothing(result: unknown): boolean {
+  return result === null || result === 0 || (Array.isArray(result) && result.length === 0);
+}

@@ -1,0 +1,268 @@
+import type {
+  AnyBulkWriteOperation,
+  ClientSession,
+  Collection,
+  Db,
+  WriteConcernSettings,
+} from 'mongodb';
+import type { Position } from '../../domain/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { Projection, ViewWriter, WriterOptions } from '../../projections/read-model.ts';
+import { Checkpoint } from './checkpoints.ts';
+import { duplicatesOf, isTransactionConflict, isWithoutTransactions } from './failures.ts';
+import { type StoredDocument, collectionOf, fieldsOf, indexesOf, parse, viewOf } from './layout.ts';
+
+type Batch = Parameters<ViewWriter['write']>[0];
+type Written = Batch['documents'][number];
+
+/** What a writer needs of the connection. */
+export interface WriterConnection {
+  /** Turns a driver's error into the port's. `limit` in milliseconds; there is one by default. */
+  run<T>(operation: string, act: (db: Db) => Promise<T>, limit?: number): Promise<T>;
+  hasTransactions(): Promise<boolean>;
+  giveUpTransactions(cause: unknown): void;
+  startSession(): ClientSession;
+  isSharded(): Promise<boolean>;
+}
+
+/** How often a write that met somebody else's is looked at again before that is a fault. */
+const ATTEMPTS = 4;
+
+/** While nobody reads a generation, its documents need not be on a disk before the next batch. */
+const RELAXED: WriteConcernSettings = { w: 1, journal: false };
+
+/**
+ * The writer of one generation.
+ *
+ * Where there are no transactions, a batch is three steps, each right by itself:
+ *
+ * 1. Look: is the checkpoint `from`, and no larger fence known? Else refuse, before anything is written.
+ * 2. Write the documents, each guarded: only where the kept position is smaller. A delete is a tombstone
+ *    with a position, so that it guards like any document.
+ * 3. Move the checkpoint, in one conditional write: only where it is still `from` and the fence not larger.
+ *
+ * Stopped between 2 and 3, the same events are folded again. What has taken them already is loaded with
+ * its later position, so the projector leaves them out, and the guard refuses whatever it does not.
+ *
+ * An old owner that was paused between 1 and 2, and goes on after a new one has passed it, does no harm
+ * either. The log is one, and a projection is pure: what it holds for a key at a position is what the new
+ * owner had for that key at that position. Either the new owner has kept a later one, and the guard
+ * refuses; or it has kept that very one, and the guard refuses; or the key is not yet as far with the
+ * new owner, who then finds it already right and goes on from there, as after a crash. Then step 3
+ * refuses the old owner.
+ *
+ * A replica set or a sharded cluster has transactions; there 1 and 3 are one write at the transaction's
+ * beginning, so that the second of two writers learns of the first before it has written anything.
+ */
+export class MongoViewWriter implements ViewWriter {
+  readonly #connection: WriterConnection;
+  readonly #projection: Projection;
+  readonly #options: WriterOptions;
+  readonly #name: string;
+  #bulk: boolean;
+
+  private constructor(
+    connection: WriterConnection,
+    projection: Projection,
+    options: WriterOptions,
+  ) {
+    this.#connection = connection;
+    this.#projection = projection;
+    this.#options = options;
+    this.#name = collectionOf(projection, options.generation);
+    this.#bulk = options.bulk;
+  }
+
+  /** Makes the generation known, with its indexes unless it is to be filled in bulk. */
+  static async open(
+    connection: WriterConnection,
+    projection: Projection,
+    options: WriterOptions,
+  ): Promise<MongoViewWriter> {
+    const writer = new MongoViewWriter(connection, projection, options);
+    await connection.run('open_writer', (db) =>
+      writer.#checkpoint(db).claim(viewOf(projection), options.generation),
+    );
+    // The index over tombstones alone makes the collection, which transactions need to be there.
+    await writer.#makeIndexes(options.bulk);
+    return writer;
+  }
+
+  checkpoint(): Promise<Position> {
+    return this.#connection.run('checkpoint', (db) => this.#checkpoint(db).position());
+  }
+
+  async load(
+    keys: readonly string[],
+  ): Promise<
+    ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
+  > {
+    if (keys.length === 0) return new Map();
+    const rows = await this.#connection.run('load', (db) =>
+      this.#documents(db)
+        .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
+        .toArray(),
+    );
+    return new Map(
+      rows.map((row) => [row._id, { position: row._pos, document: row.live ? parse(row) : null }]),
+    );
+  }
+
+  async write(batch: Batch): Promise<void> {
+    const documents = latestOfEach(batch.documents);
+    await this.#connection.run('write', async (db) => {
+      const transactional = !this.#bulk && (await this.#connection.hasTransactions());
+      if (transactional && (await this.#writeAtOnce(db, documents, batch))) return;
+      const checkpoint = this.#checkpoint(db);
+      await checkpoint.expect(batch.from);
+      await this.#writeGuarded(db, documents);
+      await checkpoint.move(batch.from, batch.to);
+    });
+  }
+
+  async finish(): Promise<void> {
+    if (!this.#bulk) return;
+    await this.#makeIndexes(false);
+    await this.#connection.run('finish', (db) => this.#checkpoint(db).settle());
+    this.#bulk = false;
+  }
+
+  /** Holds nothing that would have to be given back: the connection is the read model's. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /**
+   * Documents and checkpoint in one transaction.
+   * @returns false when it was not to be had; the guarded way is then as good
+   */
+  async #writeAtOnce(db: Db, documents: readonly Written[], batch: Batch): Promise<boolean> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const session = this.#connection.startSession();
+      try {
+        session.startTransaction();
+        await this.#checkpoint(db).move(batch.from, batch.to, session);
+        const late = await this.#keptBehind(db, documents, session);
+        if (late.length > 0) {
+          await this.#documents(db).bulkWrite(
+            late.map((one) => this.#guarded(one)),
+            { session },
+          );
+        }
+        await session.commitTransaction();
+        return true;
+      } catch (error) {
+        if (session.inTransaction()) await session.abortTransaction();
+        if (isWithoutTransactions(error)) {
+          this.#connection.giveUpTransactions(error);
+          return false;
+        }
+        if (!isTransactionConflict(error)) throw error;
+      } finally {
+        await session.endSession();
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Guarded upserts: where a document is kept at the same or a later position the filter finds nothing,
+   * and the insert that follows from that fails on the key. That failure is the guard at work, but only
+   * when the kept position says so: it is also what the second of two inserts at once meets, whose
+   * document may be the later one, and what any other unique index would say.
+   */
+  async #writeGuarded(db: Db, documents: readonly Written[]): Promise<void> {
+    let left = documents;
+    for (let attempt = 1; left.length > 0; attempt += 1) {
+      try {
+        await this.#documents(db).bulkWrite(
+          left.map((one) => this.#guarded(one)),
+          {
+            ordered: false,
+            ...(this.#bulk && !(await this.#connection.isSharded()) && { writeConcern: RELAXED }),
+          },
+        );
+        return;
+      } catch (error) {
+        const refused = duplicatesOf(error);
+        if (refused === null) throw error;
+        const met = left.filter((_, index) => refused.includes(index));
+        left = await this.#keptBehind(db, met);
+        if (left.length > 0 && attempt >= ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** Those of which nothing, or only an earlier position, is kept. */
+  async #keptBehind(
+    db: Db,
+    documents: readonly Written[],
+    session?: ClientSession,
+  ): Promise<readonly Written[]> {
+    if (documents.length === 0) return [];
+    const rows = await this.#documents(db)
+      .find(
+        { _id: { $in: documents.map(({ key }) => key) } },
+        {
+          projection: { _pos: 1 },
+          batchSize: documents.length,
+          ...(session !== undefined && { session }),
+        },
+      )
+      .toArray();
+    const kept = new Map(rows.map((row) => [row._id, row._pos]));
+    return documents.filter(({ key, position }) => {
+      const there = kept.get(key);
+      return there === undefined || there < position;
+    });
+  }
+
+  /** Without a limit: over a million documents it takes minutes, and giving up would begin it again. */
+  async #makeIndexes(tombstonesOnly: boolean): Promise<void> {
+    const indexes = indexesOf(this.#projection);
+    await this.#connection.run(
+      'make_indexes',
+      (db) => this.#documents(db).createIndexes(tombstonesOnly ? indexes.slice(-1) : indexes),
+      Infinity,
+    );
+  }
+
+  #checkpoint(db: Db): Checkpoint {
+    return new Checkpoint(db, this.#name, this.#options.fence);
+  }
+
+  #documents(db: Db): Collection<StoredDocument> {
+    return db.collection<StoredDocument>(this.#name);
+  }
+
+  #guarded({ key, position, document }: Written): AnyBulkWriteOperation<StoredDocument> {
+    const filter = { _id: key, _pos: { $lt: position } };
+    const update =
+      document === null
+        ? {
+            $set: { _pos: position, live: false },
+            $unset: { d: '' as const, f: '' as const },
+            $currentDate: { gone: true as const },
+          }
+        : {
+            $set: {
+              _pos: position,
+              live: true,
+              d: JSON.stringify(document),
+              f: fieldsOf(this.#projection, document),
+            },
+            $unset: { gone: '' as const },
+          };
+    return { updateOne: { filter, update, upsert: true } };
+  }
+}
+
+/** One document to a key: an unordered write could otherwise leave the earlier of two. */
+function latestOfEach(documents: readonly Written[]): readonly Written[] {
+  const latest = new Map<string, Written>();
+  for (const one of documents) {
+    const known = latest.get(one.key);
+    if (known === undefined || known.position < one.position) latest.set(one.key, one);
+  }
+  return [...latest.values()];
+}

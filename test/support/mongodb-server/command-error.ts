@@ -1,0 +1,77 @@
+import type { Doc } from './wire.ts';
+
+/** A command that fails, as the server says it. */
+export class CommandError extends Error {
+  readonly code: number;
+  readonly codeName: string;
+  readonly labels: readonly string[];
+  /** Further fields of the answer, or of the write error. */
+  readonly details: Doc;
+
+  constructor(
+    code: number,
+    codeName: string,
+    message: string,
+    more: { readonly labels?: readonly string[]; readonly details?: Doc } = {},
+  ) {
+    super(message);
+    this.name = 'CommandError';
+    this.code = code;
+    this.codeName = codeName;
+    this.labels = more.labels ?? [];
+    this.details = more.details ?? {};
+  }
+
+  /** The whole command's answer. */
+  reply(): Doc {
+    return {
+      ok: 0,
+      errmsg: this.message,
+      code: this.code,
+      codeName: this.codeName,
+      ...this.details,
+      ...(this.labels.length > 0 && { errorLabels: [...this.labels] }),
+    };
+  }
+
+  /** One entry of `writeErrors`. */
+  writeError(index: number): Doc {
+    return { index, code: this.code, errmsg: this.message, ...this.details };
+  }
+}
+
+/** E11000, in the words of MongoDB 4.4 and later. */
+export function duplicateKey(
+  namespace: string,
+  index: string,
+  pattern: Doc,
+  value: Doc,
+): CommandError {
+  const shown = Object.entries(value).map(([field, held]) => `${field}: ${JSON.stringify(held)}`);
+  return new CommandError(
+    11000,
+    'DuplicateKey',
+    `E11000 duplicate key error collection: ${namespace} index: ${index} dup key: { ${shown.join(', ')} }`,
+    { details: { keyPattern: pattern, keyValue: value } },
+  );
+}
+
+/** Two transactions changed the same document; the later one is to begin again. */
+export function writeConflict(): CommandError {
+  return new CommandError(
+    112,
+    'WriteConflict',
+    'Caused by :: Write conflict during plan execution and yielding is disabled. :: Please retry your operation or multi-document transaction.',
+    { labels: ['TransientTransactionError'] },
+  );
+}
+
+/** The transaction was aborted already, or never began here. */
+export function noSuchTransaction(): CommandError {
+  return new CommandError(
+    251,
+    'NoSuchTransaction',
+    'Given transaction number does not match any in-progress transactions.',
+    { labels: ['TransientTransactionError'] },
+  );
+}

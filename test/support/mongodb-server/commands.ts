@@ -1,0 +1,174 @@
+import { CommandError } from './command-error.ts';
+import { asDoc, asDocs } from './evaluation.ts';
+import { Query } from 'mingo';
+import { Cursors, count } from './read-commands.ts';
+import { Sessions } from './sessions.ts';
+import { type Index, Storage, type Tables } from './storage.ts';
+import type { Doc } from './wire.ts';
+import { findAndModify, insert, remove, update } from './write-commands.ts';
+
+/** A server's kind, as `hello` shows it. */
+export interface Identity {
+  /** `host:port` under which clients reach it. */
+  readonly address: string;
+  /** The replica set's name; undefined for a standalone server. */
+  readonly setName: string | undefined;
+}
+
+/** Executes commands: one name, one function. */
+export class Commands {
+  readonly storage = new Storage();
+  readonly #sessions: Sessions;
+  readonly #cursors = new Cursors();
+  readonly #identity: () => Identity;
+  readonly #now: () => number;
+
+  constructor(identity: () => Identity, replicaSet: boolean, now: () => number) {
+    this.#identity = identity;
+    this.#sessions = new Sessions(this.storage, replicaSet);
+    this.#now = now;
+  }
+
+  /** A command's answer; what it throws as CommandError is an answer too. */
+  execute(command: Doc): Doc {
+    try {
+      return this.#dispatch(command);
+    } catch (error) {
+      if (error instanceof CommandError) return error.reply();
+      // mingo refuses what it doesn't know by throwing; a server would say so in an answer.
+      const message = error instanceof Error ? error.message : String(error);
+      return new CommandError(9, 'FailedToParse', message).reply();
+    }
+  }
+
+  #dispatch(command: Doc): Doc {
+    const name = Object.keys(command)[0] ?? '';
+    const now = this.#now();
+    const namespace = `${String(command['$db'])}.${String(command[name])}`;
+    const inSession = (run: (tables: Tables) => Doc): Doc => this.#sessions.execute(command, run);
+    switch (name) {
+      case 'hello':
+      case 'isMaster':
+      case 'ismaster':
+        return this.#hello(now);
+      case 'ping':
+      case 'endSessions':
+        return { ok: 1 };
+      case 'find':
+        return inSession((tables) => this.#cursors.find(tables, namespace, command, now));
+      case 'aggregate':
+        return inSession((tables) => this.#cursors.aggregate(tables, namespace, command, now));
+      case 'count':
+        return inSession((tables) => count(tables, namespace, command, now));
+      case 'getMore':
+        return this.#cursors.getMore(command);
+      case 'killCursors':
+        return this.#cursors.kill(command);
+      case 'insert':
+        return inSession((tables) => insert(tables, namespace, command));
+      case 'update':
+        return inSession((tables) => update(tables, namespace, command, now));
+      case 'delete':
+        return inSession((tables) => remove(tables, namespace, command, now));
+      case 'findAndModify':
+        return inSession((tables) => findAndModify(tables, namespace, command, now));
+      case 'commitTransaction':
+        return this.#sessions.commit(command);
+      case 'abortTransaction':
+        return this.#sessions.abort(command);
+      default:
+        return this.#administer(name, command, namespace);
+    }
+  }
+
+  #administer(name: string, command: Doc, namespace: string): Doc {
+    const database = String(command['$db']);
+    switch (name) {
+      case 'create':
+        return this.#create(namespace);
+      case 'createIndexes':
+        return this.#createIndexes(namespace, asDocs(command['indexes']));
+      case 'listIndexes':
+        return this.#listIndexes(namespace);
+      case 'listCollections':
+        return this.#listCollections(database, asDoc(command['filter']));
+      case 'drop':
+        if (this.storage.drop(namespace)) return { ns: namespace, ok: 1 };
+        throw new CommandError(26, 'NamespaceNotFound', 'ns not found');
+      case 'dropDatabase':
+        for (const collection of this.storage.names(database)) {
+          this.storage.drop(`${database}.${collection}`);
+        }
+        return { dropped: database, ok: 1 };
+      default:
+        throw new CommandError(59, 'CommandNotFound', `no such command: '${name}'`);
+    }
+  }
+
+  #hello(now: number): Doc {
+    const { address, setName } = this.#identity();
+    return {
+      helloOk: true,
+      ismaster: true,
+      isWritablePrimary: true,
+      maxBsonObjectSize: 16 * 1024 * 1024,
+      maxMessageSizeBytes: 48_000_000,
+      maxWriteBatchSize: 100_000,
+      localTime: new Date(now),
+      logicalSessionTimeoutMinutes: 30,
+      minWireVersion: 0,
+      maxWireVersion: 21,
+      readOnly: false,
+      ...(setName !== undefined && {
+        setName,
+        setVersion: 1,
+        secondary: false,
+        hosts: [address],
+        primary: address,
+        me: address,
+      }),
+      ok: 1,
+    };
+  }
+
+  #create(namespace: string): Doc {
+    if (this.storage.find(namespace) !== undefined) {
+      throw new CommandError(48, 'NamespaceExists', `Collection already exists. NS: ${namespace}`);
+    }
+    this.storage.open(namespace);
+    return { ok: 1 };
+  }
+
+  #createIndexes(namespace: string, given: readonly Doc[]): Doc {
+    const table = this.storage.open(namespace);
+    const before = table.indexes.length;
+    for (const options of given) {
+      const index: Index = {
+        name: String(options['name']),
+        key: asDoc(options['key']),
+        unique: options['unique'] === true,
+        given: { v: 2, ...options },
+      };
+      if (!table.indexes.some((known) => known.name === index.name)) table.indexes.push(index);
+    }
+    return { numIndexesBefore: before, numIndexesAfter: table.indexes.length, ok: 1 };
+  }
+
+  #listIndexes(namespace: string): Doc {
+    const table = this.storage.find(namespace);
+    if (table === undefined) {
+      throw new CommandError(26, 'NamespaceNotFound', `ns does not exist: ${namespace}`);
+    }
+    const listed = table.indexes.map(({ given, name }) => ({ ...given, name }));
+    return Cursors.whole(namespace, listed);
+  }
+
+  #listCollections(database: string, filter: Doc): Doc {
+    const query = new Query(filter, {});
+    const listed = this.storage
+      .names(database)
+      .map((name) => ({ name, type: 'collection', options: {}, info: { readOnly: false } }))
+      .filter((entry) => query.test(entry));
+    return Cursors.whole(`${database}.$cmd.listCollections`, listed);
+  }
+}

@@ -1,0 +1,166 @@
+import { ObjectId } from 'bson';
+import { Aggregator, ProcessingMode, Query, update as applyOperators } from 'mingo';
+import { CommandError } from './command-error.ts';
+import type { Table } from './storage.ts';
+import { idOf, valueAt } from './storage.ts';
+import { type Doc, throughBson } from './wire.ts';
+
+/** What queries, pipelines and updates mean: mingo's word, with the server's own clock for `$$NOW`. */
+
+/** A value as a document, empty when there is none. */
+export function asDoc(value: unknown): Doc {
+  return typeof value === 'object' && value !== null ? (value as Doc) : {};
+}
+
+/** A value as a list of documents. */
+export function asDocs(value: unknown): Doc[] {
+  return Array.isArray(value) ? value.map(asDoc) : [];
+}
+
+/** The documents of a collection that pass a filter. */
+export function matching(table: Table | undefined, filter: Doc, now: number): Doc[] {
+  if (table === undefined) return [];
+  const query = new Query(asDoc(withNow(filter, now)), {});
+  return candidates(table, filter).filter((document) => query.test(document));
+}
+
+/** Runs an aggregation pipeline; the documents that go in stay as they are. */
+export function aggregate(documents: readonly Doc[], pipeline: readonly Doc[], now: number): Doc[] {
+  const stages = pipeline.map((stage) => asDoc(withNow(stage, now)));
+  const options = { processingMode: ProcessingMode.CLONE_INPUT };
+  return new Aggregator(stages, options).run<Doc>([...documents]);
+}
+
+/** What `find` does to the documents that matched. */
+export function shaped(documents: readonly Doc[], command: Doc, now: number): Doc[] {
+  const stages: Doc[] = [];
+  const { skip, projection } = command;
+  const limit = Math.abs(Number(command['limit'] ?? 0));
+  if (Number(skip ?? 0) > 0) stages.push({ $skip: skip });
+  if (limit > 0) stages.push({ $limit: limit });
+  if (Object.keys(asDoc(projection)).length > 0) stages.push({ $project: projection });
+  return aggregate(sorted(documents, asDoc(command['sort'])), stages, now);
+}
+
+/**
+ * A document after an update.
+ *
+ * @param change operators, a pipeline, or a whole document
+ * @param inserting the document is being made by an upsert
+ * @throws CommandError 66 when it would change the `_id`
+ */
+export function updated(document: Doc, change: unknown, inserting: boolean, now: number): Doc {
+  const before = throughBson(document);
+  let after: Doc;
+  if (Array.isArray(change)) {
+    after = aggregate([before], asDocs(change), now)[0] ?? {};
+  } else if (Object.keys(asDoc(change)).every((name) => !name.startsWith('$'))) {
+    after = { ...('_id' in document && { _id: document['_id'] }), ...asDoc(change) };
+  } else {
+    after = operated(before, asDoc(change), inserting, now);
+  }
+  if ('_id' in document && idOf(after) !== idOf(document)) {
+    throw new CommandError(
+      66,
+      'ImmutableField',
+      "Performing an update on the path '_id' would modify the immutable field '_id'",
+    );
+  }
+  return throughBson('_id' in after ? after : { _id: new ObjectId(), ...after });
+}
+
+/** What an upsert begins with: the fields that the filter holds to one value. */
+export function upsertBase(filter: Doc): Doc {
+  const base: Doc = {};
+  for (const [field, condition] of Object.entries(filter)) {
+    if (field === '$and') {
+      for (const part of asDocs(condition)) Object.assign(base, upsertBase(part));
+    } else if (!field.startsWith('$')) {
+      const operators = isOperators(condition) ? asDoc(condition) : { $eq: condition };
+      if ('$eq' in operators) base[field] = operators['$eq'];
+    }
+  }
+  return base;
+}
+
+function operated(document: Doc, change: Doc, inserting: boolean, now: number): Doc {
+  const { $setOnInsert, $currentDate, ...rest } = change;
+  const set = {
+    ...asDoc(rest['$set']),
+    ...(inserting ? asDoc($setOnInsert) : {}),
+    ...Object.fromEntries(
+      Object.keys(asDoc($currentDate)).map((field) => [field, new Date(now)] as const),
+    ),
+  };
+  const modifier = { ...rest, ...(Object.keys(set).length > 0 && { $set: set }) };
+  applyOperators(document, modifier);
+  return document;
+}
+
+/** An `_id` in the filter that is one value, or a list of them, spares looking at every document. */
+function candidates(table: Table, filter: Doc): Doc[] {
+  const id = filter['_id'];
+  const list = asDoc(id)['$in'];
+  const wanted = typeof id === 'string' ? [id] : Array.isArray(list) ? list : undefined;
+  if (wanted === undefined || wanted.some((value) => typeof value !== 'string')) {
+    return [...table.documents.values()];
+  }
+  return wanted
+    .map((value: unknown) => table.documents.get(idOf({ _id: value })))
+    .filter((document) => document !== undefined);
+}
+
+/** Not mingo's order, which is that of UTF-16: a server compares texts by their bytes. */
+function sorted(documents: readonly Doc[], order: Doc): readonly Doc[] {
+  const fields = Object.entries(order).map(([path, direction]) => ({
+    path: path.split('.'),
+    descending: Number(direction) < 0,
+  }));
+  return fields.length === 0
+    ? documents
+    : [...documents].sort((a, b) => {
+        for (const { path, descending } of fields) {
+          const difference = compareValues(valueAt(a, path), valueAt(b, path));
+          if (difference !== 0) return descending ? -difference : difference;
+        }
+        return 0;
+      });
+}
+
+/** BSON's order of the kinds of values that can be sorted by here. */
+const KINDS = ['null', 'number', 'string', 'object', 'boolean'];
+
+function compareValues(a: unknown, b: unknown): number {
+  const kinds = KINDS.indexOf(kindOf(a)) - KINDS.indexOf(kindOf(b));
+  if (kinds !== 0) return kinds;
+  if (typeof a === 'string' && typeof b === 'string') {
+    return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  }
+  return Number(a) - Number(b);
+}
+
+function kindOf(value: unknown): string {
+  return value === null ? 'null' : typeof value;
+}
+
+function isOperators(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) === null) {
+    return false;
+  }
+  const names = Object.keys(value);
+  return names.length > 0 && names.every((name) => name.startsWith('$'));
+}
+
+/** `$$NOW` as the server's present moment, everywhere but in `$literal`. */
+function withNow(value: unknown, now: number): unknown {
+  if (value === '$$NOW') return new Date(now);
+  if (Array.isArray(value)) return value.map((part) => withNow(part, now));
+  if (typeof value !== 'object' || value === null) return value;
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [
+      name,
+      name === '$literal' ? part : withNow(part, now),
+    ]),
+  );
+}

@@ -1,0 +1,172 @@
+import { type Server, type Socket, createServer } from 'node:net';
+import { once } from 'node:events';
+import { CommandError } from './command-error.ts';
+import { Commands } from './commands.ts';
+import { type Fault, type FaultRule, Faults } from './faults.ts';
+import type { Table } from './storage.ts';
+import { type Doc, type Request, RequestReader, answer } from './wire.ts';
+
+/** What a stand-in pretends to be. */
+export interface ServerOptions {
+  /** The name of a replica set of one, with transactions; default: a standalone server without. */
+  readonly replicaSet?: string;
+  /** The server's clock, in milliseconds; default: the machine's. `$$NOW` and `$currentDate` follow it. */
+  readonly now?: () => number;
+}
+
+/**
+ * A stand-in for a MongoDB server, for tests: the real driver talks to it over TCP. It keeps collections
+ * in memory, enforces unique indexes, executes queries, updates and transactions, and misbehaves on
+ * request. It proves how the adapters handle answers and faults, not what a real server would answer:
+ * for that the same tests run against the one that `SVC_TEST_MONGODB_URL` names.
+ */
+export class MongoServer {
+  readonly #faults = new Faults();
+  readonly #commands: Commands;
+  readonly #sockets = new Set<Socket>();
+  readonly #log: { readonly command: string; readonly collection: string; readonly body: Doc }[] =
+    [];
+  #listener: Server | undefined;
+  #port = 0;
+  #answers = 0;
+
+  private constructor(options: ServerOptions) {
+    const identity = () => ({ address: this.address, setName: options.replicaSet });
+    this.#commands = new Commands(
+      identity,
+      options.replicaSet !== undefined,
+      options.now ?? Date.now,
+    );
+  }
+
+  /** A server that listens on a free port. */
+  static async start(options: ServerOptions = {}): Promise<MongoServer> {
+    const server = new MongoServer(options);
+    await server.resume();
+    return server;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  /** A connection string, with a database's name where one is given. */
+  url(database = ''): string {
+    return `mongodb://${this.address}/${database}`;
+  }
+
+  /** Every command so far, except those by which drivers watch the server. */
+  get log(): readonly {
+    readonly command: string;
+    readonly collection: string;
+    readonly body: Doc;
+  }[] {
+    return this.#log;
+  }
+
+  /** Forgets the log. */
+  clearLog(): void {
+    this.#log.length = 0;
+  }
+
+  /** Makes something go wrong. */
+  fault(rule: FaultRule): Fault {
+    return this.#faults.set(rule);
+  }
+
+  /** What a collection holds, as it is kept. */
+  documents(database: string, collection: string): Doc[] {
+    return [...(this.#table(database, collection)?.documents.values() ?? [])];
+  }
+
+  /** Names of a collection's indexes. */
+  indexes(database: string, collection: string): readonly Doc[] {
+    return this.#table(database, collection)?.indexes.map(({ given }) => given) ?? [];
+  }
+
+  /** Executes a command as if a client had sent it; for what somebody else does in between. */
+  execute(database: string, command: Doc): Doc {
+    return this.#commands.execute({ ...command, $db: database });
+  }
+
+  /** Breaks all connections; new ones are accepted. */
+  dropConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Goes away: breaks all connections and refuses new ones. What it holds stays. */
+  async stop(): Promise<void> {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    this.#listener = undefined;
+    const closed = once(listener, 'close');
+    listener.close();
+    this.dropConnections();
+    await closed;
+  }
+
+  /** Comes back, on the same port. */
+  async resume(): Promise<void> {
+    const listener = createServer((socket) => this.#serve(socket));
+    listener.listen(this.#port, '127.0.0.1');
+    await once(listener, 'listening');
+    const bound = listener.address();
+    if (bound === null || typeof bound === 'string') throw new Error('not listening on TCP');
+    this.#port = bound.port;
+    this.#listener = listener;
+  }
+
+  #table(database: string, collection: string): Table | undefined {
+    return this.#commands.storage.find(`${database}.${collection}`);
+  }
+
+  #serve(socket: Socket): void {
+    const reader = new RequestReader();
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on('close', () => this.#sockets.delete(socket));
+    // A client that breaks its connection is nothing to report.
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (chunk) => {
+      for (const request of reader.push(chunk)) {
+        void this.#handle(socket, request);
+      }
+    });
+  }
+
+  async #handle(socket: Socket, request: Request): Promise<void> {
+    this.#note(request.body);
+    const fault = this.#faults.meet(request.body);
+    if (fault?.effect.kind === 'hold') await fault.released;
+    if (fault?.effect.kind === 'interpose') fault.effect.act();
+    if (fault?.effect.kind === 'error') {
+      const { code, codeName, message, labels } = fault.effect;
+      const error = new CommandError(
+        code,
+        codeName,
+        message,
+        labels === undefined ? {} : { labels },
+      );
+      this.#send(socket, request, error.reply());
+      return;
+    }
+    if (fault?.effect.kind === 'drop') {
+      if (fault.effect.executed) this.#commands.execute(request.body);
+      socket.destroy();
+      return;
+    }
+    this.#send(socket, request, this.#commands.execute(request.body));
+  }
+
+  #note(body: Doc): void {
+    const command = Object.keys(body)[0] ?? '';
+    if (['hello', 'ismaster', 'isMaster', 'endSessions'].includes(command)) return;
+    this.#log.push({ command, collection: String(body[command]), body });
+  }
+
+  #send(socket: Socket, request: Request, reply: Doc): void {
+    if (request.silent || socket.destroyed) return;
+    this.#answers += 1;
+    socket.write(answer(request, reply, this.#answers));
+  }
+}

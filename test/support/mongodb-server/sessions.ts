@@ -1,0 +1,118 @@
+import { Binary } from 'bson';
+import { CommandError, noSuchTransaction } from './command-error.ts';
+import { asDoc } from './evaluation.ts';
+import { type Storage, type Tables, Transaction } from './storage.ts';
+import type { Doc } from './wire.ts';
+
+/**
+ * Transactions, and the memory by which a write that a driver sends again is done once. Both only on a
+ * replica set: a standalone server refuses transaction numbers, which is what makes a driver leave them.
+ */
+
+interface Session {
+  number: number;
+  /** The open transaction; undefined when it was ended. */
+  transaction: Transaction | undefined;
+  /** What the write with this number was answered. */
+  answered: Doc | undefined;
+}
+
+const transactionNumber = 'txnNumber';
+
+export class Sessions {
+  readonly #storage: Storage;
+  readonly #replicaSet: boolean;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(storage: Storage, replicaSet: boolean) {
+    this.#storage = storage;
+    this.#replicaSet = replicaSet;
+  }
+
+  /**
+   * Executes a command where it belongs: in its session's transaction, once for a retryable write, or
+   * simply.
+   */
+  execute(command: Doc, run: (tables: Tables) => Doc): Doc {
+    if (!(transactionNumber in command)) return run(this.#storage);
+    if (!this.#replicaSet) {
+      throw new CommandError(
+        20,
+        'IllegalOperation',
+        'Transaction numbers are only allowed on a replica set member or mongos',
+      );
+    }
+    const session = this.#session(command);
+    const number = Number(command[transactionNumber]);
+    return command['autocommit'] === false
+      ? this.#inTransaction(session, number, command, run)
+      : this.#once(session, number, run);
+  }
+
+  /** commitTransaction. */
+  commit(command: Doc): Doc {
+    const session = this.#session(command);
+    const { transaction } = session;
+    if (session.number !== Number(command[transactionNumber])) throw noSuchTransaction();
+    if (transaction === undefined) {
+      // A commit sent again is answered as the first one was.
+      if (session.answered === undefined) throw noSuchTransaction();
+      return session.answered;
+    }
+    session.transaction = undefined;
+    transaction.commit();
+    session.answered = { ok: 1 };
+    return session.answered;
+  }
+
+  /** abortTransaction: whatever it wrote was never there. */
+  abort(command: Doc): Doc {
+    const session = this.#session(command);
+    if (session.transaction === undefined) throw noSuchTransaction();
+    session.transaction = undefined;
+    return { ok: 1 };
+  }
+
+  #inTransaction(
+    session: Session,
+    number: number,
+    command: Doc,
+    run: (tables: Tables) => Doc,
+  ): Doc {
+    if (command['startTransaction'] === true) {
+      session.number = number;
+      session.transaction = new Transaction(this.#storage);
+      session.answered = undefined;
+    }
+    const { transaction } = session;
+    if (transaction === undefined || session.number !== number) throw noSuchTransaction();
+    try {
+      const reply = run(transaction);
+      // On a real server, too, an error of a single write ends the whole transaction.
+      if ('writeErrors' in reply) session.transaction = undefined;
+      return reply;
+    } catch (error) {
+      session.transaction = undefined;
+      throw error;
+    }
+  }
+
+  #once(session: Session, number: number, run: (tables: Tables) => Doc): Doc {
+    if (session.number === number && session.answered !== undefined) return session.answered;
+    session.number = number;
+    session.transaction = undefined;
+    session.answered = undefined;
+    session.answered = run(this.#storage);
+    return session.answered;
+  }
+
+  #session(command: Doc): Session {
+    const id = asDoc(command['lsid'])['id'];
+    const key = id instanceof Binary ? id.toString('hex') : String(id);
+    const known = this.#sessions.get(key);
+    if (known !== undefined) return known;
+    const made: Session = { number: -1, transaction: undefined, answered: undefined };
+    this.#sessions.set(key, made);
+    return made;
+  }
+}

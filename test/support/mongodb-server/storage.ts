@@ -1,0 +1,175 @@
+import { EJSON } from 'bson';
+import { CommandError, duplicateKey, writeConflict } from './command-error.ts';
+import type { Doc } from './wire.ts';
+
+/**
+ * What the stand-in keeps: collections in memory, with their indexes (of which only `unique` has an
+ * effect), and transactions that work on a copy until they commit.
+ *
+ * Documents are never changed in place: a change puts a new one. That is what makes copies cheap, and
+ * conflicts visible by identity.
+ */
+
+export interface Index {
+  readonly name: string;
+  readonly key: Doc;
+  readonly unique: boolean;
+  /** As it was given, for `listIndexes`. */
+  readonly given: Doc;
+}
+
+/** A collection as a command sees it: the real one, or a transaction's copy. */
+export class Table {
+  readonly namespace: string;
+  readonly indexes: Index[];
+  readonly documents: Map<string, Doc>;
+
+  constructor(namespace: string, documents = new Map<string, Doc>(), indexes: Index[] = []) {
+    this.namespace = namespace;
+    this.documents = documents;
+    this.indexes =
+      indexes.length > 0
+        ? indexes
+        : [{ name: '_id_', key: { _id: 1 }, unique: true, given: { v: 2, key: { _id: 1 } } }];
+  }
+
+  /**
+   * Puts a document in, in place of one with the same `_id` where `replaces` says so.
+   * @throws CommandError E11000, or 171 for two arrays in one index
+   */
+  put(document: Doc, replaces: boolean): void {
+    const id = idOf(document);
+    if (!replaces && this.documents.has(id)) {
+      throw duplicateKey(this.namespace, '_id_', { _id: 1 }, { _id: document['_id'] });
+    }
+    for (const index of this.indexes) {
+      this.#refuseParallelArrays(index, document);
+      if (index.unique && index.name !== '_id_') this.#refuseDuplicate(index, document, id);
+    }
+    this.documents.set(id, document);
+  }
+
+  remove(document: Doc): void {
+    this.documents.delete(idOf(document));
+  }
+
+  #refuseDuplicate(index: Index, document: Doc, id: string): void {
+    const mine = JSON.stringify(keyOf(index, document));
+    for (const [other, held] of this.documents) {
+      if (other !== id && JSON.stringify(keyOf(index, held)) === mine) {
+        throw duplicateKey(this.namespace, index.name, index.key, keyOf(index, document));
+      }
+    }
+  }
+
+  #refuseParallelArrays(index: Index, document: Doc): void {
+    const arrays = Object.entries(keyOf(index, document)).filter(([, held]) => Array.isArray(held));
+    if (arrays.length < 2) return;
+    const names = arrays.map(([field]) => `[${field}]`).join(' ');
+    throw new CommandError(
+      171,
+      'CannotIndexParallelArrays',
+      `cannot index parallel arrays ${names}`,
+    );
+  }
+}
+
+/** Where a command finds its collections. */
+export interface Tables {
+  find(namespace: string): Table | undefined;
+  /** Makes it when it is not there. */
+  open(namespace: string): Table;
+}
+
+/** All databases of one server. */
+export class Storage implements Tables {
+  readonly #tables = new Map<string, Table>();
+
+  find(namespace: string): Table | undefined {
+    return this.#tables.get(namespace);
+  }
+
+  open(namespace: string): Table {
+    const found = this.#tables.get(namespace);
+    if (found !== undefined) return found;
+    const made = new Table(namespace);
+    this.#tables.set(namespace, made);
+    return made;
+  }
+
+  drop(namespace: string): boolean {
+    return this.#tables.delete(namespace);
+  }
+
+  /** Names of a database's collections, without the database. */
+  names(database: string): string[] {
+    const prefix = `${database}.`;
+    return [...this.#tables.keys()]
+      .filter((namespace) => namespace.startsWith(prefix))
+      .map((namespace) => namespace.slice(prefix.length));
+  }
+}
+
+/** A transaction: reads a copy of each collection as it was first touched, and writes to that. */
+export class Transaction implements Tables {
+  readonly #storage: Storage;
+  readonly #copies = new Map<string, { before: Map<string, Doc>; table: Table }>();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  find(namespace: string): Table | undefined {
+    return this.#storage.find(namespace) === undefined && !this.#copies.has(namespace)
+      ? undefined
+      : this.open(namespace);
+  }
+
+  open(namespace: string): Table {
+    const known = this.#copies.get(namespace);
+    if (known !== undefined) return known.table;
+    const real = this.#storage.find(namespace);
+    const before = new Map(real?.documents);
+    const table = new Table(namespace, new Map(before), real?.indexes);
+    this.#copies.set(namespace, { before, table });
+    return table;
+  }
+
+  /** @throws CommandError `WriteConflict` when a document it changed was changed by somebody else */
+  commit(): void {
+    const changes: { readonly real: Table; readonly id: string; readonly to: Doc | undefined }[] =
+      [];
+    for (const [namespace, { before, table }] of this.#copies) {
+      for (const id of new Set([...before.keys(), ...table.documents.keys()])) {
+        const to = table.documents.get(id);
+        if (to === before.get(id)) continue;
+        const real = this.#storage.open(namespace);
+        if (real.documents.get(id) !== before.get(id)) throw writeConflict();
+        changes.push({ real, id, to });
+      }
+    }
+    for (const { real, id, to } of changes) {
+      if (to === undefined) real.documents.delete(id);
+      else real.documents.set(id, to);
+    }
+  }
+}
+
+/** A document's `_id` as a text that is equal only for equal ones. */
+export function idOf(document: Doc): string {
+  return EJSON.stringify({ _id: document['_id'] });
+}
+
+function keyOf(index: Index, document: Doc): Doc {
+  return Object.fromEntries(
+    Object.keys(index.key).map((path) => [path, valueAt(document, path.split('.'))]),
+  );
+}
+
+/** The value at a path; null where there is none. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  const [first, ...rest] = path;
+  if (first === undefined) return value ?? null;
+  if (typeof value !== 'object' || value === null) return null;
+  return valueAt((value as Doc)[first], rest);
+}
