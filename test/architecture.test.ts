@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { checkFile } from './support/architecture/check.ts';
+import { projectRoot } from './support/project-root.ts';
 
-const project = join(import.meta.dirname, '..');
+const project = projectRoot;
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
 /** All TypeScript files of a directory, as paths relative to it with forward slashes. */

@@ -48,7 +48,8 @@ function checkPlace(
   for (const folder of folders.filter((each) => forbiddenFolders.has(each))) {
     found.push(`${path} stands in a folder named by syntax, not by meaning: ${folder}`);
   }
-  if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|d))?\.ts$/.test(name)) {
+  // A test may say which adapter it runs over: `read-model.sqlite.test.ts`.
+  if (!/^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test|\.d)?\.ts$/.test(name)) {
     found.push(`${path} is not named in kebab-case`);
   }
   if (name === 'index.ts' || isBarrel(tokens)) found.push(`${path} is a barrel`);

@@ -1,0 +1,84 @@
+import { textOf, type Environment } from './setting-readers.ts';
+
+/** The variables that {@link readConfiguration} reads, besides `NODE_ENV` and the keys of tokens. */
+export const settings = [
+  'SVC_PORT',
+  'SVC_HOST',
+  'SVC_DATA_DIR',
+  'SVC_ROLES',
+  'SVC_EVENT_STORE_URL',
+  'SVC_READ_MODEL_URL',
+  'SVC_WORKER_CONCURRENCY',
+  'SVC_LOG_LEVEL',
+  'SVC_TRUST_PROXY',
+  'SVC_MAX_BODY_BYTES',
+  'SVC_LEASE_SECONDS',
+  'SVC_ACCESS_TOKEN_SECONDS',
+  'SVC_REFRESH_TOKEN_SECONDS',
+  'SVC_ADMIN_ID',
+  'SVC_ADMIN_SECRET',
+  'SVC_ALLOW_SECRETLESS',
+  'SVC_HTTP_ALLOW_PRIVATE',
+] as const;
+
+/** Settings of parts that this release does not have. Setting one is no error, but is not silent either. */
+export const settingsWithoutEffect = [
+  'SVC_CORS_ORIGINS',
+  'SVC_PUBLIC_URL',
+  'SVC_RATE_LIMIT',
+  'SVC_RATE_LIMIT_WINDOW_SECONDS',
+  'SVC_REQUIRE_SCOPES',
+  'SVC_WEBUI_REQUIRE_AUTH',
+  'SVC_EXT_PATHS',
+  'SVC_EXT_GRANTS',
+  'SVC_AUDIT_READS',
+] as const;
+
+/** What the command line reads. */
+export const clientSettings = ['SVC_URL', 'SVC_TOKEN', 'SVC_AGENT_ID', 'SVC_AGENT_SECRET'] as const;
+
+/** Families of variables whose names go on as one likes: secrets of tasks, and what tests are given. */
+export const settingFamilies = ['SVC_SECRET_', 'SVC_TEST_'] as const;
+
+/**
+ * What to tell about the names that are set: one line for each `SVC_` variable that nobody knows (with the
+ * known one it resembles), and for each that has no effect in this release. Values are never shown.
+ */
+export function warningsAbout(env: Environment): readonly string[] {
+  const known: readonly string[] = [...settings, ...clientSettings];
+  const inert: readonly string[] = settingsWithoutEffect;
+  return Object.keys(env)
+    .filter((name) => name.startsWith('SVC_') && textOf(env, name) !== undefined)
+    .filter((name) => !known.includes(name))
+    .filter((name) => !settingFamilies.some((family) => name.startsWith(family)))
+    .sort()
+    .map((name) => {
+      if (inert.includes(name)) return `${name} has no effect in this release`;
+      const meant = nearest(name, [...known, ...inert]);
+      return `${name} is not a setting${meant === undefined ? '' : `; is ${meant} meant?`}`;
+    });
+}
+
+/** The name at most three edits away, the nearest of several. */
+function nearest(name: string, candidates: readonly string[]): string | undefined {
+  let best: { readonly candidate: string; readonly distance: number } | undefined;
+  for (const candidate of candidates) {
+    const distance = editDistance(name, candidate);
+    if (distance <= 3 && distance < (best?.distance ?? 4)) best = { candidate, distance };
+  }
+  return best?.candidate;
+}
+
+/** Levenshtein's distance, row by row. */
+function editDistance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j += 1) {
+      const change = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}

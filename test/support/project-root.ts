@@ -1,0 +1,12 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The project's folder, also for tests that were compiled to another place. */
+export const projectRoot: string = find(import.meta.dirname);
+
+function find(folder: string): string {
+  if (existsSync(join(folder, 'package-lock.json'))) return folder;
+  const parent = dirname(folder);
+  if (parent === folder) throw new Error('No package-lock.json in any folder above the tests');
+  return find(parent);
+}
