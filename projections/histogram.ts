@@ -1,0 +1,61 @@
+/**
+ * A histogram over a logarithmic scale: how often a duration fell into each bucket, by the bucket's number.
+ * Whatever the spread of the durations, a percentile read from it is off by 1.5 % at most, and a day's
+ * durations between a millisecond and a day fill fewer than 620 buckets.
+ */
+export type Histogram = { readonly [bucket: string]: number };
+
+/** The largest relative error of a percentile; below the 2 % that are promised. */
+const ERROR = 0.015;
+const GROWTH = (1 + ERROR) / (1 - ERROR);
+const LOG_GROWTH = Math.log(GROWTH);
+
+/** Durations under a millisecond: the service's times are no finer. */
+const ZERO_BUCKET = 'zero';
+
+/** The histogram with one duration more. */
+export function withDuration(histogram: Histogram, milliseconds: number): Histogram {
+  const bucket = bucketOf(milliseconds);
+  return { ...histogram, [bucket]: (histogram[bucket] ?? 0) + 1 };
+}
+
+/** One histogram of several. */
+export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
+  const merged: Record<string, number> = {};
+  for (const histogram of histograms) {
+    for (const [bucket, count] of Object.entries(histogram)) {
+      merged[bucket] = (merged[bucket] ?? 0) + count;
+    }
+  }
+  return merged;
+}
+
+/**
+ * The smallest duration that at least this share of all durations does not exceed, in milliseconds, within
+ * 1.5 %; null for an empty histogram.
+ * @param share 0..1
+ */
+export function percentileOf(histogram: Histogram, share: number): number | null {
+  const buckets = Object.entries(histogram)
+    .map(([bucket, count]) => ({ bucket: bucket === ZERO_BUCKET ? null : Number(bucket), count }))
+    .sort((one, other) => (one.bucket ?? -1) - (other.bucket ?? -1));
+  const total = buckets.reduce((sum, { count }) => sum + count, 0);
+  const rank = Math.max(1, Math.ceil(share * total));
+  let seen = 0;
+  for (const { bucket, count } of buckets) {
+    seen += count;
+    if (seen >= rank) return bucket === null ? 0 : middleOf(bucket);
+  }
+  return null;
+}
+
+/** Bucket n holds the durations in (growth^(n-1), growth^n]. */
+function bucketOf(milliseconds: number): string {
+  if (milliseconds < 1) return ZERO_BUCKET;
+  return String(Math.max(0, Math.ceil(Math.log(milliseconds) / LOG_GROWTH)));
+}
+
+/** As far, in proportion, from the bucket's one end as from the other. */
+function middleOf(bucket: number): number {
+  return (2 * GROWTH ** bucket) / (GROWTH + 1);
+}
