@@ -1,16 +1,10 @@
 import { fromIso } from './clock.ts';
-import type { DataOf, TopicEvent } from './events/catalogue.ts';
 
 /** Most tasks that one event may trigger. */
 export const MAX_TRIGGERED = 5000;
 
 /** Longest payload of a published event, as JSON text. */
 export const MAX_PUBLISHED_BYTES = 256 * 1024;
-
-/** An event with the tasks that it triggers. Decided when it is published, and part of it. */
-export function publish(data: DataOf<'EventPublished'>): TopicEvent {
-  return { type: 'EventPublished', data };
-}
 
 /** `<millis>-<seq>`: when it was published, and its place within its topic's stream. */
 export function streamIdOf(publishedAt: string, revision: number): string {

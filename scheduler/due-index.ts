@@ -1,20 +1,14 @@
 import { fromIso, type Instant } from '../domain/clock.ts';
-import {
-  BEGINNING,
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-} from '../domain/event-store.ts';
+import { type EventStore, type RecordedEvent } from '../domain/event-store.ts';
 import { ruleInForce } from '../domain/fires.ts';
 import { nextRunOf, type FiringDefinition, type Rhythm } from '../domain/rhythm.ts';
 import { compileSchedule, type Schedule } from '../domain/schedule/schedule.ts';
 import { idOf } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { dueProjection, evolveRhythmOf, rhythmStreams } from '../projections/due.ts';
-import { ReadModelError, type ReadModel } from '../projections/read-model.ts';
+import { loadView } from '../projections/load-view.ts';
+import type { ReadModel } from '../projections/read-model.ts';
 import { Heap } from './heap.ts';
-
-const PAGE = 2000;
 
 /** A task as the scheduler holds it. */
 export interface DueEntry {
@@ -62,7 +56,10 @@ export class DueIndex {
 
   /** Loads the view, then follows the log from where the view was until the signal is aborted. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
-    const after = await this.loadView();
+    const after = await loadView(this.readModel, dueProjection, [], (document, taskId) =>
+      this.put(taskId, document.rhythm),
+    );
+    this.onChange();
     let caughtUp = false;
     for await (const message of this.store.subscribe({ after, prefixes: rhythmStreams, signal })) {
       if (message.kind === 'events') {
@@ -127,34 +124,6 @@ export class DueIndex {
     });
     entry.compiled = { schedule, definition };
     return schedule;
-  }
-
-  private async loadView(): Promise<Position> {
-    try {
-      // The position first: what the documents have beyond it is passed over by its revision.
-      const after = await this.readModel.checkpoint(dueProjection);
-      let last: { values: readonly string[]; key: string } | undefined;
-      for (;;) {
-        const page = await this.readModel.find(dueProjection, {
-          filters: [],
-          sort: [],
-          limit: PAGE,
-          ...(last ? { after: last } : {}),
-        });
-        for (const { key, document } of page) this.put(key, document.rhythm);
-        const end = page.at(-1);
-        if (end === undefined || page.length < PAGE) break;
-        last = { values: [], key: end.key };
-      }
-      this.onChange();
-      return after;
-    } catch (error) {
-      if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;
-      this.telemetry.log.info(
-        'there is no due view yet; the scheduler reads the log from its start',
-      );
-      return BEGINNING;
-    }
   }
 
   private take(event: RecordedEvent): void {

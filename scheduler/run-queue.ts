@@ -1,19 +1,13 @@
 import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
-import {
-  BEGINNING,
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-} from '../domain/event-store.ts';
+import { type EventStore, type RecordedEvent } from '../domain/event-store.ts';
 import type { RunEvent } from '../domain/events/catalogue.ts';
 import { idOf } from '../domain/streams.ts';
 import type { RunState, RunTrigger } from '../domain/vocabulary.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import { ReadModelError, type KeptDocument, type ReadModel } from '../projections/read-model.ts';
+import { loadView } from '../projections/load-view.ts';
+import type { ReadModel } from '../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../projections/runs.ts';
 import { Heap } from './heap.ts';
-
-const PAGE = 2000;
 
 /** An unfinished run as a worker holds it: little, as there may be many. */
 export interface QueuedRun {
@@ -78,7 +72,14 @@ export class RunQueue {
 
   /** Loads the unfinished runs, then follows the log until the signal is aborted. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
-    const after = await this.loadView();
+    const unfinished = {
+      field: 'state',
+      op: 'in',
+      value: ['queued', 'running', 'retrying'],
+    } as const;
+    const after = await loadView(this.readModel, runsProjection, [unfinished], (document) =>
+      this.add(fromDocument(document)),
+    );
     let caughtUp = false;
     for await (const message of this.store.subscribe({ after, prefixes: ['run-'], signal })) {
       if (message.kind === 'events') {
@@ -126,34 +127,6 @@ export class RunQueue {
   applied(run: QueuedRun, event: RunEvent, revision: number): void {
     if (revision <= run.revision) return;
     this.change(run, event, revision);
-  }
-
-  private async loadView(): Promise<Position> {
-    try {
-      const after = await this.readModel.checkpoint(runsProjection);
-      let last: KeptDocument<RunDocument> | undefined;
-      for (;;) {
-        const page: readonly KeptDocument<RunDocument>[] = await this.readModel.find(
-          runsProjection,
-          {
-            filters: [{ field: 'state', op: 'in', value: ['queued', 'running', 'retrying'] }],
-            sort: [],
-            limit: PAGE,
-            ...(last ? { after: { values: [], key: last.key } } : {}),
-          },
-        );
-        for (const { document } of page) this.add(fromDocument(document));
-        last = page.at(-1);
-        if (page.length < PAGE) break;
-      }
-      return after;
-    } catch (error) {
-      if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;
-      this.telemetry.log.info(
-        'there is no view of runs yet; the worker reads the log from its start',
-      );
-      return BEGINNING;
-    }
   }
 
   private take(event: RecordedEvent): void {

@@ -1,0 +1,67 @@
+import type { KeyObject } from 'node:crypto';
+import type { Clock } from '../domain/clock.ts';
+import type { EventStore, Position } from '../domain/event-store.ts';
+import type { AgentState } from '../domain/agent.ts';
+import type { AgentEvent, SessionEvent, TaskEvent } from '../domain/events/catalogue.ts';
+import type { SessionState } from '../domain/session.ts';
+import type { TaskState } from '../domain/task.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import type { LiveStreams } from '../projections/live-streams.ts';
+import type { Projection, ReadModel } from '../projections/read-model.ts';
+import type { TopicIndex } from '../projections/topic-index.ts';
+import type { Coordination } from '../scheduler/coordination.ts';
+
+/** All that the HTTP interface needs of the rest of the service. */
+export interface ApiDependencies {
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly settings: ApiSettings;
+  /** Agents and sessions as they are now, for authentication; kept live by the log. */
+  readonly agents: LiveStreams<AgentState, AgentEvent>;
+  readonly sessions: LiveStreams<SessionState, SessionEvent>;
+  readonly tasks: LiveStreams<TaskState, TaskEvent>;
+  readonly topics: TopicIndex;
+  readonly positions: Positions;
+  readonly tools: ToolSchemas;
+  readonly health: HealthReports;
+}
+
+export interface ApiSettings {
+  /** package.json's. */
+  readonly version: string;
+  readonly production: boolean;
+  readonly maxBodyBytes: number;
+  readonly trustProxy: number | readonly string[];
+  readonly accessTokenSeconds: number;
+  readonly refreshTokenSeconds: number;
+  readonly allowSecretless: boolean;
+  /** Signs and verifies. A KeyObject: verifying with a text costs forty times as much. */
+  readonly jwtKey: KeyObject;
+  /** Still verifies, during a change of keys. */
+  readonly previousJwtKey: KeyObject | null;
+}
+
+/** Waiting until a view has passed a position of the log. */
+export interface Positions {
+  /**
+   * @param limit milliseconds
+   * @returns whether the view passed the position in time
+   */
+  wait(projection: Projection, position: Position, limit: number): Promise<boolean>;
+}
+
+/** What is known of the tools that a pipeline may use. */
+export interface ToolSchemas {
+  /** JSON schema of a tool's `with`; undefined for a tool that nobody has registered. */
+  schemaOf(name: string): object | undefined;
+}
+
+export interface HealthReports {
+  /** Body of `GET /health`, and its status code. */
+  report(): Promise<{ readonly status: number; readonly body: object }>;
+  /** Body of `GET /health/ready`, and its status code. */
+  ready(): Promise<{ readonly status: number; readonly body: object }>;
+}

@@ -1,0 +1,90 @@
+import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
+import { compileTopicPattern, type TopicPattern } from '../domain/schedule/topic-pattern.ts';
+import { idOf } from '../domain/streams.ts';
+import { loadView } from './load-view.ts';
+import type { ReadModel } from './read-model.ts';
+import { topicsProjection, type TopicDocument } from './topics.ts';
+
+interface Listener {
+  readonly document: TopicDocument;
+  readonly revision: number;
+  /** null for one that does not listen. */
+  readonly pattern: TopicPattern | null;
+}
+
+/**
+ * Which tasks an event triggers, in memory: the view of topics, loaded once and followed live, so that a
+ * publication looks up nothing.
+ */
+export class TopicIndex {
+  private readonly store: EventStore;
+  private readonly readModel: ReadModel;
+  private readonly listeners = new Map<string, Listener>();
+  private reached: Position = BEGINNING;
+  private waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
+
+  constructor(store: EventStore, readModel: ReadModel) {
+    this.store = store;
+    this.readModel = readModel;
+  }
+
+  /** Loads the view, then follows the log until the signal is aborted. */
+  async follow(signal: AbortSignal, ready: () => void): Promise<void> {
+    const after = await loadView(this.readModel, topicsProjection, [], (document, taskId) =>
+      this.set(taskId, document, -1),
+    );
+    let caughtUp = false;
+    const prefixes = topicsProjection.streams;
+    for await (const message of this.store.subscribe({ after, prefixes, signal })) {
+      if (message.kind === 'events') {
+        for (const event of message.events) {
+          if (event.fault !== undefined) continue;
+          const taskId = idOf(event.stream);
+          const known = this.listeners.get(taskId);
+          if (known && event.revision <= known.revision) continue;
+          const document = topicsProjection.evolve(known?.document ?? null, event, taskId);
+          this.set(taskId, document, event.revision);
+        }
+        this.reach(message.events.at(-1)?.position ?? this.reached);
+      } else {
+        this.reach(message.position);
+        if (!caughtUp) ready();
+        caughtUp = true;
+      }
+    }
+  }
+
+  /** Ids of the active event tasks whose pattern matches, in order of their ids. */
+  matching(topic: string): readonly string[] {
+    const ids: string[] = [];
+    for (const [taskId, { pattern }] of this.listeners) {
+      if (pattern?.matches(topic)) ids.push(taskId);
+    }
+    return ids.sort();
+  }
+
+  /** Resolves once a position is passed: what was created up to it is triggered. Never times out by itself. */
+  passed(position: Position): Promise<void> {
+    if (position <= this.reached) return Promise.resolve();
+    return new Promise((resolve) => this.waiting.push({ position, resolve }));
+  }
+
+  private reach(position: Position): void {
+    if (position <= this.reached) return;
+    this.reached = position;
+    if (this.waiting.length === 0) return;
+    const passed = this.waiting.filter((waiter) => waiter.position <= position);
+    this.waiting = this.waiting.filter((waiter) => waiter.position > position);
+    for (const { resolve } of passed) resolve();
+  }
+
+  private set(taskId: string, document: TopicDocument | null, revision: number): void {
+    if (document === null) {
+      this.listeners.delete(taskId);
+      return;
+    }
+    // Tasks of other kinds stay too: they may become event tasks.
+    const pattern = document.listening ? compileTopicPattern(document.pattern) : null;
+    this.listeners.set(taskId, { document, revision, pattern });
+  }
+}
