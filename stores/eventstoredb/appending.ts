@@ -123,12 +123,16 @@ export class Appending {
     }
   }
 
-  /** An answer that does not follow from what was expected is not believed: the stream says. */
+  /**
+   * An answer that does not follow from what was expected is not believed: the stream says. (A stream
+   * that was deleted softly is empty and goes on counting where it was, so it can be right.)
+   */
   async #verify(append: Attempted, answered: number): Promise<AppendResult> {
     const disbelief = new Error(`the server answered revision ${answered}`);
-    const found = await this.#findAtPlace(append).catch((error: unknown) => {
+    const atPlace = await this.#findAtPlace(append).catch((error: unknown) => {
       throw outcomeUnknown(append.stream, error);
     });
+    const found = atPlace ?? (await this.#findInTail(append));
     if (found === undefined) throw outcomeUnknown(append.stream, disbelief);
     return found;
   }
@@ -161,7 +165,10 @@ export class Appending {
     const count = append.events.length;
     const from = BigInt(last - count + 1);
     const found = await this.#reading.stream(append.stream, from, 'forwards', count);
-    const same = found.every((event, index) => event.id === append.events[index]?.id);
+    const same = found.every(
+      ({ id, revision }, index) =>
+        id === append.events[index]?.id && revision === from + BigInt(index),
+    );
     if (!same || found.length !== count) return undefined;
     return this.#found(append, last, found.at(-1)?.position);
   }

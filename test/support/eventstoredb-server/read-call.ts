@@ -90,10 +90,13 @@ export function placeOf(from: streams.ReadReq.Options.AllOptions): Place | undef
 /** Sends one message, and waits while the client holds back. */
 export async function send(call: ReadCall, message: streams.ReadResp): Promise<void> {
   if (call.write(message) || call.cancelled) return;
+  const endings = ['drain', 'cancelled', 'close'] as const;
   await new Promise<void>((resolve) => {
-    call.once('drain', resolve);
-    call.once('cancelled', () => resolve());
-    call.once('close', resolve);
+    const go = (): void => {
+      for (const ending of endings) call.off(ending, go);
+      resolve();
+    };
+    for (const ending of endings) call.on(ending, go);
   });
 }
 

@@ -1,0 +1,259 @@
+import { expect } from 'chai';
+import { EventStoreError, type EventStore, type NewEvent } from '../../../domain/event-store.ts';
+import { numbered, onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
+import { eventually } from '../../support/signals.ts';
+
+/** The error that a promise rejects with. */
+async function errorOf(promise: Promise<unknown>): Promise<EventStoreError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).to.be.instanceOf(EventStoreError);
+  return error as EventStoreError;
+}
+
+describe('appending to EventStoreDB', () => {
+  const bench = onWorkbench();
+  let store: EventStore;
+  beforeEach(async () => {
+    store = await bench().open();
+  });
+
+  it('never uses the stream that all appends of a client share', async () => {
+    await store.append('task-1', [numbered(1)], 'none');
+    await store.append('task-1', [numbered(2)], 0);
+    await store.truncate('task-1', 1);
+    expect(bench().server.batchAppends).to.equal(0);
+    expect(bench().server.appends).to.have.lengthOf(3);
+  });
+
+  it('stores exactly the JSON that the codec made', async () => {
+    const event = { ...numbered(1), data: { text: 'ü "€" \u2028', deep: [1, { a: null }] } };
+    await store.append('task-1', [event as unknown as NewEvent], 'none');
+    const [stored] = bench().server.log.all;
+    expect(stored?.type).to.equal('EventPublished');
+    expect(stored?.contentType).to.equal('application/json');
+    expect(Buffer.from(stored?.data ?? []).toString()).to.equal(JSON.stringify(event.data));
+    expect(Buffer.from(stored?.metadata ?? []).toString()).to.equal(JSON.stringify(event.metadata));
+  });
+
+  it('refuses what JSON cannot hold before anything is sent', async () => {
+    const cycle: Record<string, unknown> = {};
+    cycle.itself = cycle;
+    for (const data of [{ big: 1n }, { missing: undefined }, cycle]) {
+      const event = { ...numbered(1), data } as unknown as NewEvent;
+      expect((await errorOf(store.append('task-1', [event], 'none'))).code).to.equal(
+        'INVALID_EVENT',
+      );
+    }
+    expect(bench().server.appends).to.be.empty;
+  });
+
+  it('refuses to append nothing', async () => {
+    expect((await errorOf(store.append('task-1', [], 'any'))).code).to.equal('INVALID_EVENT');
+  });
+
+  it('says both revisions of a conflict', async () => {
+    await store.append('task-1', [numbered(1), numbered(2)], 'none');
+    const behind = await errorOf(store.append('task-1', [numbered(3)], 0));
+    expect(behind).to.include({ code: 'CONFLICT', stream: 'task-1', expected: 0, actual: 1 });
+    const ahead = await errorOf(store.append('task-2', [numbered(3)], 4));
+    expect(ahead).to.include({ code: 'CONFLICT', expected: 4, actual: 'none' });
+  });
+
+  it('says that a stream was deleted', async () => {
+    await store.append('task-1', [numbered(1)], 'none');
+    bench().server.log.tombstone('task-1');
+    const append = await errorOf(store.append('task-1', [numbered(2)], 0));
+    expect(append).to.include({ code: 'STREAM_DELETED', stream: 'task-1' });
+    expect((await errorOf(store.readStream('task-1'))).code).to.equal('STREAM_DELETED');
+  });
+
+  it('says that an append is too large for the server', async () => {
+    const large = numbered(1);
+    const half = { ...large, data: { filling: 'x'.repeat(400_000) } } as unknown as NewEvent;
+    const events = [
+      half,
+      { ...half, id: crypto.randomUUID() },
+      { ...half, id: crypto.randomUUID() },
+    ];
+    expect((await errorOf(store.append('task-1', events, 'none'))).code).to.equal('TOO_LARGE');
+  });
+
+  it('begins a softly deleted stream again', async () => {
+    await store.append('task-1', [numbered(1)], 'none');
+    bench().server.log.softDelete('task-1');
+    expect(await store.readStream('task-1')).to.be.empty;
+    const { revision } = await store.append('task-1', [numbered(2)], 'none');
+    expect(revision).to.equal(1);
+    expect(await store.readStream('task-1')).to.have.lengthOf(1);
+  });
+
+  describe('with an answer that was lost', () => {
+    const afterWriting = [
+      'unavailable-after-writing',
+      'cancelled-after-writing',
+      'timed-out-after-writing',
+      'silent-after-writing',
+      'empty-answer',
+    ] as const;
+    for (const fault of afterWriting) {
+      for (const expected of ['none', 'any'] as const) {
+        it(`finds its own append, expecting ${expected}, after: ${fault}`, async () => {
+          bench().server.faults.onNextAppends(fault);
+          const result = await store.append('task-1', [numbered(1), numbered(2)], expected);
+          expect(result).to.include({ revision: 1, duplicate: false });
+          expect(result.position).to.equal(await store.head());
+          expect(bench().server.log.all).to.have.lengthOf(2);
+        });
+      }
+    }
+
+    it('repeats with the same ids and the same expectation', async () => {
+      await store.append('task-1', [numbered(1)], 'none');
+      const { server } = bench();
+      server.faults.onNextAppends('unavailable-before-writing', 'silent-before-writing');
+      const event = numbered(2);
+      expect((await store.append('task-1', [event], 0)).revision).to.equal(1);
+      const attempts = server.appends.slice(1);
+      expect(attempts.map(({ expected }) => expected)).to.deep.equal([0, 0, 0]);
+      expect(new Set(attempts.map(({ events }) => events[0]?.id))).to.deep.equal(
+        new Set([event.id]),
+      );
+    });
+
+    it('looks for itself when the server has forgotten the ids', async () => {
+      bench().server.faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
+      const result = await store.append('task-1', [numbered(1)], 'none');
+      expect(result).to.include({ revision: 0, duplicate: false });
+      expect(bench().server.appends).to.have.lengthOf(2);
+    });
+
+    it('says that the outcome is unknown when no attempt is answered', async () => {
+      const hasty = await bench().open({ timings: { appendOverallMs: 50 } });
+      await hasty.head();
+      bench().server.faults.onNextAppends(
+        ...Array.from({ length: 100 }, () => 'unavailable-after-writing' as const),
+      );
+      const event = numbered(1);
+      const error = await errorOf(hasty.append('task-1', [event], 'none'));
+      expect(error).to.include({ code: 'OUTCOME_UNKNOWN', stream: 'task-1' });
+      expect(bench().server.log.all).to.have.lengthOf(1);
+    });
+
+    it('says so too when the conflict that may be its own cannot be looked at', async () => {
+      await store.append('task-1', [numbered(0)], 'none');
+      const { faults } = bench().server;
+      faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
+      faults.onNextReads(...Array.from({ length: 1_000 }, () => 'unavailable' as const));
+      const error = await errorOf(store.append('task-1', [numbered(1)], 0));
+      expect(error.code).to.equal('OUTCOME_UNKNOWN');
+    });
+  });
+
+  describe('of the same events again', () => {
+    it('is a duplicate with the first place, also after other events', async () => {
+      const events = [numbered(1), numbered(2)];
+      const first = await store.append('task-1', events, 'none');
+      await store.append('task-1', [numbered(3)], 1);
+      const second = await store.append('task-1', events, 'none');
+      expect(second).to.deep.equal({ ...first, duplicate: true });
+    });
+
+    it('is a duplicate for a process that was started since', async () => {
+      const event = numbered(1);
+      const first = await store.append('task-1', [event], 'none');
+      const another = await bench().open();
+      const second = await another.append('task-1', [event], 'none');
+      expect(second).to.deep.equal({ ...first, duplicate: true });
+    });
+
+    it('is a duplicate where the server answers with a conflict', async () => {
+      const event = numbered(1);
+      const first = await store.append('task-1', [event], 'none');
+      bench().server.faults.onNextAppends('forgets-ids');
+      const second = await store.append('task-1', [event], 'none');
+      expect(second).to.deep.equal({ ...first, duplicate: true });
+    });
+
+    it('is a conflict when only some of them are there', async () => {
+      const event = numbered(1);
+      await store.append('task-1', [event], 'none');
+      const more = store.append('task-1', [event, numbered(2)], 'none');
+      expect((await errorOf(more)).code).to.equal('CONFLICT');
+    });
+
+    it('is a conflict when others stand in their place', async () => {
+      await store.append('task-1', [numbered(1)], 'none');
+      const { server } = bench();
+      server.faults.onNextAppends('forgets-ids');
+      const other = await errorOf(store.append('task-1', [numbered(2)], 'none'));
+      expect(other).to.include({ code: 'CONFLICT', actual: 0 });
+    });
+  });
+
+  describe('with an answer that is wrong', () => {
+    it('reads the position back where the answer has none', async () => {
+      bench().server.faults.onNextAppends('no-position');
+      const { position, duplicate } = await store.append('task-1', [numbered(1)], 'none');
+      expect(position).to.equal((await store.readStream('task-1'))[0]?.position);
+      expect(duplicate).to.equal(false);
+    });
+
+    it('takes the end of the log where the stream does not say either', async () => {
+      const { faults } = bench().server;
+      faults.noPositionsInStreams = true;
+      faults.onNextAppends('no-position');
+      const { position } = await store.append('task-1', [numbered(1)], 'none');
+      expect(position).to.equal(await store.head());
+    });
+
+    it('believes the stream rather than a revision that cannot be', async () => {
+      bench().server.faults.onNextAppends('wrong-revision');
+      const { revision } = await store.append('task-1', [numbered(1)], 'none');
+      expect(revision).to.equal(0);
+    });
+  });
+
+  describe('without a server', () => {
+    it('is surely not written when it was away from the start', async () => {
+      bench().server.stop();
+      const error = await errorOf(store.append('task-1', [numbered(1)], 'none'));
+      expect(error.code).to.equal('UNAVAILABLE');
+    });
+
+    it('is surely not written when it went away before', async () => {
+      await store.append('task-1', [numbered(1)], 'none');
+      bench().server.stop();
+      await eventually(async () => (await errorOf(store.ping())).code === 'UNAVAILABLE');
+      const error = await errorOf(store.append('task-1', [numbered(2)], 0));
+      expect(error.code).to.equal('UNAVAILABLE');
+    });
+
+    it('goes on when the server comes back in time', async () => {
+      const patient = await bench().open({ timings: { connectMs: 4_000 } });
+      await patient.append('task-1', [numbered(1)], 'none');
+      bench().server.stop();
+      const appended = patient.append('task-1', [numbered(2)], 0);
+      await bench().restart();
+      expect((await appended).revision).to.equal(1);
+    });
+
+    it('follows the server that says another leads', async () => {
+      bench().server.faults.onNextAppends('not-leader');
+      expect((await store.append('task-1', [numbered(1)], 'none')).revision).to.equal(0);
+    });
+  });
+
+  it('stops a sequence at the first append that fails', async () => {
+    await store.append('b', [numbered(0)], 'none');
+    const sequence = store.appendInOrder([
+      { stream: 'a', events: [numbered(1)], expected: 'none' },
+      { stream: 'b', events: [numbered(2)], expected: 'none' },
+      { stream: 'c', events: [numbered(3)], expected: 'none' },
+    ]);
+    expect((await errorOf(sequence)).code).to.equal('CONFLICT');
+    expect(bench().server.log.all.map(({ stream }) => stream)).to.deep.equal(['b', 'a']);
+  });
+});

@@ -1,0 +1,338 @@
+import { expect } from 'chai';
+import {
+  BEGINNING,
+  EventStoreError,
+  type EventStore,
+  type NewEvent,
+} from '../../../domain/event-store.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
+import {
+  caughtUp,
+  numbered,
+  numbersOf,
+  onWorkbench,
+  take,
+  upTo,
+  type Received,
+} from '../../support/eventstoredb-server/workbench.ts';
+import { BROKEN_KEY, NEWER_VERSION } from '../../support/plain-codec.ts';
+import { deferred, eventually } from '../../support/signals.ts';
+
+describe('a subscription to EventStoreDB', () => {
+  const bench = onWorkbench();
+  let store: EventStore;
+  let stop: AbortController;
+  beforeEach(async () => {
+    store = await bench().open();
+    stop = new AbortController();
+  });
+
+  /** Appends events with the numbers from one up to but without another. */
+  async function fill(from: number, to: number, stream = 'task-1'): Promise<void> {
+    const events = upTo(to - from).map((index) => numbered(from + index));
+    await store.append(stream, events, 'any');
+  }
+
+  const subscribe = (
+    options: { after?: string; prefixes?: readonly string[] } = {},
+  ): ReturnType<EventStore['subscribe']> =>
+    store.subscribe({ after: BEGINNING, signal: stop.signal, ...options });
+
+  const has =
+    (count: number) =>
+    ({ events }: Received): boolean =>
+      events.length >= count;
+
+  /** Settled for good: nothing more than expected came after having caught up again. */
+  const settledWith =
+    (count: number) =>
+    (received: Received): boolean =>
+      received.events.length >= count && caughtUp(received);
+
+  it('delivers what is there, says that it caught up, and goes on with what comes', async () => {
+    await fill(0, 3);
+    const { messages, events } = await take(subscribe(), async (received) => {
+      if (caughtUp(received) && received.events.length === 3) await fill(3, 5);
+      return has(5)(received);
+    });
+    expect(numbersOf(events)).to.deep.equal(upTo(5));
+    const firstCaughtUp = messages.find(({ kind }) => kind === 'caught-up');
+    expect(firstCaughtUp).to.deep.include({ position: events[2]?.position });
+  });
+
+  it('begins strictly after a position', async () => {
+    await fill(0, 5);
+    const [, second] = await store.readAll(BEGINNING, 5);
+    const { events } = await take(subscribe({ after: second?.position ?? '' }), caughtUp);
+    expect(numbersOf(events)).to.deep.equal([2, 3, 4]);
+  });
+
+  it('leaves out what the engine wrote for itself', async () => {
+    await fill(0, 2);
+    bench().server.write('$stats', '$statsCollected', '{}');
+    bench().server.write('task-1', '$>', '"0@task-2"');
+    await store.truncate('task-1', 1);
+    await fill(2, 4);
+    const { events } = await take(subscribe(), caughtUp);
+    expect(numbersOf(events)).to.deep.equal(upTo(4));
+  });
+
+  it('filters by prefix on the server, and moves on over what was left out', async () => {
+    await fill(0, 2, 'task-1');
+    await fill(2, 100, 'run-1');
+    const { messages, events } = await take(subscribe({ prefixes: ['task-', 'key-'] }), caughtUp);
+    expect(numbersOf(events)).to.deep.equal([0, 1]);
+    expect(messages.at(-1)).to.deep.include({ position: await store.head() });
+    expect(bench().server.subscriptions[0]?.sent ?? 2).to.equal(2);
+  });
+
+  it('moves on while everything that comes is left out', async () => {
+    let appended = false;
+    const { messages } = await take(subscribe({ prefixes: ['task-'] }), async (received) => {
+      if (!appended && caughtUp(received)) {
+        appended = true;
+        await fill(0, 3, 'run-1');
+      }
+      const last = received.messages.at(-1);
+      return last?.kind === 'caught-up' && last.position === (await store.head()) && appended;
+    });
+    expect(messages.every(({ kind }) => kind === 'caught-up')).to.equal(true);
+  });
+
+  it('has nothing to deliver for an empty list of prefixes', async () => {
+    await fill(0, 2);
+    const { events } = await take(subscribe({ prefixes: [] }), caughtUp);
+    expect(events).to.be.empty;
+  });
+
+  it('says in an empty log that it caught up', async () => {
+    const { messages } = await take(subscribe(), caughtUp);
+    expect(messages).to.deep.equal([{ kind: 'caught-up', position: BEGINNING }]);
+  });
+
+  it('says that it caught up although events keep coming', async () => {
+    await fill(0, 3);
+    let next = 3;
+    const { messages } = await take(subscribe(), async (received) => {
+      if (received.messages.at(-1)?.kind === 'events') await fill(next, ++next);
+      return caughtUp(received);
+    });
+    expect(messages.at(-1)?.kind).to.equal('caught-up');
+  });
+
+  it('believes a server that says so itself', async () => {
+    bench().server.faults.saysCaughtUp = true;
+    await fill(0, 3);
+    const { events } = await take(subscribe(), caughtUp);
+    expect(events).to.have.lengthOf(3);
+  });
+
+  for (const how of ['error', 'clean-end'] as const) {
+    it(`comes back without loss or repetition when it is cut again and again: ${how}`, async () => {
+      await fill(0, 50);
+      bench().server.faults.cutSubscriptions = { after: 7, how };
+      const { events } = await take(subscribe(), settledWith(50));
+      expect(numbersOf(events)).to.deep.equal(upTo(50));
+      expect(bench().server.subscribed).to.be.at.least(8);
+    });
+  }
+
+  it('comes back after what was handled, not after what had arrived', async () => {
+    await fill(0, 20);
+    let held = false;
+    const { events } = await take(subscribe(), async (received) => {
+      if (!held && received.events.length > 0) {
+        held = true;
+        for (const open of bench().server.subscriptions) open.drop();
+        await eventually(() => bench().server.subscriptions.length === 0);
+      }
+      return settledWith(20)(received);
+    });
+    expect(numbersOf(events)).to.deep.equal(upTo(20));
+  });
+
+  it('comes back when the server was away', async () => {
+    await fill(0, 2);
+    let restarted = false;
+    const { events } = await take(subscribe(), async (received) => {
+      if (!restarted && caughtUp(received)) {
+        restarted = true;
+        bench().server.stop();
+        await bench().restart();
+        await eventually(() => fill(2, 4));
+      }
+      return has(4)(received);
+    });
+    expect(numbersOf(events)).to.deep.equal(upTo(4));
+  });
+
+  it('comes back when the server refuses it at first', async () => {
+    await fill(0, 2);
+    bench().server.faults.onNextSubscriptions('unavailable', 'unavailable');
+    const { events } = await take(subscribe(), has(2));
+    expect(numbersOf(events)).to.deep.equal([0, 1]);
+  });
+
+  for (const fault of ['silent', 'confirms-only'] as const) {
+    it(`comes back when the server gives it nothing: ${fault}`, async () => {
+      await fill(0, 2);
+      bench().server.faults.onNextSubscriptions(fault);
+      const { events } = await take(subscribe(), has(2));
+      expect(numbersOf(events)).to.deep.equal([0, 1]);
+      expect(bench().server.subscribed).to.equal(2);
+    });
+  }
+
+  it('comes back when it falls silent after having worked', async () => {
+    await fill(0, 2);
+    let silenced = false;
+    const { events } = await take(subscribe(), async (received) => {
+      if (!silenced && caughtUp(received)) {
+        silenced = true;
+        for (const open of bench().server.subscriptions) open.fallSilent();
+        await fill(2, 4);
+      }
+      return settledWith(4)(received);
+    });
+    expect(numbersOf(events)).to.deep.equal(upTo(4));
+  });
+
+  it('stays when it is quiet because nothing happens', async () => {
+    const counted: string[] = [];
+    const telemetry: Telemetry = { ...silent, count: (name) => counted.push(name) };
+    const watched = await bench().open({ telemetry });
+    await fill(0, 1);
+    const { reads } = bench().server;
+    const iterator = watched.subscribe({ after: BEGINNING, signal: stop.signal });
+    const taken = take(iterator, has(2));
+    // Ten looks at 20 ms are several times the 60 ms after which an owed event means silence.
+    await eventually(() => bench().server.reads >= reads + 10);
+    await fill(1, 2);
+    expect(numbersOf((await taken).events)).to.deep.equal([0, 1]);
+    expect(counted).to.be.empty;
+    expect(bench().server.subscribed).to.equal(1);
+  });
+
+  it('holds the server back while the consumer works', async () => {
+    const large = (number: number): NewEvent =>
+      ({ ...numbered(number), data: { number, filling: 'x'.repeat(10_000) } }) as never;
+    const total = 1_000;
+    for (let from = 0; from < total; from += 50) {
+      await store.append(
+        'task-1',
+        upTo(50).map((index) => large(from + index)),
+        'any',
+      );
+    }
+    const iterator = subscribe()[Symbol.asyncIterator]();
+    const first = await iterator.next();
+    expect(await quiet(() => bench().server.subscriptions[0]?.sent ?? 0)).to.be.below(total / 2);
+    const rest = await take({ [Symbol.asyncIterator]: () => iterator }, (received) =>
+      numbersOf(received.events).includes(total - 1),
+    );
+    const firstEvents = first.value?.kind === 'events' ? first.value.events : [];
+    expect(numbersOf([...firstEvents, ...rest.events])).to.deep.equal(upTo(total));
+  });
+
+  it('puts what has gathered meanwhile into one message', async () => {
+    await fill(0, 100);
+    const { messages } = await take(subscribe(), async (received) => {
+      if (received.messages.length === 1) await quiet(() => bench().server.subscriptions[0]?.sent);
+      return has(100)(received);
+    });
+    expect(messages.length).to.be.below(50);
+  });
+
+  it('delivers a broken event with its fault', async () => {
+    bench().server.write('task-1', 'EventPublished', '{"number": ');
+    bench().server.write('task-1', 'EventPublished', `{"${BROKEN_KEY}": 1}`);
+    bench().server.write('task-1', 'EventPublished', '"{\\"json\\":1}"');
+    await fill(0, 1);
+    const { events } = await take(subscribe(), caughtUp);
+    expect(events.map(({ fault }) => fault !== undefined)).to.deep.equal([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(events.map(({ data }) => data)).to.deep.include.members(['{"number": ', '{"json":1}']);
+  });
+
+  it('ends at an event of a newer release, after what came before it', async () => {
+    await fill(0, 2);
+    bench().server.write('task-1', 'New', '{}', `{"schemaVersion":"${NEWER_VERSION}"}`);
+    await fill(2, 3);
+    const seen: number[] = [];
+    let failure: unknown;
+    try {
+      for await (const message of subscribe()) {
+        if (message.kind === 'events') seen.push(...numbersOf(message.events));
+      }
+    } catch (error) {
+      failure = error;
+    }
+    expect(failure).to.be.instanceOf(EventStoreError).with.property('code', 'NEWER_SCHEMA');
+    expect(seen).to.deep.equal([0, 1]);
+    await eventually(() => bench().server.subscriptions.length === 0);
+  });
+
+  it('ends when it is aborted, and leaves the server', async () => {
+    await take(subscribe(), async (received) => {
+      if (caughtUp(received)) stop.abort();
+      return false;
+    });
+    await eventually(() => bench().server.subscriptions.length === 0);
+  });
+
+  it('ends when it is aborted while it waits', async () => {
+    const quietNow = deferred();
+    const ended = take(subscribe(), (received) => {
+      if (caughtUp(received)) quietNow.resolve();
+      return false;
+    });
+    await quietNow.promise;
+    stop.abort();
+    await ended;
+  });
+
+  it('does not begin when it was aborted before', async () => {
+    stop.abort();
+    expect((await take(subscribe(), () => true)).messages).to.be.empty;
+    expect(bench().server.subscribed).to.equal(0);
+  });
+
+  it('ends when the log is closed', async () => {
+    const ended = take(subscribe(), async (received) => {
+      if (caughtUp(received)) void store.close();
+      return false;
+    });
+    await ended;
+  });
+
+  it('ends while the server cannot be reached', async () => {
+    bench().server.stop();
+    const lost = deferred();
+    const telemetry: Telemetry = {
+      ...silent,
+      log: { ...silent.log, warn: () => lost.resolve() },
+    };
+    const other = await bench().open({ telemetry });
+    const ended = take(other.subscribe({ after: BEGINNING, signal: stop.signal }), () => false);
+    await lost.promise;
+    stop.abort();
+    await ended;
+  });
+});
+
+/** A value once it has stayed the same for many turns of the event loop. */
+async function quiet<T>(look: () => T): Promise<T> {
+  let last = look();
+  let same = 0;
+  await eventually(() => {
+    const now = look();
+    same = now === last && now !== undefined && now !== 0 ? same + 1 : 0;
+    last = now;
+    return same >= 40;
+  });
+  return last;
+}

@@ -1,0 +1,144 @@
+import type {
+  EventStore,
+  NewEvent,
+  RecordedEvent,
+  SubscriptionMessage,
+} from '../../../domain/event-store.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
+import { openEventStoreDb } from '../../../stores/eventstoredb/event-store.ts';
+import type { Timings } from '../../../stores/eventstoredb/timings.ts';
+import { leavesNothingOpen } from '../leaks.ts';
+import { plainCodec } from '../plain-codec.ts';
+import { EventStoreDbServer } from './server.ts';
+
+/** Waits short enough for tests, long enough for a busy machine. */
+export const quickTimings: Timings = {
+  connectMs: 500,
+  appendAttemptMs: 300,
+  appendOverallMs: 4_000,
+  readMs: 1_000,
+  pingMs: 500,
+  firstPauseMs: 2,
+  longestPauseMs: 20,
+  longestResubscribePauseMs: 20,
+  settleMs: 2,
+  probeMs: 20,
+  silenceMs: 60,
+};
+
+/** A running stand-in and the means to open adapters on it; all is closed after the test. */
+export class Workbench {
+  server: EventStoreDbServer;
+  readonly #stores: EventStore[] = [];
+  readonly #servers: EventStoreDbServer[];
+
+  constructor(server: EventStoreDbServer) {
+    this.server = server;
+    this.#servers = [server];
+  }
+
+  /** Opens an adapter on the stand-in, or on another connection string. */
+  async open(
+    options: {
+      readonly timings?: Partial<Timings>;
+      readonly telemetry?: Telemetry;
+      readonly url?: string;
+    } = {},
+  ): Promise<EventStore> {
+    const store = await openEventStoreDb({
+      url: options.url ?? this.server.url,
+      codec: plainCodec,
+      telemetry: options.telemetry ?? silent,
+      timings: { ...quickTimings, ...options.timings },
+    });
+    this.#stores.push(store);
+    return store;
+  }
+
+  /** A server with the same log where the stopped one was. */
+  async restart(): Promise<void> {
+    const { port, log } = this.server;
+    this.server = await EventStoreDbServer.start({ port, log });
+    this.#servers.push(this.server);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#stores.map((store) => store.close()));
+    for (const server of this.#servers) server.stop();
+  }
+}
+
+/**
+ * Called inside a `describe`: each of its tests has a {@link Workbench} of its own, and fails when the
+ * adapter leaves something open, or uses the client's batch stream.
+ */
+export function onWorkbench(): () => Workbench {
+  let current: Workbench | undefined;
+  afterEach(async () => {
+    const batches = current?.server.batchAppends ?? 0;
+    await current?.close();
+    current = undefined;
+    if (batches > 0) throw new Error('An append went through the shared batch stream');
+  });
+  leavesNothingOpen();
+  beforeEach(async () => {
+    current = new Workbench(await EventStoreDbServer.start());
+  });
+  return () => {
+    if (current === undefined) throw new Error('There is a workbench only during a test');
+    return current;
+  };
+}
+
+/** An event that says which one it is. */
+export function numbered(number: number, id: string = crypto.randomUUID()): NewEvent {
+  return {
+    id,
+    type: 'EventPublished',
+    data: { number },
+    metadata: {
+      commandId: `command-${number}`,
+      $correlationId: 'correlation',
+      actor: 'service',
+      source: 'test',
+      schemaVersion: '1',
+      occurredAt: '2026-01-02T03:04:05.678Z',
+    },
+  } as unknown as NewEvent;
+}
+
+/** The numbers of events made by {@link numbered}. */
+export function numbersOf(events: readonly RecordedEvent[]): readonly number[] {
+  return events.map(({ data }) => (data as unknown as { number: number }).number);
+}
+
+/** From 0 up to but without a number. */
+export function upTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+/** What a subscription has delivered so far. */
+export interface Received {
+  readonly messages: readonly SubscriptionMessage[];
+  readonly events: readonly RecordedEvent[];
+}
+
+/** Takes messages until what came is enough, and then leaves the subscription. */
+export async function take(
+  subscription: AsyncIterable<SubscriptionMessage>,
+  isEnough: (received: Received) => boolean | Promise<boolean>,
+): Promise<Received> {
+  const messages: SubscriptionMessage[] = [];
+  const events: RecordedEvent[] = [];
+  for await (const message of subscription) {
+    messages.push(message);
+    if (message.kind === 'events') events.push(...message.events);
+    if (await isEnough({ messages, events })) break;
+  }
+  return { messages, events };
+}
+
+/** For {@link take}: until it says that it has caught up. */
+export function caughtUp({ messages }: Received): boolean {
+  return messages.at(-1)?.kind === 'caught-up';
+}
