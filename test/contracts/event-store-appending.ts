@@ -1,0 +1,302 @@
+import { expect } from 'chai';
+import { MAX_EVENT_BYTES, isConflict } from '../../domain/event-store.ts';
+import {
+  event,
+  events,
+  eventWithData,
+  idsOf,
+  newPrefix,
+  newStream,
+  readAllOf,
+  rejected,
+  type Subject,
+} from './event-store-subject.ts';
+
+/** What the port says of `append` and `appendInOrder`. */
+export function describeAppending(subject: Subject): void {
+  describe('appending', () => {
+    it('answers with the revision of the last event, counting from 0', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      expect(await store.append(stream, [event(0)], 'none')).to.include({
+        revision: 0,
+        duplicate: false,
+      });
+      expect(await store.append(stream, events(3, 1), 0)).to.include({
+        revision: 3,
+        duplicate: false,
+      });
+    });
+
+    it('answers with the position of the last event, as it stands in the log', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const first = await store.append(stream, events(2), 'none');
+      const second = await store.append(stream, events(2, 2), 1);
+      const read = await store.readStream(stream);
+      expect(read[1]?.position).to.equal(first.position);
+      expect(read[3]?.position).to.equal(second.position);
+      expect(second.position > first.position).to.equal(true);
+    });
+
+    it('to any revision succeeds wherever the stream is', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      expect((await store.append(stream, [event(0)], 'any')).revision).to.equal(0);
+      expect((await store.append(stream, [event(1)], 'any')).revision).to.equal(1);
+    });
+
+    it('keeps what was appended, to the letter', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const appended = event(1, {
+        text: 'äöü 漢字 🎉 \u0000 \u2028 "\\',
+        numbers: [0, -1, 1.5, 1e300, Number.MAX_SAFE_INTEGER],
+        nested: { nothing: null, yes: true, empty: {}, list: [[]] },
+      });
+      const before = Date.now() - 60_000;
+      await store.append(stream, [appended], 'none');
+      const [read] = await store.readStream(stream);
+      expect(read).to.deep.include({ ...appended, stream, revision: 0 });
+      expect(read).not.to.have.property('fault');
+      expect(read?.createdAt).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+      expect(Date.parse(read?.createdAt ?? '')).to.be.within(before, Date.now() + 60_000);
+    });
+
+    it('takes stream names of any script', async () => {
+      const { store } = subject();
+      const stream = `${newStream()}-Ünïcödé 漢字 🎉 %_*?'"`;
+      await store.append(stream, [event(0)], 'none');
+      const [read] = await store.readStream(stream);
+      expect(read?.stream).to.equal(stream);
+    });
+
+    it('does not mix up streams whose names differ only in case or length', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, [event(0)], 'none');
+      await store.append(stream.toUpperCase(), [event(1)], 'none');
+      await store.append(`${stream} `, [event(2)], 'none');
+      expect(await store.readStream(stream)).to.have.lengthOf(1);
+    });
+
+    describe('to a stream that is elsewhere', () => {
+      it('conflicts when it should be without events, with both revisions', async () => {
+        const { store } = subject();
+        const stream = newStream();
+        await store.append(stream, events(2), 'none');
+        const error = await rejected('CONFLICT', store.append(stream, [event(9)], 'none'));
+        expect(error).to.include({ stream, expected: 'none', actual: 1 });
+        expect(isConflict(error)).to.equal(true);
+      });
+
+      it('conflicts when it has gone on, with both revisions', async () => {
+        const { store } = subject();
+        const stream = newStream();
+        await store.append(stream, events(3), 'none');
+        const error = await rejected('CONFLICT', store.append(stream, [event(9)], 1));
+        expect(error).to.include({ stream, expected: 1, actual: 2 });
+      });
+
+      it('conflicts when it is not there yet, with both revisions', async () => {
+        const { store } = subject();
+        const stream = newStream();
+        const missing = await rejected('CONFLICT', store.append(stream, [event(0)], 0));
+        expect(missing).to.include({ stream, expected: 0, actual: 'none' });
+        await store.append(stream, [event(0)], 'none');
+        const behind = await rejected('CONFLICT', store.append(stream, [event(9)], 7));
+        expect(behind).to.include({ stream, expected: 7, actual: 0 });
+      });
+
+      it('writes nothing', async () => {
+        const { store } = subject();
+        const stream = newStream();
+        await store.append(stream, [event(0)], 'none');
+        await rejected('CONFLICT', store.append(stream, events(2), 'none'));
+        expect(await store.readStream(stream)).to.have.lengthOf(1);
+      });
+    });
+
+    it('lets exactly one win of many that expect the same', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, [event(0)], 'none');
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, i) => store.append(stream, [event(i)], 0)),
+      );
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.lengthOf(1);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') expect(isConflict(outcome.reason)).to.equal(true);
+      }
+      expect(await store.readStream(stream)).to.have.lengthOf(2);
+    });
+
+    it('keeps many at once apart, and gives each stream its own revisions', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const streams = Array.from({ length: 100 }, () => newStream(prefix));
+      const start = await store.head();
+      const results = await Promise.all(
+        streams.map((stream, i) => store.append(stream, events(1 + (i % 3)), 'none')),
+      );
+      expect(results.map(({ revision }) => revision)).to.deep.equal(streams.map((_, i) => i % 3));
+      const read = await readAllOf(store, start, prefix);
+      expect(read).to.have.lengthOf(results.reduce((sum, { revision }) => sum + revision + 1, 0));
+      expect(new Set(results.map(({ position }) => position)).size).to.equal(100);
+    });
+
+    describeRepeating(subject);
+    describeRefusing(subject);
+    describeSequences(subject);
+  });
+}
+
+function describeRepeating(subject: Subject): void {
+  describe('the same again', () => {
+    it('is a duplicate with the revision and position of the first', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const created = [event(0)];
+      const changed = [event(1)];
+      const first = await store.append(stream, created, 'none');
+      const second = await store.append(stream, changed, 0);
+      expect(await store.append(stream, created, 'none')).to.deep.equal({
+        ...first,
+        duplicate: true,
+      });
+      expect(await store.append(stream, changed, 0)).to.deep.equal({ ...second, duplicate: true });
+      expect(await store.readStream(stream)).to.have.lengthOf(2);
+    });
+
+    it('is a duplicate as a batch, also when more was appended since', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, [event(0)], 'none');
+      const batch = events(3, 1);
+      const first = await store.append(stream, batch, 0);
+      await store.append(stream, events(2, 4), 3);
+      expect(await store.append(stream, batch, 0)).to.deep.equal({ ...first, duplicate: true });
+      expect(await store.readStream(stream)).to.have.lengthOf(6);
+    });
+
+    it('is written once when both are under way', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const batch = events(2);
+      const results = await Promise.all([
+        store.append(stream, batch, 'none'),
+        store.append(stream, batch, 'none'),
+      ]);
+      expect(results.map(({ duplicate }) => duplicate).sort()).to.deep.equal([false, true]);
+      expect(await store.readStream(stream)).to.have.lengthOf(2);
+    });
+
+    it('conflicts when its ids are others', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const [first, second] = [event(0), event(1)];
+      await store.append(stream, [first, second], 'none');
+      await rejected('CONFLICT', store.append(stream, [first, event(1)], 'none'));
+      await rejected('CONFLICT', store.append(stream, [second, first], 'none'));
+    });
+
+    it('expecting nothing is a duplicate too', async function () {
+      const { store, capabilities } = subject();
+      if (!capabilities.recognisesDuplicatesAnywhere) this.skip();
+      const stream = newStream();
+      await store.append(stream, [event(0)], 'any');
+      const batch = events(2, 1);
+      const first = await store.append(stream, batch, 'any');
+      await store.append(stream, [event(3)], 'any');
+      expect(await store.append(stream, batch, 'any')).to.deep.equal({ ...first, duplicate: true });
+      expect(await store.readStream(stream)).to.have.lengthOf(4);
+    });
+  });
+}
+
+function describeRefusing(subject: Subject): void {
+  describe('what cannot be kept', () => {
+    it('is refused as TOO_LARGE above the limit, and taken just below', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const large = event(0, { text: 'x'.repeat(MAX_EVENT_BYTES - 2000) });
+      await store.append(stream, [large], 'none');
+      const larger = event(1, { text: 'x'.repeat(MAX_EVENT_BYTES) });
+      await rejected('TOO_LARGE', store.append(stream, [larger], 0));
+      const inBytes = event(1, { text: '漢'.repeat(MAX_EVENT_BYTES / 2) });
+      await rejected('TOO_LARGE', store.append(stream, [inBytes], 0));
+      expect(idsOf(await store.readStream(stream))).to.deep.equal([large.id]);
+    });
+
+    it('is refused as INVALID_EVENT: BigInt, undefined, a cycle', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const cycle: Record<string, unknown> = {};
+      cycle.itself = cycle;
+      for (const data of [{ big: 1n }, { missing: undefined }, undefined, cycle]) {
+        await rejected('INVALID_EVENT', store.append(stream, [eventWithData(data)], 'none'));
+      }
+      expect(await store.readStream(stream)).to.deep.equal([]);
+    });
+
+    it('takes the good events beside it along', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const batch = [event(0), eventWithData({ big: 1n }), event(2)];
+      await rejected('INVALID_EVENT', store.append(stream, batch, 'none'));
+      expect(await store.readStream(stream)).to.deep.equal([]);
+    });
+
+    it('is refused as INVALID_EVENT: an append of no events', async () => {
+      await rejected('INVALID_EVENT', subject().store.append(newStream(), [], 'any'));
+    });
+  });
+}
+
+function describeSequences(subject: Subject): void {
+  describe('several in order', () => {
+    it('writes each to its own stream, in order', async () => {
+      const { store } = subject();
+      const [one, two] = [newStream(), newStream()];
+      const results = await store.appendInOrder([
+        { stream: one, events: events(2), expected: 'none' },
+        { stream: two, events: events(1), expected: 'none' },
+        { stream: one, events: events(1), expected: 1 },
+      ]);
+      expect(results.map(({ revision }) => revision)).to.deep.equal([1, 0, 2]);
+      const positions = results.map(({ position }) => position);
+      expect(positions).to.deep.equal([...positions].sort());
+    });
+
+    it('ends with the error of the first that fails, and tries none after it', async () => {
+      const { store } = subject();
+      const [one, two, three] = [newStream(), newStream(), newStream()];
+      await store.append(two, [event(0)], 'none');
+      const error = await rejected(
+        'CONFLICT',
+        store.appendInOrder([
+          { stream: one, events: [event(1)], expected: 'none' },
+          { stream: two, events: [event(2)], expected: 'none' },
+          { stream: three, events: [event(3)], expected: 'none' },
+        ]),
+      );
+      expect(error).to.include({ stream: two, expected: 'none', actual: 0 });
+      expect(await store.readStream(three)).to.deep.equal([]);
+      expect(await store.readStream(two)).to.have.lengthOf(1);
+    });
+
+    it('again succeeds with duplicates for what was there', async () => {
+      const { store } = subject();
+      const first = { stream: newStream(), events: events(2), expected: 'none' } as const;
+      const second = { stream: newStream(), events: events(1), expected: 'none' } as const;
+      const written = await store.append(first.stream, first.events, first.expected);
+      const results = await store.appendInOrder([first, second]);
+      expect(results[0]).to.deep.equal({ ...written, duplicate: true });
+      expect(results[1]).to.include({ revision: 0, duplicate: false });
+    });
+
+    it('of none answers with none', async () => {
+      expect(await subject().store.appendInOrder([])).to.deep.equal([]);
+    });
+  });
+}

@@ -1,0 +1,258 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../domain/event-store.ts';
+import {
+  brokenEvent,
+  event,
+  events,
+  idsOf,
+  newerEvent,
+  newPrefix,
+  newStream,
+  readAllOf,
+  rejected,
+  type Subject,
+} from './event-store-subject.ts';
+
+/** What the port says of `readStream`, `readAll`, `head` and `truncate`. */
+export function describeReading(subject: Subject): void {
+  describeStreams(subject);
+  describeTruncating(subject);
+  describeTheLog(subject);
+}
+
+function describeStreams(subject: Subject): void {
+  describe('reading a stream', () => {
+    it('that does not exist gives nothing', async () => {
+      const { store } = subject();
+      expect(await store.readStream(newStream())).to.deep.equal([]);
+      expect(await store.readStream(newStream(), { direction: 'backwards' })).to.deep.equal([]);
+    });
+
+    it('gives its events from the first, by revision', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const appended = events(5);
+      await store.append(stream, appended, 'none');
+      const read = await store.readStream(stream);
+      expect(idsOf(read)).to.deep.equal(idsOf(appended));
+      expect(read.map(({ revision }) => revision)).to.deep.equal([0, 1, 2, 3, 4]);
+    });
+
+    it('from a revision begins with that one', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const appended = events(5);
+      await store.append(stream, appended, 'none');
+      const revisions = async (from: number, limit?: number): Promise<number[]> =>
+        (await store.readStream(stream, { from, ...(limit === undefined ? {} : { limit }) })).map(
+          ({ revision }) => revision,
+        );
+      expect(await revisions(3)).to.deep.equal([3, 4]);
+      expect(await revisions(1, 2)).to.deep.equal([1, 2]);
+      expect(await revisions(5)).to.deep.equal([]);
+    });
+
+    it('backwards begins with the last, or the given revision', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, events(5), 'none');
+      const revisions = async (options: { from?: number; limit?: number }): Promise<number[]> =>
+        (await store.readStream(stream, { direction: 'backwards', ...options })).map(
+          ({ revision }) => revision,
+        );
+      expect(await revisions({})).to.deep.equal([4, 3, 2, 1, 0]);
+      expect(await revisions({ limit: 1 })).to.deep.equal([4]);
+      expect(await revisions({ from: 2 })).to.deep.equal([2, 1, 0]);
+      expect(await revisions({ from: 2, limit: 2 })).to.deep.equal([2, 1]);
+      expect(await revisions({ from: 99, limit: 1 })).to.deep.equal([4]);
+    });
+
+    it('gives no more than 1,000 where no limit is named', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, events(600), 'none');
+      await store.append(stream, events(600, 600), 599);
+      const page = await store.readStream(stream);
+      expect(page).to.have.lengthOf(1000);
+      const rest = await store.readStream(stream, { from: 1000 });
+      expect(rest.map(({ revision }) => revision)).to.deep.equal(
+        Array.from({ length: 200 }, (_, i) => 1000 + i),
+      );
+    });
+
+    it('throws CORRUPT_EVENT when one does not fit its schema', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, [event(0), brokenEvent(), event(2)], 'none');
+      const error = await rejected('CORRUPT_EVENT', store.readStream(stream));
+      expect(error.stream).to.equal(stream);
+      expect(await store.readStream(stream, { limit: 1 })).to.have.lengthOf(1);
+    });
+
+    it('throws NEWER_SCHEMA when one is of a newer release', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, [newerEvent()], 'none');
+      await rejected('NEWER_SCHEMA', store.readStream(stream));
+    });
+
+    it('sees what was appended before, also with another store over the same log', async () => {
+      const { store, reopen } = subject();
+      const stream = newStream();
+      const appended = events(3);
+      const written = await store.append(stream, appended, 'none');
+      const reopened = await reopen();
+      expect(idsOf(await reopened.readStream(stream))).to.deep.equal(idsOf(appended));
+      expect(await reopened.append(stream, appended, 'none')).to.deep.equal({
+        ...written,
+        duplicate: true,
+      });
+      expect((await reopened.append(stream, [event(3)], 2)).revision).to.equal(3);
+    });
+  });
+}
+
+function describeTruncating(subject: Subject): void {
+  describe('truncating a stream', () => {
+    it('forgets what is before the revision, and keeps the numbering', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, events(5), 'none');
+      await store.truncate(stream, 3);
+      const revisions = (await store.readStream(stream)).map(({ revision }) => revision);
+      expect(revisions).to.deep.equal([3, 4]);
+      const backwards = await store.readStream(stream, { direction: 'backwards' });
+      expect(backwards.map(({ revision }) => revision)).to.deep.equal([4, 3]);
+      expect((await store.append(stream, [event(5)], 4)).revision).to.equal(5);
+    });
+
+    it('away leaves it empty, and the next append goes on counting', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, events(3), 'none');
+      await store.truncate(stream, 3);
+      expect(await store.readStream(stream)).to.deep.equal([]);
+      expect(await store.readStream(stream, { direction: 'backwards' })).to.deep.equal([]);
+      const error = await rejected('CONFLICT', store.append(stream, [event(3)], 'none'));
+      expect(error.actual).to.equal(2);
+      expect((await store.append(stream, [event(3)], 2)).revision).to.equal(3);
+      expect(await store.readStream(stream)).to.have.lengthOf(1);
+    });
+
+    it('does not bring anything back when a lower revision is named later', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, events(5), 'none');
+      await store.truncate(stream, 4);
+      await store.truncate(stream, 2);
+      expect((await store.readStream(stream)).at(-1)?.revision).to.equal(4);
+      expect((await store.append(stream, [event(5)], 4)).revision).to.equal(5);
+    });
+
+    it('leaves other streams alone', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const [one, two] = [newStream(prefix), newStream(prefix)];
+      const start = await store.head();
+      await store.append(one, events(2), 'none');
+      await store.append(two, events(2), 'none');
+      await store.truncate(one, 2);
+      expect(await store.readStream(two)).to.have.lengthOf(2);
+      const all = await readAllOf(store, start, prefix);
+      expect(all.filter(({ stream }) => stream === two)).to.have.lengthOf(2);
+    });
+
+    it('takes its events out of the log where the engine does that at once', async function () {
+      const { store, capabilities } = subject();
+      if (!capabilities.truncatesTheWholeLog) this.skip();
+      const stream = newStream();
+      const start = await store.head();
+      await store.append(stream, events(3), 'none');
+      await store.truncate(stream, 2);
+      const left = await readAllOf(store, start, stream, 1);
+      expect(left.map(({ revision }) => revision)).to.deep.equal([2]);
+    });
+
+    it('does not move the head back', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const { position } = await store.append(stream, events(3), 'none');
+      await store.truncate(stream, 3);
+      expect((await store.head()) >= position).to.equal(true);
+    });
+  });
+}
+
+function describeTheLog(subject: Subject): void {
+  describe('reading the log', () => {
+    it('gives everything strictly after a position, in order, page by page', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const start = await store.head();
+      const appended: string[] = [];
+      for (let i = 0; i < 10; i += 1) {
+        const batch = events(3, 3 * i);
+        await store.append(newStream(prefix), batch, 'none');
+        appended.push(...idsOf(batch));
+      }
+      for (const page of [1, 4, 1000]) {
+        const read = await readAllOf(store, start, prefix, page);
+        expect(idsOf(read), `pages of ${page}`).to.deep.equal(appended);
+      }
+      const read = await readAllOf(store, start, prefix);
+      const middle = read[13]?.position ?? '';
+      expect(idsOf(await readAllOf(store, middle, prefix))).to.deep.equal(appended.slice(14));
+    });
+
+    it('begins before everything at the beginning', async () => {
+      const { store } = subject();
+      const { position } = await store.append(newStream(), [event(0)], 'none');
+      const [first] = await store.readAll(BEGINNING, 1);
+      expect(first).not.to.equal(undefined);
+      expect(BEGINNING < (first?.position ?? '')).to.equal(true);
+      expect((first?.position ?? '') <= position).to.equal(true);
+    });
+
+    it('has positions of one width that are ordered as text', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const start = await store.head();
+      for (let i = 0; i < 12; i += 1) await store.append(newStream(prefix), events(2), 'none');
+      const positions = (await readAllOf(store, start, prefix)).map(({ position }) => position);
+      expect(positions).to.have.lengthOf(24);
+      expect(new Set(positions).size).to.equal(24);
+      expect(positions).to.deep.equal([...positions].sort());
+      expect(new Set(positions.map(({ length }) => length)).size).to.equal(1);
+    });
+
+    it('gives nothing after the last event', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const { position } = await store.append(stream, events(2), 'none');
+      expect(await readAllOf(store, position, stream)).to.deep.equal([]);
+    });
+
+    it('has its head at the last event', async () => {
+      const { store } = subject();
+      const before = await store.head();
+      const { position } = await store.append(newStream(), events(2), 'none');
+      expect((await store.head()) >= position).to.equal(true);
+      expect(before < position).to.equal(true);
+    });
+
+    it('gives events that do not fit their schema with a fault, and what was found', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const start = await store.head();
+      const broken = brokenEvent();
+      await store.append(stream, [event(0), broken, event(2)], 'none');
+      const read = await readAllOf(store, start, stream);
+      expect(read.map(({ fault }) => typeof fault)).to.deep.equal([
+        'undefined',
+        'string',
+        'undefined',
+      ]);
+      expect(read[1]?.data).to.deep.equal(broken.data);
+    });
+  });
+}

@@ -1,0 +1,278 @@
+import { expect } from 'chai';
+import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
+import {
+  Follower,
+  brokenEvent,
+  event,
+  events,
+  idsOf,
+  newerEvent,
+  newPrefix,
+  newStream,
+  rejected,
+  type EventStoreSubject,
+  type Subject,
+} from './event-store-subject.ts';
+
+/** What the port says of `subscribe`. */
+export function describeSubscribing(subject: Subject): void {
+  describe('subscribing', () => {
+    const followers: Follower[] = [];
+    const follow = (...parameters: ConstructorParameters<typeof Follower>): Follower => {
+      const follower = new Follower(...parameters);
+      followers.push(follower);
+      return follower;
+    };
+    afterEach(() => {
+      for (const follower of followers.splice(0)) follower.abort();
+    });
+
+    it('delivers what was there, then what comes', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const start = await store.head();
+      const old = events(3);
+      await store.append(newStream(prefix), old, 'none');
+      const follower = follow(store, start, [prefix]);
+      expect(idsOf(await follower.count(3))).to.deep.equal(idsOf(old));
+      const fresh = events(2, 3);
+      await store.append(newStream(prefix), fresh, 'none');
+      expect(idsOf(await follower.count(5))).to.deep.equal(idsOf([...old, ...fresh]));
+    });
+
+    it('delivers the same that reading gives, old and live', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const start = await store.head();
+      await store.append(stream, [event(0, { text: 'old 漢字' })], 'none');
+      const follower = follow(store, start, [stream]);
+      await follower.count(1);
+      await follower.caughtUp(follower.events[0]?.position ?? '');
+      await store.append(stream, [event(1, { text: 'live 🎉' }), event(2)], 0);
+      const delivered = await follower.count(3);
+      expect(delivered).to.deep.equal(await store.readStream(stream));
+    });
+
+    it('begins strictly after the position', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const appended = events(5);
+      await store.append(stream, appended, 'none');
+      const read = await store.readStream(stream);
+      const follower = follow(store, read[2]?.position ?? '', [stream]);
+      expect(idsOf(await follower.count(2))).to.deep.equal(idsOf(appended.slice(3)));
+    });
+
+    it('without prefixes delivers every stream', async () => {
+      const { store } = subject();
+      const start = await store.head();
+      const streams = [newStream(), newStream(), newStream()];
+      const follower = follow(store, start);
+      for (const stream of streams) await store.append(stream, [event(0)], 'none');
+      const mine = (): string[] =>
+        follower.events.map(({ stream }) => stream).filter((name) => streams.includes(name));
+      while (mine().length < 3) await follower.next();
+      expect(mine()).to.deep.equal(streams);
+    });
+
+    it('with prefixes leaves out all other streams', async () => {
+      const { store } = subject();
+      const start = await store.head();
+      const [one, two, other] = [newPrefix(), newPrefix(), newPrefix()];
+      const follower = follow(store, start, [one, two]);
+      const wanted: string[] = [];
+      for (const prefix of [other, one, other, two, one.toUpperCase(), other, one]) {
+        const fresh = event(0);
+        await store.append(newStream(prefix), [fresh], 'none');
+        if (prefix === one || prefix === two) wanted.push(fresh.id);
+      }
+      expect(idsOf(await follower.count(3))).to.deep.equal(wanted);
+    });
+
+    describeCatchingUp(subject, follow);
+    describeEnding(subject, follow);
+    describeLoad(subject, follow);
+  });
+}
+
+type Follow = (...parameters: ConstructorParameters<typeof Follower>) => Follower;
+
+function describeCatchingUp(subject: Subject, follow: Follow): void {
+  it('says when it has caught up, after all that was there', async () => {
+    const { store } = subject();
+    const stream = newStream();
+    const start = await store.head();
+    const { position } = await store.append(stream, events(3), 'none');
+    const follower = follow(store, start, [stream]);
+    await follower.caughtUp(position);
+    expect(follower.events).to.have.lengthOf(3);
+  });
+
+  it('says so when there is nothing after the position', async () => {
+    const { store } = subject();
+    const stream = newStream();
+    const { position } = await store.append(stream, events(1), 'none');
+    const follower = follow(store, position, [stream]);
+    expect((await follower.caughtUp(position)) >= position).to.equal(true);
+    expect(follower.events).to.deep.equal([]);
+  });
+
+  it('moves forward over what is left out, old and live', async () => {
+    const { store } = subject();
+    const start = await store.head();
+    const old = await store.append(newStream(), events(3), 'none');
+    const follower = follow(store, start, [newPrefix()]);
+    await follower.caughtUp(old.position);
+    const live = await store.append(newStream(), events(3), 'none');
+    await follower.caughtUp(live.position);
+    expect(follower.events).to.deep.equal([]);
+  });
+
+  it('can go on from where it had caught up without loss', async () => {
+    const { store } = subject();
+    const prefix = newPrefix();
+    const start = await store.head();
+    const { position } = await store.append(newStream(prefix), events(2), 'none');
+    const first = follow(store, start, [prefix]);
+    const reached = await first.caughtUp(position);
+    await first.end();
+    const later = events(2, 2);
+    await store.append(newStream(prefix), later, 'none');
+    const second = follow(store, reached, [prefix]);
+    expect(idsOf(await second.count(2))).to.deep.equal(idsOf(later));
+  });
+}
+
+function describeEnding(subject: Subject, follow: Follow): void {
+  it('ends when its signal is aborted, while it waits', async () => {
+    const { store } = subject();
+    const follower = follow(store, await store.head(), [newPrefix()]);
+    await follower.next();
+    let message = follower.next();
+    follower.abort();
+    while ((await message) !== undefined) message = follower.next();
+  });
+
+  it('ends at once when its signal was aborted before', async () => {
+    const { store } = subject();
+    const follower = follow(store, await store.head());
+    follower.abort();
+    expect(await follower.next()).to.equal(undefined);
+  });
+
+  it('can be left in the middle, and the store goes on', async () => {
+    const { store } = subject();
+    const stream = newStream();
+    const start = await store.head();
+    await store.append(stream, events(3), 'none');
+    const { signal } = new AbortController();
+    for await (const message of store.subscribe({ after: start, prefixes: [stream], signal })) {
+      if (message.kind === 'events') break;
+    }
+    expect((await store.append(stream, [event(3)], 2)).revision).to.equal(3);
+  });
+
+  it('delivers events that do not fit their schema with a fault', async () => {
+    const { store } = subject();
+    const stream = newStream();
+    const start = await store.head();
+    await store.append(stream, [event(0), brokenEvent(), event(2)], 'none');
+    const follower = follow(store, start, [stream]);
+    const delivered = await follower.count(3);
+    expect(delivered.map(({ fault }) => fault === undefined)).to.deep.equal([true, false, true]);
+  });
+
+  it('throws NEWER_SCHEMA at an event of a newer release, after all before it', async () => {
+    const { store } = subject();
+    const stream = newStream();
+    const start = await store.head();
+    await store.append(stream, [event(0), event(1), newerEvent(), event(3)], 'none');
+    const follower = follow(store, start, [stream]);
+    await rejected('NEWER_SCHEMA', follower.count(4));
+    expect(follower.events).to.have.lengthOf(2);
+  });
+
+  it('does not mind an event of a newer release in a stream that is left out', async () => {
+    const { store } = subject();
+    const stream = newStream();
+    const start = await store.head();
+    await store.append(newStream(), [newerEvent()], 'none');
+    const { position } = await store.append(stream, [event(0)], 'none');
+    const follower = follow(store, start, [stream]);
+    await follower.caughtUp(position);
+    expect(follower.events).to.have.lengthOf(1);
+  });
+}
+
+function describeLoad(subject: Subject, follow: Follow): void {
+  it('delivers everything once and in order while many append', async () => {
+    const { store } = subject();
+    const prefix = newPrefix();
+    const start = await store.head();
+    const early = follow(store, start, [prefix]);
+    const appending = appendFromMany(store, prefix, 20, 25);
+    await early.count(100);
+    const late = follow(store, start, [prefix]);
+    await appending;
+    const fromEarly = await early.count(500);
+    expectOnceInOrder(fromEarly, 500);
+    expect(idsOf(await late.count(500))).to.deep.equal(idsOf(fromEarly));
+  });
+
+  it('holds back for a slow consumer of thousands of events, and loses none', async () => {
+    const { store } = subject();
+    const prefix = newPrefix();
+    const follower = follow(store, await store.head(), [prefix]);
+    const stream = newStream(prefix);
+    await store.append(stream, [event(0)], 'none');
+    await follower.count(1);
+    // The consumer works on its first event while all the others are appended.
+    for (let i = 0; i < 60; i += 1) await store.append(stream, events(100, 1 + 100 * i), 100 * i);
+    const delivered = await follower.count(6001);
+    expect(delivered.map(({ revision }) => revision)).to.deep.equal(
+      Array.from({ length: 6001 }, (_, i) => i),
+    );
+    const { position } = await store.append(stream, [event(6001)], 6000);
+    await follower.caughtUp(position);
+    expect(follower.events).to.have.lengthOf(6002);
+  });
+
+  it('sees what another store over the same log appends after it was reopened', async () => {
+    const current: EventStoreSubject = subject();
+    const prefix = newPrefix();
+    const start = await current.store.head();
+    await current.store.append(newStream(prefix), events(2), 'none');
+    const reopened = await current.reopen();
+    const follower = follow(reopened, start, [prefix]);
+    await reopened.append(newStream(prefix), events(2, 2), 'none');
+    expectOnceInOrder(await follower.count(4), 4);
+  });
+}
+
+async function appendFromMany(
+  store: EventStore,
+  prefix: string,
+  writers: number,
+  each: number,
+): Promise<void> {
+  await Promise.all(
+    Array.from({ length: writers }, async () => {
+      const stream = newStream(prefix);
+      for (let i = 0; i < each; i += 1) {
+        await store.append(stream, [event(i)], i === 0 ? 'none' : i - 1);
+      }
+    }),
+  );
+}
+
+/** All of them, none twice, by position, and each stream's by revision without a gap. */
+function expectOnceInOrder(delivered: readonly RecordedEvent[], count: number): void {
+  expect(delivered).to.have.lengthOf(count);
+  const positions = delivered.map(({ position }) => position);
+  expect(positions).to.deep.equal([...new Set(positions)].sort());
+  const revisions = new Map<string, number>();
+  for (const { stream, revision } of delivered) {
+    expect(revision, stream).to.equal((revisions.get(stream) ?? -1) + 1);
+    revisions.set(stream, revision);
+  }
+}

@@ -1,0 +1,81 @@
+import {
+  EventStoreError,
+  MAX_EVENT_BYTES,
+  type EncodedEvent,
+  type EventCodec,
+  type NewEvent,
+  type RawEvent,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
+
+/** `metadata.schemaVersion` of an event that {@link plainCodec} takes for a newer release's when read. */
+export const NEWER_VERSION = '999';
+
+/** An event whose data has this key is written without complaint, and found faulty when read. */
+export const BROKEN_KEY = 'broken';
+
+/**
+ * A codec for tests of the engines: takes any type and any data that JSON can hold, without schemas.
+ * {@link NEWER_VERSION} and {@link BROKEN_KEY} stand for what a real one refuses when reading.
+ */
+export const plainCodec: EventCodec = {
+  encode(event: NewEvent): EncodedEvent {
+    const data = toJson(event.data, []);
+    const metadata = toJson(event.metadata, []);
+    if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) {
+      throw new EventStoreError('TOO_LARGE', `an event is larger than ${MAX_EVENT_BYTES} bytes`);
+    }
+    return { id: event.id, type: event.type, data, metadata };
+  },
+
+  decode(raw: RawEvent): RecordedEvent {
+    const metadata: unknown = JSON.parse(raw.metadata);
+    if (isRecord(metadata) && metadata.schemaVersion === NEWER_VERSION) {
+      throw new EventStoreError('NEWER_SCHEMA', `${raw.type} is of a newer release`, {
+        stream: raw.stream,
+      });
+    }
+    const { data, fault } = parse(raw.data);
+    return {
+      id: raw.id,
+      type: raw.type,
+      stream: raw.stream,
+      revision: raw.revision,
+      position: raw.position,
+      createdAt: raw.createdAt,
+      data,
+      metadata,
+      ...(fault === undefined ? {} : { fault }),
+    } as RecordedEvent;
+  },
+};
+
+function parse(text: string): { data: unknown; fault?: string } {
+  try {
+    const data: unknown = JSON.parse(text);
+    return isRecord(data) && BROKEN_KEY in data ? { data, fault: 'the data is broken' } : { data };
+  } catch (error) {
+    return { data: text, fault: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** JSON text, refusing whatever would not come back the same. */
+function toJson(value: unknown, path: readonly unknown[]): string {
+  check(value, path);
+  return JSON.stringify(value);
+}
+
+function check(value: unknown, path: readonly unknown[]): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
+  if (typeof value === 'number' && Number.isFinite(value)) return;
+  if (typeof value !== 'object') {
+    throw new EventStoreError('INVALID_EVENT', `JSON cannot hold ${typeof value}`);
+  }
+  if (path.includes(value)) throw new EventStoreError('INVALID_EVENT', 'the data has a cycle');
+  const below = [...path, value];
+  for (const part of Array.isArray(value) ? value : Object.values(value)) check(part, below);
+}
