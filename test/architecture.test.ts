@@ -1,26 +1,12 @@
 import { expect } from 'chai';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { checkFile } from './support/architecture/check.ts';
+import { typescriptFiles } from './support/architecture/typescript-files.ts';
 import { projectRoot } from './support/project-root.ts';
 
-const project = projectRoot;
-const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
-
-/** All TypeScript files of a directory, as paths relative to it with forward slashes. */
-function typescriptFiles(root: string, folder = root): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      const hidden = entry.name.startsWith('.') || skipped.has(entry.name);
-      return hidden ? [] : typescriptFiles(root, path);
-    }
-    return entry.name.endsWith('.ts') ? [relative(root, path).split(sep).join('/')] : [];
-  });
-}
-
 describe('the architecture', () => {
-  const files = typescriptFiles(project);
+  const files = typescriptFiles(projectRoot);
 
   it('finds the files of the rooms', () => {
     expect(files).to.include.members(['domain/clock.ts', 'observability/telemetry.ts']);
@@ -28,7 +14,7 @@ describe('the architecture', () => {
 
   it('is kept by every file', () => {
     const violations = files.flatMap((path) =>
-      checkFile(path, readFileSync(join(project, path), 'utf8')),
+      checkFile(path, readFileSync(join(projectRoot, path), 'utf8')),
     );
     expect(violations.join('\n')).to.equal('');
   });

@@ -1,0 +1,106 @@
+/** What a metric tells, and by which labels. The values of a label come from a closed set. */
+export interface MetricDefinition {
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export interface HistogramDefinition extends MetricDefinition {
+  /** Upper bounds, ascending. */
+  readonly buckets: readonly number[];
+}
+
+/** From half a millisecond to ten seconds: requests and single operations. */
+const operationBuckets = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
+
+/** From a millisecond to an hour: lateness, which grows without limit while something is down. */
+const latenessBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 3600];
+
+/** Every counter there is. A name that is not here can't be counted. */
+export const counters = {
+  http_requests_total: {
+    help: 'HTTP requests answered, by method and route.',
+    labels: ['method', 'endpoint'],
+  },
+  http_responses_total: {
+    help: 'HTTP requests answered, by status code.',
+    labels: ['status'],
+  },
+  task_executions_total: {
+    help: 'Runs that ended, by how.',
+    labels: ['status'],
+  },
+  fires_total: {
+    help: 'Nominal times decided: run, or the reason for not running.',
+    labels: ['outcome'],
+  },
+  scheduler_lost_races_total: {
+    help: 'Fires that another process had decided first.',
+    labels: [],
+  },
+  scheduler_mended_total: {
+    help: 'Faults that the audit of the scheduler found and mended.',
+    labels: ['what'],
+  },
+  worker_lost_races_total: {
+    help: 'Runs that another process had moved on first.',
+    labels: [],
+  },
+  runs_taken_over_total: {
+    help: 'Runs taken over from a worker that was gone.',
+    labels: [],
+  },
+  projection_parked_total: {
+    help: 'Documents parked because an event could not be folded into them.',
+    labels: ['projection'],
+  },
+  eventstore_append_retries_total: {
+    help: 'Appends to EventStoreDB made again because their outcome was unknown.',
+    labels: [],
+  },
+  eventstore_resubscriptions_total: {
+    help: 'Subscriptions to EventStoreDB made again after they were lost.',
+    labels: [],
+  },
+  mongodb_errors_total: {
+    help: 'Operations that MongoDB did not carry out: unreachable, or refused.',
+    labels: ['kind'],
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+/** Every histogram there is; durations are in seconds. */
+export const histograms = {
+  http_request_seconds: {
+    help: 'Time from the arrival of a request to the end of its answer.',
+    labels: ['method', 'endpoint'],
+    buckets: operationBuckets,
+  },
+  fire_lateness_seconds: {
+    help: 'Time from a nominal time to the decision to run.',
+    labels: [],
+    buckets: latenessBuckets,
+  },
+  run_start_lateness_seconds: {
+    help: 'Time from when a run was due to its start.',
+    labels: [],
+    buckets: latenessBuckets,
+  },
+  mongodb_operation_seconds: {
+    help: 'Time that an operation of MongoDB took.',
+    labels: ['operation'],
+    buckets: operationBuckets,
+  },
+} as const satisfies Record<string, HistogramDefinition>;
+
+/** Every gauge there is: present amounts, asked for when the metrics are read. */
+export const gauges = {
+  runs_under_way: { help: 'Runs that this process carries out now.', labels: [] },
+  runs_waiting: { help: 'Runs that are due and that no worker has taken.', labels: [] },
+  projection_lag_seconds: {
+    help: 'How far a projection is behind the end of the log; 0 when it has caught up.',
+    labels: ['projection'],
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+export type GaugeName = keyof typeof gauges;

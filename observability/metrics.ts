@@ -1,0 +1,111 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  counters,
+  gauges,
+  histograms,
+  type GaugeName,
+  type MetricDefinition,
+} from './metric-catalogue.ts';
+import type { Labels } from './telemetry.ts';
+
+/** One present value of a gauge. */
+export interface Reading {
+  readonly labels?: Labels;
+  readonly value: number;
+}
+
+export interface MetricsOptions {
+  /** Called with what is wrong when a metric or label is used that the catalogue does not have. */
+  readonly misuse: (message: string) => void;
+}
+
+/** The metrics of a process, those of Node itself (memory, processor, event loop) among them. */
+export class Metrics {
+  /** What `Content-Type` the text goes out with: version 0.0.4 of the text format. */
+  readonly contentType: string;
+  readonly #registry = new Registry();
+  readonly #counters = new Map<string, Counter>();
+  readonly #histograms = new Map<string, Histogram>();
+  readonly #misuse: (message: string) => void;
+
+  constructor(options: MetricsOptions) {
+    this.#misuse = options.misuse;
+    this.contentType = this.#registry.contentType;
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    for (const [name, { help, labels }] of Object.entries(counters)) {
+      this.#counters.set(name, new Counter({ name, help, labelNames: labels, registers }));
+    }
+    for (const [name, { help, labels, buckets }] of Object.entries(histograms)) {
+      const shape = { name, help, labelNames: labels, buckets: [...buckets], registers };
+      this.#histograms.set(name, new Histogram(shape));
+    }
+  }
+
+  /** Adds to a counter of the catalogue. A negative or broken amount is a misuse and adds nothing. */
+  count(name: string, labels: Labels = {}, by = 1): void {
+    const counter = this.#counters.get(name);
+    const definition = (counters as Readonly<Record<string, MetricDefinition>>)[name];
+    if (counter === undefined || definition === undefined) {
+      this.#misuse(`there is no counter ${name}`);
+    } else if (!(by >= 0 && Number.isFinite(by))) {
+      this.#misuse(`the counter ${name} can't grow by ${String(by)}`);
+    } else if (this.#fits(name, definition, labels)) {
+      counter.inc(labels, by);
+    }
+  }
+
+  /** Records a value in a histogram of the catalogue; one that is no number is a misuse. */
+  observe(name: string, value: number, labels: Labels = {}): void {
+    const histogram = this.#histograms.get(name);
+    const definition = (histograms as Readonly<Record<string, MetricDefinition>>)[name];
+    if (histogram === undefined || definition === undefined) {
+      this.#misuse(`there is no histogram ${name}`);
+    } else if (!Number.isFinite(value)) {
+      this.#misuse(`the histogram ${name} can't take ${String(value)}`);
+    } else if (this.#fits(name, definition, labels)) {
+      histogram.observe(labels, value);
+    }
+  }
+
+  /**
+   * Says how to read a gauge of the catalogue; called once a gauge, at start. Each reading stands alone:
+   * what a later one leaves out is gone. A reading that fails leaves the gauge out of that answer.
+   */
+  gauge(name: GaugeName, read: () => readonly Reading[] | Promise<readonly Reading[]>): void {
+    const { help, labels } = gauges[name];
+    const misuse = this.#misuse;
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: labels,
+      registers: [this.#registry],
+      async collect() {
+        try {
+          const readings = await read();
+          gauge.reset();
+          for (const reading of readings) gauge.set({ ...reading.labels }, reading.value);
+        } catch (error) {
+          gauge.reset();
+          // Resetting one without labels sets it to 0, which would be a reading too.
+          if (labels.length === 0) gauge.remove();
+          misuse(`the gauge ${name} can't be read: ${String(error)}`);
+        }
+      },
+    });
+  }
+
+  /** All metrics as text, with `HELP` and `TYPE` lines. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #fits(name: string, definition: MetricDefinition, labels: Labels): boolean {
+    const given = Object.keys(labels);
+    const unknown = given.find((label) => !definition.labels.includes(label));
+    const missing = definition.labels.find((label) => !given.includes(label));
+    if (unknown !== undefined) this.#misuse(`the metric ${name} has no label ${unknown}`);
+    else if (missing !== undefined) this.#misuse(`the metric ${name} lacks its label ${missing}`);
+    return unknown === undefined && missing === undefined;
+  }
+}

@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import {
+  healthReport,
+  healthStatuses,
+  liveness,
+  pingCheck,
+  readiness,
+  worstOf,
+  type HealthCheck,
+  type HealthStatus,
+} from '../../observability/health.ts';
+import {
+  projectionsCheck,
+  schedulerCheck,
+  workersCheck,
+} from '../../observability/health-rules.ts';
+
+const about = { now: Date.UTC(2026, 0, 2, 3, 4, 5, 6), version: '1.2.3' };
+
+function check(status: HealthStatus, name: HealthCheck['name'] = 'database'): HealthCheck {
+  return { name, status, message: status };
+}
+
+describe('the health report', () => {
+  it('is as bad as its worst check, in whatever order they come', () => {
+    for (const one of healthStatuses) {
+      for (const other of healthStatuses) {
+        const worse = healthStatuses.indexOf(one) > healthStatuses.indexOf(other) ? one : other;
+        expect(worstOf([one, other]), `${one}, ${other}`).to.equal(worse);
+      }
+    }
+    expect(worstOf([])).to.equal('healthy');
+  });
+
+  it('carries status, time, version and all checks', () => {
+    const checks = [check('healthy'), check('degraded', 'workers')];
+    expect(healthReport(checks, about)).to.deep.equal({
+      httpStatus: 200,
+      body: {
+        status: 'degraded',
+        timestamp: '2026-01-02T03:04:05.006Z',
+        version: '1.2.3',
+        checks,
+      },
+    });
+  });
+
+  it('is 503 when unhealthy', () => {
+    const { httpStatus, body } = healthReport([check('healthy'), check('unhealthy')], about);
+    expect(httpStatus).to.equal(503);
+    expect(body.status).to.equal('unhealthy');
+  });
+});
+
+describe('readiness', () => {
+  it('holds while what is needed is not unhealthy', () => {
+    expect(readiness([check('healthy'), check('degraded')], true)).to.deep.include({
+      httpStatus: 200,
+    });
+    expect(readiness([check('unhealthy')], true).body.status).to.equal('not_ready');
+    expect(readiness([check('unhealthy')], true).httpStatus).to.equal(503);
+  });
+
+  it('does not hold before the start is over', () => {
+    expect(readiness([check('healthy')], false)).to.deep.equal({
+      httpStatus: 503,
+      body: { status: 'not_ready', checks: [check('healthy')] },
+    });
+  });
+});
+
+describe('liveness', () => {
+  it('is always 200', () => {
+    expect(liveness(about)).to.deep.include({ httpStatus: 200 });
+    expect(liveness(about).body).to.include({ status: 'alive', version: '1.2.3' });
+  });
+});
+
+describe('the check of a store', () => {
+  it('is healthy when the store answers', async () => {
+    expect((await pingCheck('database', () => Promise.resolve())).status).to.equal('healthy');
+  });
+
+  it('says why it does not answer, in one line and without a password', async () => {
+    const failing = () => Promise.reject(new Error('no route to esdb://a:hush@store\n  at there'));
+    const found = await pingCheck('stream_store', failing);
+    expect(found).to.include({ name: 'stream_store', status: 'unhealthy' });
+    expect(found.message).to.match(/^does not answer: no route to /);
+    expect(found.message).to.not.match(/hush|\n/);
+  });
+});
+
+describe('the check of projections', () => {
+  const fine = { name: 'tasks', lagSeconds: 0, progressed: false, parked: 0 };
+
+  it('is healthy when all have caught up, moving or not', () => {
+    expect(projectionsCheck([fine], 10).status).to.equal('healthy');
+    expect(projectionsCheck([{ ...fine, lagSeconds: 10 }], 10).status).to.equal('healthy');
+  });
+
+  it('is degraded by one that lags and moves', () => {
+    const late = { ...fine, lagSeconds: 11, progressed: true };
+    expect(projectionsCheck([fine, late], 10).status).to.equal('degraded');
+  });
+
+  it('is unhealthy by one that lags and does not move, and names it', () => {
+    const stuck = { ...fine, name: 'runs', lagSeconds: 11 };
+    const found = projectionsCheck([fine, stuck], 10);
+    expect(found.status).to.equal('unhealthy');
+    expect(found.message).to.match(/^runs: /);
+  });
+
+  it('is degraded by parked documents', () => {
+    expect(projectionsCheck([{ ...fine, parked: 1 }], 10).status).to.equal('degraded');
+  });
+});
+
+describe('the check of the scheduler', () => {
+  it('is unhealthy by an overdue task with no reason recorded, whoever leads', () => {
+    for (const led of [true, false]) {
+      expect(schedulerCheck({ led, overdueTasks: 1 }).status).to.equal('unhealthy');
+    }
+  });
+
+  it('is degraded while nobody schedules', () => {
+    expect(schedulerCheck({ led: false, overdueTasks: 0 }).status).to.equal('degraded');
+    expect(schedulerCheck({ led: true, overdueTasks: 0 }).status).to.equal('healthy');
+  });
+});
+
+describe('the check of the workers', () => {
+  it('is unhealthy only when runs wait and nobody is there', () => {
+    expect(workersCheck({ alive: 1, waiting: 9 }).status).to.equal('healthy');
+    expect(workersCheck({ alive: 0, waiting: 0 }).status).to.equal('degraded');
+    expect(workersCheck({ alive: 0, waiting: 1 }).status).to.equal('unhealthy');
+  });
+});
