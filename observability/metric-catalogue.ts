@@ -51,6 +51,18 @@ export const counters = {
     help: 'Runs taken over from a worker that was gone.',
     labels: [],
   },
+  event_log_events_total: {
+    help: 'Events appended to the embedded log by this process.',
+    labels: [],
+  },
+  event_log_conflicts_total: {
+    help: 'Appends to the embedded log that were refused.',
+    labels: [],
+  },
+  projection_failures_total: {
+    help: 'Batches that could not be folded into a view and were tried again.',
+    labels: ['projection'],
+  },
   projection_parked_total: {
     help: 'Documents parked because an event could not be folded into them.',
     labels: ['projection'],
@@ -85,6 +97,16 @@ export const histograms = {
     help: 'Time from when a run was due to its start.',
     labels: [],
     buckets: latenessBuckets,
+  },
+  event_log_commit_seconds: {
+    help: 'Time that a commit of the embedded log took, until it was durable.',
+    labels: [],
+    buckets: operationBuckets,
+  },
+  event_log_lock_wait_seconds: {
+    help: 'Time that a commit of the embedded log waited for other processes.',
+    labels: [],
+    buckets: operationBuckets,
   },
   mongodb_operation_seconds: {
     help: 'Time that an operation of MongoDB took.',

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { readConfiguration } from '../../app/configuration.ts';
 import { clientSettings, settings } from '../../app/known-settings.ts';
 import { ConfigurationError, type Environment } from '../../app/setting-readers.ts';
-import { projectRoot } from '../support/project-root.ts';
 
 const key = 'k'.repeat(32);
 
@@ -169,23 +166,5 @@ describe('the configuration', () => {
     readConfiguration(env);
     const others = ['NODE_ENV', 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'];
     expect([...read].sort()).to.deep.equal([...settings, ...others].sort());
-  });
-});
-
-describe('the Compose file', () => {
-  const text = readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8');
-
-  it('sets only variables of the service that the configuration knows', () => {
-    const used = new Set(text.match(/\bSVC_[A-Z_]+/g));
-    expect(used.size).to.be.greaterThan(3);
-    const known: readonly string[] = settings;
-    expect([...used].filter((name) => !known.includes(name))).to.deep.equal([]);
-  });
-
-  it('gives every role to some process', () => {
-    const given = [...text.matchAll(/SVC_ROLES: ([a-z,]+)/g)].flatMap(([, list]) =>
-      list?.split(','),
-    );
-    expect(given).to.include.members([...readConfiguration({}).roles]);
   });
 });

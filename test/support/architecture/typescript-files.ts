@@ -3,14 +3,12 @@ import { join, relative, sep } from 'node:path';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
-/** All TypeScript files of a directory, as paths relative to it with forward slashes. */
+/** All TypeScript files of a directory but hidden ones, as paths relative to it with forward slashes. */
 export function typescriptFiles(root: string, folder = root): readonly string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      const hidden = entry.name.startsWith('.') || skipped.has(entry.name);
-      return hidden ? [] : typescriptFiles(root, path);
-    }
+    if (entry.name.startsWith('.')) return [];
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : typescriptFiles(root, path);
     return entry.name.endsWith('.ts') ? [relative(root, path).split(sep).join('/')] : [];
   });
 }
