@@ -1,0 +1,12 @@
+import { ReadModelError } from '../../../projections/read-model.ts';
+import { describeFault, faultOf } from '../database.ts';
+
+/**
+ * The port's error for one of the driver or of the file system, in words for an operator; any other error,
+ * which is a mistake of the program, comes back as it is.
+ */
+export function unavailable(what: string, file: string, error: unknown): unknown {
+  const ofFileSystem = error instanceof Error && 'syscall' in error;
+  if (faultOf(error) === undefined && !ofFileSystem) return error;
+  return new ReadModelError('UNAVAILABLE', describeFault(what, file, error), error);
+}

@@ -1,0 +1,307 @@
+import type {
+  FieldKind,
+  Filter,
+  Projection,
+  Query,
+  Sort,
+} from '../../../projections/read-model.ts';
+import { columnsOf, listTable, type Cell, type Column } from './view-table.ts';
+
+/**
+ * Queries as SQL. Values only ever become parameters; names are those of the projection's declared
+ * fields. Null is the smallest value, as SQLite (and MongoDB) sort it.
+ */
+
+export interface Statement {
+  readonly sql: string;
+  readonly parameters: readonly Cell[];
+}
+
+/**
+ * Statements to be run one after the other until there are enough rows; each takes the number of rows
+ * still missing as one more parameter, before its own.
+ */
+export type Plan = readonly Statement[];
+
+/** What a reader runs. */
+export interface CompiledQuery {
+  /**
+   * Counts, up to {@link COMMON}, the rows of a text-list's value: with fewer `plans.rare` collects these
+   * rows and sorts them, with more `plans.common` walks along an index and tests each row.
+   */
+  readonly probe: Statement | null;
+  readonly plans: { readonly rare: Plan; readonly common: Plan };
+}
+
+/** From how many rows on a value of a text-list is common. */
+export const COMMON = 1_000;
+
+/** Rows of (key, position, document). @throws TypeError when it does not fit the projection's fields */
+export function compileFind(projection: Projection, query: Query): CompiledQuery {
+  if (query.after !== undefined && (query.offset ?? 0) > 0) {
+    throw new TypeError('a query takes either an offset or a place to go on after');
+  }
+  const fields = new Fields(projection);
+  return fields.bothWays(query.filters, (where) =>
+    query.after === undefined
+      ? [fields.page(where, query.sort, query.offset ?? 0, query.filters)]
+      : fields.pagesAfter(where, query.sort, query.after),
+  );
+}
+
+/** One row of one number. @throws TypeError when it does not fit the projection's fields */
+export function compileCount(projection: Projection, filters: readonly Filter[]): CompiledQuery {
+  const fields = new Fields(projection);
+  const only = filters.length === 1 ? filters[0] : undefined;
+  if (only?.op === 'has') {
+    const { column } = fields.condition(only, false);
+    const sql = `SELECT count(*) FROM ${listTable(column)} WHERE value = ?`;
+    const plan = [{ sql, parameters: [only.value] }];
+    return { probe: null, plans: { rare: plan, common: plan } };
+  }
+  return fields.bothWays(filters, ({ sql, parameters }) => [
+    { sql: `SELECT count(*) FROM documents WHERE ${sql}`, parameters },
+  ]);
+}
+
+interface Where {
+  readonly sql: string;
+  readonly parameters: readonly Cell[];
+}
+
+class Fields {
+  readonly #projection: Projection;
+  readonly #columns: ReadonlyMap<string, Column>;
+
+  constructor(projection: Projection) {
+    this.#projection = projection;
+    this.#columns = new Map(columnsOf(projection).map((column) => [column.field, column]));
+  }
+
+  bothWays(filters: readonly Filter[], plan: (where: Where) => Plan): CompiledQuery {
+    const has = filters.find(({ op }) => op === 'has');
+    const rare = plan(this.#where(filters, true));
+    if (has?.op !== 'has') return { probe: null, plans: { rare, common: rare } };
+    const { column } = this.condition(has, true);
+    const probe = {
+      sql: `SELECT count(*) FROM (SELECT 1 FROM ${listTable(column)} WHERE value = ? LIMIT ${String(COMMON)})`,
+      parameters: [has.value],
+    };
+    return { probe, plans: { rare, common: plan(this.#where(filters, false)) } };
+  }
+
+  /** From the start. An `in` that an index begins with is read value by value, each in order, and merged. */
+  page(where: Where, sort: readonly Sort[], offset: number, filters: readonly Filter[]): Statement {
+    const order = this.#order(sort);
+    const skip = offset > 0 ? ` OFFSET ${String(Math.trunc(offset))}` : '';
+    const merged = this.#mergedIn(filters, sort);
+    if (merged === undefined || offset > 1_000) {
+      const sql = `SELECT key, position, document FROM documents WHERE ${where.sql} ORDER BY ${order} LIMIT ?1${skip}`;
+      return { sql: numbered(sql), parameters: where.parameters };
+    }
+    const rest = this.#where(
+      filters.filter((filter) => filter !== merged),
+      false,
+    );
+    const column = this.#column(merged.field);
+    const sortColumns = sort.map(({ field }) => `, ${this.#column(field).name}`).join('');
+    const part = `SELECT * FROM (SELECT key, position, document${sortColumns} FROM documents WHERE ${column.name} = ? AND ${rest.sql} ORDER BY ${order} LIMIT ?1 + ${String(Math.trunc(offset))})`;
+    const values = [...new Set(merged.value)];
+    const sql = `SELECT key, position, document FROM (${values.map(() => part).join(' UNION ALL ')}) ORDER BY ${order} LIMIT ?1${skip}`;
+    return {
+      sql: numbered(sql),
+      parameters: values.flatMap((value) => [cell(column, value), ...rest.parameters]),
+    };
+  }
+
+  /**
+   * What comes strictly after a place: first what is equal to it in all but the last part of the order and
+   * beyond it there, then what is equal in all but the last two, and so on. Each is one range of one index,
+   * also where values are null; a single condition with `or` would be sorted.
+   */
+  pagesAfter(
+    where: Where,
+    sort: readonly Sort[],
+    after: NonNullable<Query['after']>,
+  ): readonly Statement[] {
+    if (after.values.length !== sort.length) {
+      throw new TypeError('a place in an order has one value for each of its fields');
+    }
+    const places = sort.map(({ field, direction }, i) => {
+      const column = this.#column(field);
+      const value = after.values[i] ?? null;
+      return { name: column.name, direction, value: value === null ? null : cell(column, value) };
+    });
+    places.push({ name: 'key', direction: lastDirection(sort), value: after.key });
+    const statements: Statement[] = [];
+    for (let equal = places.length - 1; equal >= 0; equal -= 1) {
+      const same = places.slice(0, equal);
+      const place = places[equal];
+      if (place === undefined) continue;
+      const order = this.#order(sort, equal);
+      for (const range of beyond(place)) {
+        const conditions = [
+          ...same.map(({ name, value }) => `${name} ${value === null ? 'IS NULL' : '= ?'}`),
+          `${place.name} ${range}`,
+          where.sql,
+        ];
+        const sql = `SELECT key, position, document FROM documents WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ?1`;
+        const values = [...same, ...(range.endsWith('?') ? [place] : [])].map(({ value }) => value);
+        statements.push({
+          sql: numbered(sql),
+          parameters: [...values.filter((value) => value !== null), ...where.parameters],
+        });
+      }
+    }
+    return statements;
+  }
+
+  /** @param rare how to ask a text-list: by collecting its rows, or by testing each row */
+  condition(filter: Filter, rare: boolean): Where & { readonly column: Column } {
+    const column = this.#column(filter.field);
+    const { name } = column;
+    switch (filter.op) {
+      case 'eq':
+        return filter.value === null
+          ? { column, sql: `${name} IS NULL`, parameters: [] }
+          : { column, sql: `${name} = ?`, parameters: [cell(column, filter.value)] };
+      case 'in': {
+        const values = filter.value.map((value) => cell(column, value));
+        return values.length <= 100
+          ? { column, sql: `${name} IN (${values.map(() => '?').join(', ')})`, parameters: values }
+          : {
+              column,
+              sql: `${name} IN (SELECT value FROM json_each(?))`,
+              parameters: [JSON.stringify(values)],
+            };
+      }
+      case 'contains':
+        requireKind(column, 'text');
+        return {
+          column,
+          // Not LIKE, which stops at a NUL and limits its pattern; lower() knows ASCII alone, as wanted.
+          sql: `instr(lower(${name}), ?) > 0`,
+          parameters: [lowerAscii(filter.value)],
+        };
+      case 'has': {
+        requireKind(column, 'text-list');
+        const table = listTable(column);
+        return {
+          column,
+          sql: rare
+            ? `id IN (SELECT id FROM ${table} WHERE value = ?)`
+            : // The plus keeps the planner from turning it round into a join that has to be sorted.
+              `+EXISTS (SELECT 1 FROM ${table} AS entry WHERE entry.value = ? AND entry.id = documents.id)`,
+          parameters: [filter.value],
+        };
+      }
+      default:
+        if (column.kind === 'boolean') throw misfit(column, filter.op);
+        return {
+          column,
+          sql: `${name} ${comparisons[filter.op]} ?`,
+          parameters: [cell(column, filter.value)],
+        };
+    }
+  }
+
+  #where(filters: readonly Filter[], rare: boolean): Where {
+    // Only one list is collected: the others are tested on its rows.
+    const first = filters.find(({ op }) => op === 'has');
+    const conditions = filters.map((filter) => this.condition(filter, rare && filter === first));
+    return {
+      sql: conditions.length === 0 ? 'TRUE' : conditions.map(({ sql }) => sql).join(' AND '),
+      parameters: conditions.flatMap(({ parameters }) => parameters),
+    };
+  }
+
+  /** Without the first `fixed` parts, which are the same in all rows. */
+  #order(sort: readonly Sort[], fixed = 0): string {
+    const parts = sort.map(
+      ({ field, direction }) => `${this.#sortColumn(field).name}${descending(direction)}`,
+    );
+    return [...parts, `key${descending(lastDirection(sort))}`].slice(fixed).join(', ');
+  }
+
+  /** The `in` of few values that stands, with all that is equal, before the order in some index. */
+  #mergedIn(filters: readonly Filter[], sort: readonly Sort[]) {
+    const wide = filters.filter(({ op }) => op === 'in');
+    const one = wide[0];
+    if (wide.length !== 1 || one?.op !== 'in' || one.value.length < 2 || one.value.length > 8) {
+      return undefined;
+    }
+    const equal = new Set(filters.filter(({ op }) => op === 'eq').map(({ field }) => field));
+    equal.add(one.field);
+    const wanted = sort.map(({ field }) => field);
+    const fits = this.#projection.indexes.some((index) => {
+      const lead = index.findIndex((field) => !equal.has(field));
+      const head = index.slice(0, lead === -1 ? index.length : lead);
+      const rest = index.slice(head.length);
+      return head.includes(one.field) && wanted.every((field, i) => rest[i] === field);
+    });
+    return fits ? one : undefined;
+  }
+
+  #sortColumn(field: string): Column {
+    const column = this.#column(field);
+    if (column.kind === 'text-list') throw misfit(column, 'sort');
+    return column;
+  }
+
+  #column(field: string): Column {
+    const column = this.#columns.get(field);
+    if (column === undefined) {
+      throw new TypeError(`${this.#projection.name} has no queried field "${field}"`);
+    }
+    return column;
+  }
+}
+
+const comparisons = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+/** The conditions, in order, that hold after a value. */
+function beyond(place: {
+  readonly direction: Sort['direction'];
+  readonly value: Cell;
+}): readonly string[] {
+  if (place.direction === 'ascending') return [place.value === null ? 'IS NOT NULL' : '> ?'];
+  return place.value === null ? [] : ['< ?', 'IS NULL'];
+}
+
+function lastDirection(sort: readonly Sort[]): Sort['direction'] {
+  return sort.at(-1)?.direction ?? 'ascending';
+}
+
+function descending(direction: Sort['direction']): string {
+  return direction === 'descending' ? ' DESC' : '';
+}
+
+/** A value as the column holds it. @throws TypeError when it is of another kind */
+function cell(column: Column, value: string | number | boolean): Cell {
+  const kinds: Record<FieldKind, string> = {
+    text: 'string',
+    number: 'number',
+    boolean: 'boolean',
+    'text-list': '',
+  };
+  if (typeof value !== kinds[column.kind]) throw misfit(column, `a ${typeof value}`);
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+function requireKind(column: Column, kind: FieldKind): void {
+  if (column.kind !== kind) throw misfit(column, kind);
+}
+
+function misfit(column: Column, what: string): TypeError {
+  return new TypeError(`the field "${column.field}" is a ${column.kind}; ${what} does not fit it`);
+}
+
+function lowerAscii(text: string): string {
+  return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Numbers the parameters, as the limit (`?1`) is the first and used more than once. */
+function numbered(sql: string): string {
+  let number = 1;
+  return sql.replaceAll(/\?(?!1\b)/g, () => `?${String((number += 1))}`);
+}

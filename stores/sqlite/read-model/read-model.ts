@@ -1,0 +1,38 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import type { ReadModel } from '../../../projections/read-model.ts';
+import { ReaderPool } from './reader-pool.ts';
+import { SqliteReadModel } from './sqlite-read-model.ts';
+import { ViewFiles } from './view-files.ts';
+import { unavailable } from './faults.ts';
+
+/** Reading threads unless said otherwise: a second one, so that one long query doesn't hold up the others. */
+const DEFAULT_READERS = 2;
+
+/**
+ * Opens the embedded read model: a folder with a file for each generation of each projection. Any number of
+ * processes and threads may open the same folder; each thread opens its own.
+ *
+ * @param options.directory where the files lie; made when it is not there
+ * @param options.readers threads for queries at most, at least 1; default 2. They start when first needed.
+ * @throws ReadModelError `UNAVAILABLE` when the folder can't be used; IncompatibleDatabaseError for a file
+ *   of a newer release
+ */
+export async function openSqliteReadModel(options: {
+  readonly directory: string;
+  readonly telemetry: Telemetry;
+  readonly readers?: number;
+}): Promise<ReadModel> {
+  const { directory, telemetry } = options;
+  try {
+    mkdirSync(directory, { recursive: true });
+    return new SqliteReadModel({
+      files: new ViewFiles(directory, telemetry),
+      pool: new ReaderPool(Math.max(1, options.readers ?? DEFAULT_READERS)),
+      telemetry,
+    });
+  } catch (error) {
+    throw unavailable('register of views', join(directory, 'views.db'), error);
+  }
+}

@@ -1,0 +1,35 @@
+import type { DatabaseFault } from '../database.ts';
+import type { CompiledQuery } from './query-sql.ts';
+
+/** What goes between the reading threads and the thread that asks. */
+
+export interface ReadRequest {
+  /** Comes back with the reply. */
+  readonly id: number;
+  /** Which opening of which file, so that a file made anew under the same name is opened anew. */
+  readonly view: number;
+  readonly file: string;
+  readonly query: CompiledQuery;
+  /** How many rows; undefined for a query that counts. */
+  readonly limit: number | undefined;
+}
+
+export type ToReader =
+  | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
+  /** Close the connection of a view that is not read any more. */
+  | { readonly kind: 'forget'; readonly view: number }
+  | { readonly kind: 'end' };
+
+export type ReadReply = { readonly id: number } & (
+  | {
+      readonly kind: 'rows';
+      /** Key, position and text of each document, one after the other. */
+      readonly texts: readonly string[];
+    }
+  | { readonly kind: 'count'; readonly count: number }
+  | {
+      readonly kind: 'failed';
+      readonly fault: DatabaseFault | undefined;
+      readonly message: string;
+    }
+);

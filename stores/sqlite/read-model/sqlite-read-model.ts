@@ -1,0 +1,309 @@
+import type { Position } from '../../../domain/event-store.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import {
+  ReadModelError,
+  type Filter,
+  type KeptDocument,
+  type Projection,
+  type Query,
+  type ReadModel,
+  type ViewWriter,
+  type WriterOptions,
+} from '../../../projections/read-model.ts';
+import { faultOf, type DatabaseFault } from '../database.ts';
+import { unavailable } from './faults.ts';
+import { LiveView } from './live-view.ts';
+import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
+import type { ReaderPool } from './reader-pool.ts';
+import type { ReadReply } from './reader-protocol.ts';
+import { openGeneration } from './view-generation.ts';
+import { deleteDatabase, fileNumber, type ViewFiles } from './view-files.ts';
+import { SqliteViewWriter } from './view-writer.ts';
+
+/** For how long what is live is taken to be so, in milliseconds; other processes see a switch that late. */
+const LIVE_FOR = 200;
+
+interface Kept {
+  readonly view: LiveView;
+  checkedAt: number;
+}
+
+/** The embedded read model: queries on threads, single documents and checkpoints on the calling one. */
+export class SqliteReadModel implements ReadModel {
+  readonly #files: ViewFiles;
+  readonly #pool: ReaderPool;
+  readonly #telemetry: Telemetry;
+  readonly #views = new Map<string, Kept>();
+  readonly #writers = new Set<ViewWriter>();
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: {
+    readonly files: ViewFiles;
+    readonly pool: ReaderPool;
+    readonly telemetry: Telemetry;
+  }) {
+    this.#files = parts.files;
+    this.#pool = parts.pool;
+    this.#telemetry = parts.telemetry;
+  }
+
+  async get<D extends JsonObject>(
+    projection: Projection<D>,
+    key: string,
+  ): Promise<KeptDocument<D> | null> {
+    return this.#onLive(projection, (view) => view.get<D>(key));
+  }
+
+  async find<D extends JsonObject>(
+    projection: Projection<D>,
+    query: Query,
+  ): Promise<readonly KeptDocument<D>[]> {
+    const compiled = compileFind(projection, query);
+    const reply = await this.#ask(projection, compiled, Math.max(0, Math.trunc(query.limit)));
+    const texts = reply.kind === 'rows' ? reply.texts : [];
+    const found: KeptDocument<D>[] = [];
+    for (let i = 0; i + 2 < texts.length; i += 3) {
+      const [key = '', position = '', text = ''] = [texts[i], texts[i + 1], texts[i + 2]];
+      found.push({ key, position, document: JSON.parse(text) as D });
+    }
+    return found;
+  }
+
+  async count<D extends JsonObject>(
+    projection: Projection<D>,
+    filters: readonly Filter[],
+  ): Promise<number> {
+    const reply = await this.#ask(projection, compileCount(projection, filters), undefined);
+    return reply.kind === 'count' ? reply.count : 0;
+  }
+
+  async checkpoint(projection: Projection): Promise<Position> {
+    try {
+      return this.#onLive(projection, (view) => view.checkpoint());
+    } catch (error) {
+      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return '';
+      throw error;
+    }
+  }
+
+  async openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
+    return this.#onFiles(projection, () => {
+      const { generation, fence } = options;
+      const opened = openGeneration(this.#files, this.#telemetry, projection, options);
+      const writer = new SqliteViewWriter({
+        ...opened,
+        projection,
+        fence,
+        errorOf: (error) => {
+          if (faultOf(error) !== 'corrupt') return unavailable('view', opened.file, error);
+          this.#condemn(projection, generation, opened.fileNumber, error);
+          return new ReadModelError(
+            'FENCED',
+            `the view ${opened.file} was damaged; begin anew`,
+            error,
+          );
+        },
+        closed: (closed) => this.#writers.delete(closed),
+      });
+      this.#writers.add(writer);
+      return writer;
+    });
+  }
+
+  async liveGeneration(projection: Projection): Promise<number | null> {
+    return this.#onFiles(projection, () => this.#files.live(projection));
+  }
+
+  async switchTo(projection: Projection, generation: number): Promise<void> {
+    this.#onFiles(projection, () => {
+      if (!this.#files.switchTo(projection, generation)) {
+        const name = `${projection.name} (schema ${String(projection.schema)})`;
+        throw new ReadModelError('NO_VIEW', `${name} has no generation ${String(generation)}`);
+      }
+      const kept = this.#views.get(nameOf(projection));
+      if (kept !== undefined) kept.checkedAt = -Infinity;
+    });
+  }
+
+  async generations(projection: Projection): Promise<readonly number[]> {
+    return this.#onFiles(projection, () => this.#files.generations(projection));
+  }
+
+  async discard(projection: Projection, generation: number): Promise<void> {
+    this.#onFiles(projection, () =>
+      this.#files.exclusively(() => {
+        if (this.#files.live(projection) === generation) {
+          throw new RangeError(
+            `generation ${String(generation)} of ${projection.name} is live and can't be thrown away`,
+          );
+        }
+        deleteDatabase(this.#files.pathOf(projection, generation));
+      }),
+    );
+  }
+
+  async ping(): Promise<void> {
+    this.#requireOpen();
+    this.#files.ping();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#writers].map((writer) => writer.close()));
+    await this.#pool.close();
+    for (const { view } of this.#views.values()) view.close();
+    this.#views.clear();
+    this.#files.close();
+  }
+
+  /** Reads on this thread; tries again with what is live now when the file went away meanwhile. */
+  #onLive<T>(projection: Projection, action: (view: LiveView) => T): T {
+    for (let attempt = 0; ; attempt += 1) {
+      const view = this.#live(projection);
+      try {
+        return action(view);
+      } catch (error) {
+        this.#failed(projection, view, faultOf(error), error, attempt);
+      }
+    }
+  }
+
+  /** Reads on another thread. */
+  async #ask(
+    projection: Projection,
+    query: CompiledQuery,
+    limit: number | undefined,
+  ): Promise<ReadReply> {
+    for (let attempt = 0; ; attempt += 1) {
+      const view = this.#live(projection);
+      const reply = await this.#pool
+        .ask(view.number, view.file, query, limit)
+        .catch((error: unknown) => {
+          throw new ReadModelError('UNAVAILABLE', `the view ${view.file} can't be read`, error);
+        });
+      if (reply.kind !== 'failed') return reply;
+      this.#failed(projection, view, reply.fault, new Error(reply.message), attempt);
+    }
+  }
+
+  /** Returns when it is worth another attempt; throws otherwise. */
+  #failed(
+    projection: Projection,
+    view: LiveView,
+    fault: DatabaseFault | undefined,
+    error: unknown,
+    attempt: number,
+  ): void {
+    if (fault === 'corrupt') {
+      this.#condemn(projection, view.generation, view.fileNumber, error);
+      throw noView(projection, error);
+    }
+    if (attempt === 0 && (fault === 'cannot-open' || !view.isCurrent())) {
+      this.#forget(projection);
+      return;
+    }
+    if (fault === undefined) throw error;
+    const detail = error instanceof Error ? error.message : String(error);
+    throw new ReadModelError(
+      'UNAVAILABLE',
+      `the view ${view.file} can't be read: ${detail}`,
+      error,
+    );
+  }
+
+  /** The view that is live. Looks into the register at most every {@link LIVE_FOR} for each projection. */
+  #live(projection: Projection): LiveView {
+    this.#requireOpen();
+    const kept = this.#views.get(nameOf(projection));
+    const now = performance.now();
+    if (kept !== undefined && now - kept.checkedAt < LIVE_FOR) return kept.view;
+    return this.#onFiles(projection, () => {
+      const generation = this.#files.live(projection);
+      if (kept !== undefined && kept.view.generation === generation && kept.view.isCurrent()) {
+        kept.checkedAt = now;
+        return kept.view;
+      }
+      this.#forget(projection);
+      if (generation === null) throw noView(projection);
+      const view = this.#openView(projection, generation);
+      this.#views.set(nameOf(projection), { view, checkedAt: now });
+      return view;
+    });
+  }
+
+  #openView(projection: Projection, generation: number): LiveView {
+    const file = this.#files.pathOf(projection, generation);
+    const number = fileNumber(file);
+    try {
+      return new LiveView(file, generation);
+    } catch (error) {
+      const fault = faultOf(error);
+      if (fault === 'corrupt') this.#condemn(projection, generation, number, error);
+      // Thrown away between the look into the register and the opening.
+      const gone = fault === 'cannot-open' && fileNumber(file) === undefined;
+      if (fault === 'corrupt' || gone) throw noView(projection, error);
+      throw unavailable('view', file, error);
+    }
+  }
+
+  #forget(projection: Projection): void {
+    const kept = this.#views.get(nameOf(projection));
+    if (kept === undefined) return;
+    this.#views.delete(nameOf(projection));
+    this.#pool.forget(kept.view.number);
+    kept.view.close();
+  }
+
+  /**
+   * Throws away a damaged file and says that it is not live: it can be built anew from the log. Its writer,
+   * wherever it is, finds the file gone with its next batch.
+   */
+  #condemn(
+    projection: Projection,
+    generation: number,
+    number: number | undefined,
+    error: unknown,
+  ): void {
+    const file = this.#files.pathOf(projection, generation);
+    this.#telemetry.log.error(`the view ${file} is damaged and thrown away, to be built anew`, {
+      projection: projection.name,
+      generation,
+      error: error instanceof Error ? error.message : String(error),
+    });
+    this.#forget(projection);
+    this.#files.exclusively(() => {
+      if (fileNumber(file) !== number) return;
+      this.#files.unsetLive(projection, generation);
+      deleteDatabase(file);
+    });
+  }
+
+  #onFiles<T>(projection: Projection, action: () => T): T {
+    this.#requireOpen();
+    try {
+      return action();
+    } catch (error) {
+      throw unavailable('files of the view', projection.name, error);
+    }
+  }
+
+  #requireOpen(): void {
+    if (this.#closing !== undefined) {
+      throw new ReadModelError('UNAVAILABLE', 'the read model is closed');
+    }
+  }
+}
+
+function nameOf(projection: Projection): string {
+  return `${projection.name}-s${String(projection.schema)}`;
+}
+
+function noView(projection: Projection, cause?: unknown): ReadModelError {
+  const name = `${projection.name} (schema ${String(projection.schema)})`;
+  return new ReadModelError('NO_VIEW', `${name} has no live view yet`, cause);
+}

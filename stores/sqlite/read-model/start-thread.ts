@@ -1,0 +1,20 @@
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+
+/**
+ * Starts a thread on a module that lies beside the caller's, with the caller's own ending: `.js` once
+ * emitted. As `.ts` the sources run through tsx, whose loader does not reach into threads on Node 20;
+ * there `source-thread.mjs` loads it first.
+ *
+ * @param module relative to the caller, without its ending: `./reader-thread`
+ * @param caller `import.meta.url`
+ * @param data what the thread finds as `workerData`
+ */
+export function startThread(module: string, caller: string, data?: unknown): Worker {
+  const ending = extname(fileURLToPath(caller));
+  const entry = new URL(`${module}${ending}`, caller);
+  if (ending !== '.ts') return new Worker(entry, { workerData: data });
+  const loader = new URL('./source-thread.mjs', import.meta.url);
+  return new Worker(loader, { argv: [entry.href], workerData: data });
+}

@@ -1,0 +1,132 @@
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Projection } from '../../../projections/read-model.ts';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+
+/**
+ * The files of the views: one a generation, `<name>-s<schema>-g<generation>.db`, and the register
+ * `views.db`, which says which generation of each (name, schema) is live. Files are made and deleted only
+ * while the register is locked, so that no process deletes what another is just making.
+ */
+export class ViewFiles {
+  readonly #directory: string;
+  readonly #register: Database;
+  readonly #selectLive;
+
+  constructor(directory: string, telemetry: Telemetry) {
+    this.#directory = directory;
+    this.#register = openRegister(join(directory, 'views.db'), telemetry);
+    this.#selectLive = this.#register.prepare(
+      'SELECT generation FROM live WHERE name = ? AND schema = ?',
+    );
+  }
+
+  /** The path of a generation's file, there or not. */
+  pathOf(projection: Projection, generation: number): string {
+    return join(this.#directory, `${prefixOf(projection)}${String(generation)}.db`);
+  }
+
+  /** The generation that is to be read; null when there is none, or its file has gone. About 10 µs. */
+  live(projection: Projection): number | null {
+    const row: unknown = this.#selectLive.get(projection.name, projection.schema);
+    if (typeof row !== 'object' || row === null || !('generation' in row)) return null;
+    const generation = Number(row.generation);
+    return existsSync(this.pathOf(projection, generation)) ? generation : null;
+  }
+
+  /** Makes a generation the one to be read. Its file must be there; false when it is not. */
+  switchTo(projection: Projection, generation: number): boolean {
+    return this.exclusively(() => {
+      if (!existsSync(this.pathOf(projection, generation))) return false;
+      this.#register
+        .prepare('INSERT OR REPLACE INTO live (name, schema, generation) VALUES (?, ?, ?)')
+        .run(projection.name, projection.schema, generation);
+      return true;
+    });
+  }
+
+  /** Says that a generation must not be read any more. Inside {@link exclusively}. */
+  unsetLive(projection: Projection, generation: number): void {
+    this.#register
+      .prepare('DELETE FROM live WHERE name = ? AND schema = ? AND generation = ?')
+      .run(projection.name, projection.schema, generation);
+  }
+
+  /** Generations that have a file, ascending. */
+  generations(projection: Projection): readonly number[] {
+    const prefix = prefixOf(projection);
+    return readdirSync(this.#directory)
+      .filter((name) => name.startsWith(prefix) && name.endsWith('.db'))
+      .map((name) => Number(name.slice(prefix.length, -'.db'.length)))
+      .filter((generation) => Number.isSafeInteger(generation))
+      .sort((a, b) => a - b);
+  }
+
+  /** Runs while no other process makes or deletes files or changes what is live. */
+  exclusively<T>(action: () => T): T {
+    this.#register.exec('BEGIN IMMEDIATE');
+    try {
+      const result = action();
+      this.#register.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (this.#register.isTransaction) this.#register.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  /** Whether the register can be read. @throws the driver's errors */
+  ping(): void {
+    this.#selectLive.get('', 0);
+  }
+
+  close(): void {
+    if (this.#register.isOpen) this.#register.close();
+  }
+}
+
+/** Which file lies at a path now; undefined for none. A file made anew has another number. */
+export function fileNumber(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Deletes a database with what lies beside it. Those who have it open go on with what they have. */
+export function deleteDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
+}
+
+function prefixOf(projection: Projection): string {
+  return `${projection.name}-s${String(projection.schema)}-g`;
+}
+
+/** A damaged register is thrown away: what was live has to be switched to again. */
+function openRegister(file: string, telemetry: Telemetry): Database {
+  const open = (): Database =>
+    openDatabase({
+      file,
+      what: 'register of views',
+      version: 1,
+      migrate: (database) => {
+        database.exec(`CREATE TABLE live (
+          name TEXT NOT NULL, schema INTEGER NOT NULL, generation INTEGER NOT NULL,
+          PRIMARY KEY (name, schema)) WITHOUT ROWID`);
+      },
+      busyTimeout: 1_000,
+      cacheMiB: 1,
+    });
+  try {
+    const database = open();
+    const row: unknown = database.prepare('PRAGMA quick_check(1)').get();
+    if (JSON.stringify(row).includes('"ok"')) return database;
+    database.close();
+    telemetry.log.error(`the register of views ${file} is damaged; beginning anew`, {
+      found: JSON.stringify(row),
+    });
+  } catch (error) {
+    if (faultOf(error) !== 'corrupt') throw error;
+    telemetry.log.error(`${describeFault('register of views', file, error)}; beginning anew`);
+  }
+  deleteDatabase(file);
+  return open();
+}

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
+import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+import { deleteDatabase, fileNumber, type ViewFiles } from './view-files.ts';
+import {
+  columnsOf,
+  createIndexes,
+  createTables,
+  LAYOUT_VERSION,
+  type Column,
+} from './view-table.ts';
+import { finishFilling } from './view-writer.ts';
+
+/** A generation's file, open for writing. */
+export interface OpenGeneration {
+  readonly database: Database;
+  readonly columns: readonly Column[];
+  readonly file: string;
+  readonly fileNumber: number | undefined;
+  /** Whether it is being filled in bulk. */
+  readonly bulk: boolean;
+}
+
+/**
+ * Opens a generation for writing, and makes it when it is not there. One that is damaged, or whose bulk
+ * fill was cut short together with the machine, is thrown away and begun anew; one that was finished, or
+ * that is not to be filled in bulk, has its indexes and is written durably.
+ */
+export function openGeneration(
+  files: ViewFiles,
+  telemetry: Telemetry,
+  projection: Projection,
+  options: WriterOptions,
+): OpenGeneration {
+  const { generation, bulk } = options;
+  const file = files.pathOf(projection, generation);
+  const columns = columnsOf(projection);
+  return files.exclusively(() => {
+    const beginAnew = (why: string): Database => {
+      telemetry.log.warn(`the view ${file} is begun anew: ${why}`, {
+        projection: projection.name,
+        generation,
+      });
+      deleteDatabase(file);
+      files.unsetLive(projection, generation);
+      return open(file, projection, columns, bulk);
+    };
+    const existed = fileNumber(file) !== undefined;
+    if (!existed) files.unsetLive(projection, generation);
+    let database: Database;
+    try {
+      database = open(file, projection, columns, bulk);
+    } catch (error) {
+      if (faultOf(error) !== 'corrupt') throw error;
+      database = beginAnew(describeFault('view', file, error));
+    }
+    try {
+      let filling = fillingOf(database);
+      if (existed && filling !== null && (filling === '' || filling !== startOfMachine)) {
+        database.close();
+        database = beginAnew('its bulk fill was cut short');
+        filling = fillingOf(database);
+      }
+      if (filling !== null && !bulk) finishFilling(database, projection, columns);
+      database.exec(`PRAGMA synchronous = ${filling !== null && bulk ? 'OFF' : 'NORMAL'}`);
+      return {
+        database,
+        columns,
+        file,
+        fileNumber: fileNumber(file),
+        bulk: filling !== null && bulk,
+      };
+    } catch (error) {
+      if (database.isOpen) database.close();
+      throw error;
+    }
+  });
+}
+
+function open(
+  file: string,
+  projection: Projection,
+  columns: readonly Column[],
+  bulk: boolean,
+): Database {
+  return openDatabase({
+    file,
+    what: 'view',
+    version: LAYOUT_VERSION,
+    migrate: (database) => {
+      createTables(database, columns, bulk ? startOfMachine : null);
+      if (!bulk) createIndexes(database, projection, columns);
+    },
+    synchronous: bulk ? 'OFF' : 'NORMAL',
+    busyTimeout: 2_000,
+    cacheMiB: 64,
+    pageSize: 8_192,
+  });
+}
+
+function fillingOf(database: Database): string | null {
+  const row: unknown = database.prepare('SELECT filling FROM checkpoint').get();
+  return typeof row === 'object' && row !== null && 'filling' in row && row.filling !== null
+    ? String(row.filling)
+    : null;
+}
+
+/**
+ * Tells one start of the machine from the next; empty where the system does not say. What was written
+ * without waiting for the disk survives the end of a process, not that of the machine.
+ */
+const startOfMachine = bootId();
+
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    // Not Linux: an unfinished fill can't be told from a torn one, and is begun anew.
+    return '';
+  }
+}

@@ -1,0 +1,125 @@
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import type { FieldKind, Projection } from '../../../projections/read-model.ts';
+import type { Database } from '../database.ts';
+
+/**
+ * How one generation of a projection lies in its file.
+ *
+ * - `documents`: a row each, with an integer as its own key and a unique index over the document's key
+ *   (random texts as the table's own key halve the speed of writing). The queried fields stand in columns
+ *   of their own, before the document's text, so that reading them does not touch long texts.
+ * - `list_<field>` for each text-list: (value, row), clustered in that order. An index can't reach into a
+ *   JSON array, and a table of pairs finds the rows of a value, and whether a row has it, in one step.
+ * - `checkpoint`: one row; in the same transaction as the documents, so that the two never disagree.
+ *   `filling` names the start of the machine during which a bulk fill began, and is null once that is
+ *   finished: until then nothing is synced, and what a power cut leaves of it must not be trusted.
+ */
+
+/** The layout's version, kept as the file's `user_version`. */
+export const LAYOUT_VERSION = 1;
+
+/** A value as SQLite holds it. */
+export type Cell = string | number | null;
+
+/** A queried field and where it lies. */
+export interface Column {
+  readonly field: string;
+  readonly kind: FieldKind;
+  /** Its name in `documents`, fit for use in SQL. */
+  readonly name: string;
+}
+
+const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
+
+/** The columns of a projection's fields. @throws TypeError for a name that is not of `[A-Za-z0-9_]` */
+export function columnsOf(projection: Projection): readonly Column[] {
+  return Object.entries(projection.fields).map(([field, kind]) => {
+    if (!FIELD_NAME.test(field)) {
+      throw new TypeError(`${projection.name}: "${field}" can't be the name of a queried field`);
+    }
+    return { field, kind, name: `${kind === 'text-list' ? 'l' : 'f'}_${field}` };
+  });
+}
+
+/** The table of a text-list. */
+export function listTable(column: Column): string {
+  return `list_${column.field}`;
+}
+
+/**
+ * The column's value for a document. What is left out, or not of the field's kind, is null. A text-list is
+ * kept as JSON, without repetitions.
+ */
+export function cellOf(column: Column, document: JsonObject): Cell {
+  const value: JsonValue | undefined = Object.hasOwn(document, column.field)
+    ? document[column.field]
+    : null;
+  switch (column.kind) {
+    case 'text':
+      return typeof value === 'string' ? value : null;
+    case 'number':
+      return typeof value === 'number' ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? Number(value) : null;
+    case 'text-list': {
+      if (!Array.isArray(value)) return null;
+      const texts = value.filter((one: unknown) => typeof one === 'string');
+      return texts.length === 0 ? null : JSON.stringify([...new Set(texts)]);
+    }
+  }
+}
+
+/** Makes the tables of an empty file; inside the caller's transaction. */
+export function createTables(
+  database: Database,
+  columns: readonly Column[],
+  filling: string | null,
+): void {
+  const fields = columns.map(({ name, kind }) => {
+    // REAL holds whole numbers as compactly as INTEGER, and never gives back one that JavaScript can't hold.
+    return `${name} ${kind === 'text' || kind === 'text-list' ? 'TEXT' : 'REAL'},`;
+  });
+  database.exec(`
+    CREATE TABLE documents (
+      id INTEGER PRIMARY KEY, key TEXT NOT NULL, position TEXT NOT NULL,
+      ${fields.join(' ')} document TEXT NOT NULL);
+    CREATE UNIQUE INDEX documents_key ON documents (key);
+    CREATE TABLE checkpoint (
+      id INTEGER PRIMARY KEY CHECK (id = 1), position TEXT NOT NULL, fence INTEGER NOT NULL, filling TEXT);
+  `);
+  for (const column of columns.filter(({ kind }) => kind === 'text-list')) {
+    database.exec(`CREATE TABLE ${listTable(column)} (
+      value TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (value, id)) WITHOUT ROWID`);
+  }
+  database.prepare("INSERT INTO checkpoint VALUES (1, '', 0, ?)").run(filling);
+}
+
+/**
+ * Makes what a bulk fill left out: the rows of the text-lists, from scratch, and the declared indexes, as
+ * far as they are not there. An index over a text-list is its table, which is there anyhow.
+ */
+export function createIndexes(
+  database: Database,
+  projection: Projection,
+  columns: readonly Column[],
+): void {
+  for (const column of columns.filter(({ kind }) => kind === 'text-list')) {
+    database.exec(`DELETE FROM ${listTable(column)}`);
+    database.exec(`INSERT OR IGNORE INTO ${listTable(column)} (value, id)
+      SELECT entry.value, documents.id FROM documents, json_each(documents.${column.name}) AS entry
+      WHERE documents.${column.name} IS NOT NULL ORDER BY 1, 2`);
+  }
+  for (const fields of projection.indexes) {
+    const parts = fields.map((field) => columns.find((column) => column.field === field));
+    if (parts.some((part) => part?.kind === 'text-list')) continue;
+    const names = parts.map((part, i) => {
+      if (part === undefined) {
+        throw new TypeError(`${projection.name}: an index names "${fields[i] ?? ''}", not a field`);
+      }
+      return part.name;
+    });
+    database.exec(
+      `CREATE INDEX IF NOT EXISTS by_${fields.join('_and_')} ON documents (${[...names, 'key'].join(', ')})`,
+    );
+  }
+}

@@ -1,0 +1,149 @@
+import type { Position } from '../../../domain/event-store.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import {
+  ReadModelError,
+  type Projection,
+  type ViewWriter,
+} from '../../../projections/read-model.ts';
+import type { Database } from '../database.ts';
+import { DocumentTable } from './document-table.ts';
+import { fileNumber } from './view-files.ts';
+import { createIndexes, type Column } from './view-table.ts';
+
+/** What a writer is made with; the file is open already and has its tables. */
+export interface WriterSetup {
+  readonly projection: Projection;
+  readonly columns: readonly Column[];
+  readonly file: string;
+  readonly database: Database;
+  readonly fence: number;
+  /** Filling a generation that nobody reads yet. */
+  readonly bulk: boolean;
+  /** Makes the port's error of what the driver threw, and throws away a damaged file. */
+  readonly errorOf: (error: unknown) => unknown;
+  /** Called once it is closed. */
+  readonly closed: (writer: ViewWriter) => void;
+}
+
+/**
+ * Writes one generation. Documents and checkpoint go in one transaction, so a batch counts whole or not at
+ * all, and there is nothing for a tombstone to protect: a repeated batch is refused by the checkpoint.
+ */
+export class SqliteViewWriter implements ViewWriter {
+  readonly #setup: WriterSetup;
+  readonly #table: DocumentTable;
+  readonly #fileNumber: number | undefined;
+  readonly #selectCheckpoint;
+  readonly #updateCheckpoint;
+  #filling: boolean;
+
+  constructor(setup: WriterSetup) {
+    const { database, columns, file, bulk } = setup;
+    this.#setup = setup;
+    this.#filling = bulk;
+    this.#fileNumber = fileNumber(file);
+    this.#table = new DocumentTable(database, columns, bulk);
+    this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
+    this.#selectCheckpoint.setReturnArrays(true);
+    this.#updateCheckpoint = database.prepare('UPDATE checkpoint SET position = ?, fence = ?');
+  }
+
+  async checkpoint(): Promise<Position> {
+    return this.#guarded(() => this.#checkpoint().position);
+  }
+
+  async load(
+    keys: readonly string[],
+  ): Promise<
+    ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
+  > {
+    return this.#guarded(() => this.#table.load(keys));
+  }
+
+  async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
+    this.#guarded(() => {
+      const { database, fence } = this.#setup;
+      database.exec('BEGIN IMMEDIATE');
+      try {
+        const found = this.#checkpoint();
+        if (found.fence > fence)
+          throw fenced(`a writer with the fence ${String(found.fence)} is at it`);
+        if (found.position !== batch.from) {
+          throw fenced(`its checkpoint is "${found.position}", not "${batch.from}"`);
+        }
+        this.#table.write(batch.documents);
+        this.#updateCheckpoint.run(batch.to, fence);
+        database.exec('COMMIT');
+      } catch (error) {
+        if (database.isTransaction) database.exec('ROLLBACK');
+        throw error;
+      }
+    });
+  }
+
+  async finish(): Promise<void> {
+    if (!this.#filling) return;
+    this.#guarded(() => {
+      finishFilling(this.#setup.database, this.#setup.projection, this.#setup.columns);
+      this.#filling = false;
+      this.#table.endBulk();
+    });
+  }
+
+  async close(): Promise<void> {
+    if (!this.#setup.database.isOpen) return;
+    this.#setup.database.close();
+    this.#setup.closed(this);
+  }
+
+  #checkpoint(): { readonly position: Position; readonly fence: number } {
+    const row = this.#selectCheckpoint.get() as [string, number] | undefined;
+    return { position: row?.[0] ?? '', fence: row?.[1] ?? 0 };
+  }
+
+  /** Refuses to go on with a file that was thrown away or made anew since; translates the driver's errors. */
+  #guarded<T>(action: () => T): T {
+    if (!this.#setup.database.isOpen) {
+      throw new ReadModelError('UNAVAILABLE', 'the writer of this view is closed');
+    }
+    if (fileNumber(this.#setup.file) !== this.#fileNumber) {
+      throw fenced('its file was thrown away');
+    }
+    try {
+      return action();
+    } catch (error) {
+      throw this.#setup.errorOf(error);
+    }
+  }
+}
+
+/**
+ * Ends a bulk fill: the rest of the tables, then all of it onto the disk, and only then the mark that says
+ * so; the indexes are made before the mark, so whoever finds it also finds them.
+ */
+export function finishFilling(
+  database: Database,
+  projection: Projection,
+  columns: readonly Column[],
+): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    createIndexes(database, projection, columns);
+    database.exec('UPDATE checkpoint SET fence = fence');
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+  database.exec('PRAGMA synchronous = FULL');
+  const row: unknown = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  if (typeof row === 'object' && row !== null && 'busy' in row && row.busy !== 0) {
+    throw new ReadModelError('UNAVAILABLE', "the view can't be finished while it is being read");
+  }
+  database.exec('UPDATE checkpoint SET filling = NULL');
+  database.exec('PRAGMA synchronous = NORMAL');
+}
+
+function fenced(why: string): ReadModelError {
+  return new ReadModelError('FENCED', `the view is not this writer's to write any more: ${why}`);
+}
