@@ -1,0 +1,148 @@
+import type { Clock, Instant } from '../domain/clock.ts';
+import { fromIso } from '../domain/clock.ts';
+import type { EventStore, Position, RecordedEvent } from '../domain/event-store.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { BackOff } from './back-off.ts';
+import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
+import type { RebuildState, RebuildStatus } from './projection-status.ts';
+
+export interface FillingOptions {
+  readonly feeder: GenerationFeeder;
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Events to a batch. A run's events lie near each other, so large batches save most of the writes. */
+  readonly batchSize: number;
+  /** Events a second at most; default: as fast as it goes. */
+  readonly rate?: number | undefined;
+}
+
+/** Makes a generation from the log's beginning, in bulk, and knows how far it is. */
+export class Filling {
+  readonly feeder: GenerationFeeder;
+  readonly #options: FillingOptions;
+  readonly #began: Instant;
+  #firstOccurredAt: string | null = null;
+  #state: RebuildState = 'filling';
+  #detail: string | null = null;
+
+  constructor(options: FillingOptions) {
+    this.feeder = options.feeder;
+    this.#options = options;
+    this.#began = options.clock.now();
+  }
+
+  /**
+   * Resolves with true when the generation has everything that was in the log, is indexed and closed; with
+   * false when the signal was aborted. A store that does not answer is waited for.
+   * @throws PoisonedFillError
+   */
+  async run(signal: AbortSignal): Promise<boolean> {
+    const { clock, telemetry } = this.#options;
+    const backOff = new BackOff(clock);
+    while (!signal.aborted) {
+      try {
+        if (await this.#fill(signal)) {
+          this.#state = 'catching_up';
+          this.#detail = null;
+          return true;
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#detail = error instanceof Error ? error.message : String(error);
+        if (error instanceof PoisonedFillError) {
+          await this.feeder.close();
+          throw error;
+        }
+        telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
+          projection: this.feeder.projection.name,
+          error: this.#detail,
+        });
+        await backOff.wait(signal);
+      }
+    }
+    await this.feeder.close();
+    return false;
+  }
+
+  /** It will not become the live generation. */
+  failed(detail: string): void {
+    this.#state = 'failed';
+    this.#detail = detail;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#state !== 'failed';
+  }
+
+  status(): RebuildStatus {
+    const seconds = Math.max(0.001, (this.#options.clock.now() - this.#began) / 1000);
+    const progress = this.#progress();
+    const left = progress === 0 ? null : Math.round((seconds / progress) * (1 - progress));
+    return {
+      version: this.feeder.generation,
+      state: this.#state,
+      handled: this.feeder.handled,
+      progress,
+      events_per_second: Math.round(this.feeder.handled / seconds),
+      seconds_left: this.#state === 'failed' ? null : left,
+      detail: this.#detail,
+    };
+  }
+
+  async #fill(signal: AbortSignal): Promise<boolean> {
+    const { feeder } = this;
+    await feeder.open(true);
+    this.#detail = null;
+    const own = new AbortController();
+    const messages = this.#options.store.subscribe({
+      after: feeder.passed,
+      prefixes: feeder.projection.streams,
+      signal: AbortSignal.any([signal, own.signal]),
+    });
+    let gathered: RecordedEvent[] = [];
+    try {
+      for await (const message of messages) {
+        if (message.kind === 'events') {
+          for (const event of message.events) gathered.push(event);
+          if (gathered.length < this.#options.batchSize) continue;
+        }
+        const upTo = message.kind === 'caught-up' ? message.position : feeder.passed;
+        await this.#take(gathered, upTo, signal);
+        gathered = [];
+        if (message.kind !== 'caught-up') continue;
+        await feeder.finish();
+        await feeder.close();
+        return true;
+      }
+      return false;
+    } finally {
+      own.abort();
+    }
+  }
+
+  async #take(
+    events: readonly RecordedEvent[],
+    atLeast: Position,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#firstOccurredAt ??= events[0]?.metadata.occurredAt ?? null;
+    const last = events.at(-1)?.position ?? atLeast;
+    await this.feeder.take(events, last > atLeast ? last : atLeast);
+    const { rate, clock } = this.#options;
+    if (rate === undefined) return;
+    const due = this.#began + (this.feeder.handled / rate) * 1000;
+    if (due > clock.now() && !signal.aborted) await clock.sleep(due - clock.now(), signal);
+  }
+
+  /** By time: positions are no distances. */
+  #progress(): number {
+    if (this.#state === 'catching_up') return 1;
+    const { lastOccurredAt } = this.feeder;
+    if (this.#firstOccurredAt === null || lastOccurredAt === null) return 0;
+    const first = fromIso(this.#firstOccurredAt);
+    const span = this.#options.clock.now() - first;
+    const done = (fromIso(lastOccurredAt) - first) / span;
+    return span <= 0 || Number.isNaN(done) ? 0 : Math.min(1, Math.max(0, done));
+  }
+}

@@ -1,0 +1,110 @@
+import type { Position, RecordedEvent } from '../domain/event-store.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { Projection } from './read-model.ts';
+
+/** An event with the documents of one view that it changes. */
+export interface TouchingEvent {
+  readonly event: RecordedEvent;
+  readonly keys: readonly string[];
+  /** Why it can't be folded, where that is known beforehand. */
+  readonly fault: string | undefined;
+}
+
+/** An event that could not be folded into one document; what follows for that key is held back. */
+export interface PoisonedKey {
+  readonly key: string;
+  /** Of the event. */
+  readonly position: Position;
+  readonly stream: string;
+  readonly type: string;
+  readonly error: string;
+}
+
+export interface KnownDocument {
+  /** The last event that it has taken. */
+  readonly position: Position;
+  /** null: there is none (any more). */
+  readonly document: JsonObject | null;
+}
+
+export interface FoldedBatch {
+  /** What has to be written: each document once, as it is after the last event for it. */
+  readonly documents: readonly ({ readonly key: string } & KnownDocument)[];
+  readonly poisoned: readonly PoisonedKey[];
+}
+
+/**
+ * The events that change something in a view, with the keys of what they change. An event whose keys can't
+ * be told (its data is broken) is given its stream's name as the key: it blocks nothing else, but counts.
+ */
+export function touchingEvents(
+  projection: Projection,
+  events: readonly RecordedEvent[],
+  after: Position,
+): readonly TouchingEvent[] {
+  const touching: TouchingEvent[] = [];
+  for (const event of events) {
+    if (event.position <= after) continue;
+    if (!projection.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
+    const touched = touchedBy(projection, event);
+    if (touched.keys.length > 0) touching.push(touched);
+  }
+  return touching;
+}
+
+function touchedBy(projection: Projection, event: RecordedEvent): TouchingEvent {
+  try {
+    return { event, keys: projection.keys(event), fault: event.fault };
+  } catch (error) {
+    const fault = event.fault ?? messageOf(error);
+    return { event, keys: [`stream ${event.stream}`], fault };
+  }
+}
+
+/**
+ * Folds events into documents, in memory. A document never takes an event twice: one at or before its
+ * position is passed over. Pure, and gives the same when it is repeated.
+ *
+ * @param known the documents of all keys, as far as there are any
+ * @param parked keys that are held back, from which position on
+ */
+export function foldBatch(
+  projection: Projection,
+  touching: readonly TouchingEvent[],
+  known: ReadonlyMap<string, KnownDocument>,
+  parked: ReadonlyMap<string, Position>,
+): FoldedBatch {
+  const changed = new Map<string, KnownDocument>();
+  const poisoned = new Map<string, PoisonedKey>();
+  for (const { event, keys, fault } of touching) {
+    for (const key of keys) {
+      if (poisoned.has(key)) continue;
+      const since = parked.get(key);
+      if (since !== undefined && event.position >= since) continue;
+      const before = changed.get(key) ?? known.get(key);
+      if (before !== undefined && before.position >= event.position) continue;
+      const present = before?.document ?? null;
+      try {
+        if (fault !== undefined) throw new Error(fault);
+        const document = projection.evolve(present, event, key);
+        // The same document again (or still none) needs no write; taking the event twice would not change it.
+        if (document !== present) changed.set(key, { position: event.position, document });
+      } catch (error) {
+        const { position, stream, type } = event;
+        poisoned.set(key, { key, position, stream, type, error: messageOf(error) });
+      }
+    }
+  }
+  const documents = Array.from(changed, ([key, after]) => ({ key, ...after }));
+  return { documents, poisoned: [...poisoned.values()] };
+}
+
+/** The keys of all documents that a batch touches, each once. */
+export function keysTouched(touching: readonly TouchingEvent[]): readonly string[] {
+  const keys = new Set<string>();
+  for (const each of touching) for (const key of each.keys) keys.add(key);
+  return [...keys];
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -1,0 +1,153 @@
+import { BEGINNING, type Position, type RecordedEvent } from '../domain/event-store.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { foldBatch, keysTouched, touchingEvents, type PoisonedKey } from './fold-batch.ts';
+import { parkedView, type Parking } from './parking.ts';
+import type { Projection, ReadModel, ViewWriter } from './read-model.ts';
+
+/** A filling met an event that can't be folded. It goes no further. */
+export class PoisonedFillError extends Error {
+  readonly poisoned: PoisonedKey;
+
+  constructor(projection: string, poisoned: PoisonedKey) {
+    const { type, stream, position, error } = poisoned;
+    super(`${projection} can't fold ${type} of ${stream} at ${position}: ${error}`);
+    this.name = 'PoisonedFillError';
+    this.poisoned = poisoned;
+  }
+}
+
+export interface FeederOptions {
+  readonly readModel: ReadModel;
+  readonly projection: Projection;
+  readonly generation: number;
+  readonly fence: number;
+  readonly parking: Parking;
+  readonly telemetry: Telemetry;
+  /** Told whenever everything up to a position is in the documents. */
+  readonly onPassed: (position: Position) => void;
+}
+
+/**
+ * Feeds one generation of one view: takes events in the log's order, folds them into its documents, and
+ * knows how far it is. One call at a time. After an error call `open` again: it then is where the
+ * documents are.
+ */
+export class GenerationFeeder {
+  readonly projection: Projection;
+  readonly generation: number;
+  /** Events folded since it was made. */
+  handled = 0;
+  /** `occurredAt` of the last event it has passed. */
+  lastOccurredAt: string | null = null;
+  readonly #options: FeederOptions;
+  #writer: ViewWriter | null = null;
+  #bulk = false;
+  /** The checkpoint as it is kept. */
+  #written: Position = BEGINNING;
+  /** Everything up to here is in the documents; what lies between touched none of them. */
+  #passed: Position = BEGINNING;
+  #parked = new Map<string, Position>();
+
+  constructor(options: FeederOptions) {
+    this.projection = options.projection;
+    this.generation = options.generation;
+    this.#options = options;
+  }
+
+  /** Everything up to here is in the documents. */
+  get passed(): Position {
+    return this.#passed;
+  }
+
+  /** Whether the kept checkpoint is behind what has been passed. */
+  get isUnwritten(): boolean {
+    return this.#written !== this.#passed;
+  }
+
+  /** Keys that are held back. */
+  get parked(): number {
+    return this.#parked.size;
+  }
+
+  /** Opens the generation (again), in bulk while nobody reads it. */
+  async open(bulk: boolean): Promise<void> {
+    await this.close();
+    const { readModel, fence, parking } = this.#options;
+    const { projection, generation } = this;
+    this.#bulk = bulk;
+    this.#writer = await readModel.openWriter(projection, { generation, bulk, fence });
+    this.#written = await this.#writer.checkpoint();
+    this.#passed = this.#written;
+    this.#parked = await parking.of(parkedView(projection, generation));
+    this.#options.onPassed(this.#passed);
+  }
+
+  /**
+   * Takes events; those of other views' streams, and those taken before, are passed over. Afterwards it has
+   * passed `upTo`.
+   *
+   * @throws PoisonedFillError in bulk; ReadModelError
+   */
+  async take(events: readonly RecordedEvent[], upTo: Position): Promise<void> {
+    const { projection } = this;
+    const touching = touchingEvents(projection, events, this.#passed);
+    if (touching.length > 0) {
+      const writer = this.#openWriter();
+      const known = await writer.load(keysTouched(touching));
+      const { documents, poisoned } = foldBatch(projection, touching, known, this.#parked);
+      const [first] = poisoned;
+      if (first) await this.#park(first, poisoned);
+      const to = upTo > this.#passed ? upTo : this.#passed;
+      if (documents.length > 0) {
+        await writer.write({ documents, from: this.#written, to });
+        this.#written = to;
+      }
+      this.handled += touching.length;
+    }
+    if (upTo <= this.#passed) return;
+    this.#passed = upTo;
+    this.lastOccurredAt = events.at(-1)?.metadata.occurredAt ?? this.lastOccurredAt;
+    this.#options.onPassed(upTo);
+  }
+
+  /** Keeps the checkpoint where it has come without any documents. */
+  async flush(): Promise<void> {
+    if (!this.isUnwritten) return;
+    const to = this.#passed;
+    await this.#openWriter().write({ documents: [], from: this.#written, to });
+    this.#written = to;
+  }
+
+  /** Ends bulk feeding: indexes, and everything on the disk. */
+  async finish(): Promise<void> {
+    await this.flush();
+    await this.#openWriter().finish();
+  }
+
+  async close(): Promise<void> {
+    const writer = this.#writer;
+    this.#writer = null;
+    await writer?.close();
+  }
+
+  /** Before the checkpoint passes the event, so that a crash between can't lose the gap out of sight. */
+  async #park(first: PoisonedKey, poisoned: readonly PoisonedKey[]): Promise<void> {
+    const { projection, generation } = this;
+    const { parking, telemetry } = this.#options;
+    if (this.#bulk) throw new PoisonedFillError(projection.name, first);
+    await parking.park(parkedView(projection, generation), poisoned);
+    for (const each of poisoned) {
+      this.#parked.set(each.key, each.position);
+      telemetry.count('projection_parked_total', { projection: projection.name });
+      telemetry.log.error('an event could not be folded; its key is held back', {
+        projection: projection.name,
+        ...each,
+      });
+    }
+  }
+
+  #openWriter(): ViewWriter {
+    if (this.#writer === null) throw new Error(`${this.projection.name} is not open`);
+    return this.#writer;
+  }
+}
