@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
 import { openDatabase, type Database } from '../database.ts';
-import { fileNumber } from './view-files.ts';
+import { fileNumber } from '../database-file.ts';
 import { LAYOUT_VERSION } from './view-table.ts';
 
 let opened = 0;

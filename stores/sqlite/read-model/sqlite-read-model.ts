@@ -12,13 +12,14 @@ import {
   type WriterOptions,
 } from '../../../projections/read-model.ts';
 import { faultOf, type DatabaseFault } from '../database.ts';
+import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { unavailable } from './faults.ts';
 import { LiveView } from './live-view.ts';
 import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
-import { deleteDatabase, fileNumber, type ViewFiles } from './view-files.ts';
+import type { ViewFiles } from './view-files.ts';
 import { SqliteViewWriter } from './view-writer.ts';
 
 /** For how long what is live is taken to be so, in milliseconds; other processes see a switch that late. */

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Projection } from '../../../projections/read-model.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+import { deleteDatabase } from '../database-file.ts';
 
 /**
  * The files of the views: one a generation, `<name>-s<schema>-g<generation>.db`, and the register
@@ -84,16 +85,6 @@ export class ViewFiles {
   close(): void {
     if (this.#register.isOpen) this.#register.close();
   }
-}
-
-/** Which file lies at a path now; undefined for none. A file made anew has another number. */
-export function fileNumber(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
-}
-
-/** Deletes a database with what lies beside it. Those who have it open go on with what they have. */
-export function deleteDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
 }
 
 function prefixOf(projection: Projection): string {

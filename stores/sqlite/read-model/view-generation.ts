@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
 import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
-import { deleteDatabase, fileNumber, type ViewFiles } from './view-files.ts';
+import { deleteDatabase, fileNumber } from '../database-file.ts';
+import type { ViewFiles } from './view-files.ts';
 import {
   columnsOf,
   createIndexes,

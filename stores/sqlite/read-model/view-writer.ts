@@ -6,8 +6,8 @@ import {
   type ViewWriter,
 } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
+import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
-import { fileNumber } from './view-files.ts';
 import { createIndexes, type Column } from './view-table.ts';
 
 /** What a writer is made with; the file is open already and has its tables. */

@@ -1,0 +1,134 @@
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+import { deleteDatabase, fileNumber } from '../database-file.ts';
+
+/** The prepared statements of the coordination store. */
+export type Statements = ReturnType<typeof prepare>;
+
+/**
+ * The file of the coordination store. All in it is disposable: a damaged one is thrown away and made anew,
+ * and a process that still has the old one open changes over to the new one with its next call, as two
+ * processes that coordinate by different files would not coordinate at all.
+ */
+export class CoordinationFile {
+  readonly #file: string;
+  readonly #telemetry: Telemetry;
+  #database: Database;
+  #statements: Statements;
+  #number: number | undefined;
+
+  /** @throws the driver's errors when it can't be opened */
+  constructor(file: string, telemetry: Telemetry) {
+    this.#file = file;
+    this.#telemetry = telemetry;
+    this.#database = openSound(file, telemetry);
+    this.#statements = prepare(this.#database);
+    this.#number = fileNumber(file);
+  }
+
+  /** Runs an action on the present file; a second time, on a new file, when it turns out to be damaged. */
+  run<T>(action: (statements: Statements) => T): T {
+    if (fileNumber(this.#file) !== this.#number) this.#reopen();
+    try {
+      return action(this.#statements);
+    } catch (error) {
+      if (faultOf(error) !== 'corrupt') throw error;
+      this.#telemetry.log.error(
+        `${describeFault('coordination store', this.#file, error)}; beginning anew`,
+      );
+      if (fileNumber(this.#file) === this.#number) deleteDatabase(this.#file);
+      this.#reopen();
+      return action(this.#statements);
+    }
+  }
+
+  close(): void {
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #reopen(): void {
+    this.#database.close();
+    this.#database = openSound(this.#file, this.#telemetry);
+    this.#statements = prepare(this.#database);
+    this.#number = fileNumber(this.#file);
+  }
+}
+
+function openSound(file: string, telemetry: Telemetry): Database {
+  try {
+    const database = open(file);
+    const row: unknown = database.prepare('PRAGMA quick_check(1)').get();
+    if (JSON.stringify(row).includes('"ok"')) return database;
+    database.close();
+    telemetry.log.error(`the coordination store ${file} is damaged; beginning anew`, {
+      found: JSON.stringify(row),
+    });
+  } catch (error) {
+    if (faultOf(error) !== 'corrupt') throw error;
+    telemetry.log.error(`${describeFault('coordination store', file, error)}; beginning anew`);
+  }
+  deleteDatabase(file);
+  return open(file);
+}
+
+function open(file: string): Database {
+  return openDatabase({
+    file,
+    what: 'coordination store',
+    version: 1,
+    migrate: (database) => {
+      database.exec(`
+        CREATE TABLE leases (
+          name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, ends REAL NOT NULL) WITHOUT ROWID;
+        CREATE TABLE members (
+          id TEXT PRIMARY KEY, about TEXT NOT NULL, ends REAL NOT NULL) WITHOUT ROWID;
+        CREATE TABLE counters (
+          name TEXT NOT NULL, length REAL NOT NULL, begins REAL NOT NULL, sum REAL NOT NULL,
+          PRIMARY KEY (name, length)) WITHOUT ROWID;
+        CREATE TABLE remembered (
+          name TEXT PRIMARY KEY, value TEXT NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID;
+      `);
+    },
+    // What a power cut takes with it is as good as run out by then.
+    synchronous: 'NORMAL',
+    // Short, as it holds up the event loop; the caller tries again later.
+    busyTimeout: 50,
+    walAutocheckpoint: 1_000,
+    cacheMiB: 1,
+  });
+}
+
+function prepare(database: Database) {
+  return {
+    /**
+     * Name, owner, first fence, end, now → fence; no row while another has it. The first fence is the time:
+     * a file that was thrown away must not begin again with fences smaller than those already seen.
+     */
+    acquire: database.prepare(`
+      INSERT INTO leases (name, owner, fence, ends) VALUES (?1, ?2, ?3, ?4)
+      ON CONFLICT (name) DO UPDATE SET
+        fence = CASE WHEN owner IS excluded.owner THEN fence ELSE max(fence + 1, excluded.fence) END,
+        owner = excluded.owner, ends = excluded.ends
+      WHERE owner IS NULL OR owner = excluded.owner OR ends <= ?5
+      RETURNING fence`),
+    release: database.prepare('UPDATE leases SET owner = NULL WHERE name = ? AND owner = ?'),
+    heartbeat: database.prepare(
+      'INSERT OR REPLACE INTO members (id, about, ends) VALUES (?, ?, ?)',
+    ),
+    forget: database.prepare('DELETE FROM members WHERE id = ?'),
+    alive: database.prepare('SELECT id, about, ends FROM members WHERE ends > ? ORDER BY id'),
+    count: database.prepare(`
+      INSERT INTO counters (name, length, begins, sum) VALUES (?, ?, ?, ?)
+      ON CONFLICT (name, length) DO UPDATE SET
+        sum = CASE WHEN begins = excluded.begins THEN sum + excluded.sum ELSE excluded.sum END,
+        begins = excluded.begins
+      RETURNING sum`),
+    recall: database.prepare('SELECT value FROM remembered WHERE name = ?'),
+    remember: database.prepare(`
+      INSERT INTO remembered (name, value, fence) VALUES (?, ?, ?)
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value, fence = excluded.fence
+      WHERE excluded.fence >= fence`),
+    dropMembers: database.prepare('DELETE FROM members WHERE ends <= ?'),
+    dropCounters: database.prepare('DELETE FROM counters WHERE begins + length <= ?'),
+  };
+}

@@ -1,0 +1,166 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import {
+  CoordinationError,
+  type Coordination,
+  type Lease,
+  type LiveMember,
+} from '../../../scheduler/coordination.ts';
+import { describeFault, faultOf } from '../database.ts';
+import { CoordinationFile, type Statements } from './coordination-file.ts';
+
+/** How long a call tries again while others write, in milliseconds. */
+const PATIENCE = 2_000;
+/** How often what has run out is deleted, in milliseconds. */
+const CLEANING_INTERVAL = 60_000;
+
+/**
+ * Opens the embedded coordination store, `coordination.db` in a folder, for all processes of one machine.
+ * Their common clock is the machine's.
+ *
+ * @param options.directory made when it is not there
+ * @param options.clock the time in milliseconds; default `Date.now`
+ * @throws CoordinationError when the file can't be used
+ */
+export async function openSqliteCoordination(options: {
+  readonly directory: string;
+  readonly telemetry: Telemetry;
+  readonly clock?: () => number;
+}): Promise<Coordination> {
+  const path = join(options.directory, 'coordination.db');
+  try {
+    mkdirSync(options.directory, { recursive: true });
+    const file = new CoordinationFile(path, options.telemetry);
+    return new SqliteCoordination(path, file, options.clock ?? Date.now);
+  } catch (error) {
+    throw new CoordinationError(describeFault('coordination store', path, error), error);
+  }
+}
+
+/** Each call is one small statement, tens of microseconds, on the calling thread. */
+class SqliteCoordination implements Coordination {
+  readonly #path: string;
+  readonly #file: CoordinationFile;
+  readonly #clock: () => number;
+  #cleanedAt: number;
+  #closed = false;
+
+  constructor(path: string, file: CoordinationFile, clock: () => number) {
+    this.#path = path;
+    this.#file = file;
+    this.#clock = clock;
+    this.#cleanedAt = clock();
+  }
+
+  async acquire(name: string, owner: string, ttl: number): Promise<Lease | null> {
+    return this.#run((statements, now) => {
+      const row: unknown = statements.acquire.get(name, owner, firstFence(now), now + ttl, now);
+      return hasField(row, 'fence') ? { fence: Number(row.fence), remaining: ttl } : null;
+    });
+  }
+
+  async release(name: string, owner: string): Promise<void> {
+    await this.#run((statements) => statements.release.run(name, owner));
+  }
+
+  async heartbeat(id: string, about: JsonObject, ttl: number): Promise<void> {
+    await this.#run((statements, now) => {
+      this.#clean(statements, now);
+      statements.heartbeat.run(id, JSON.stringify(about), now + ttl);
+    });
+  }
+
+  async forget(id: string): Promise<void> {
+    await this.#run((statements) => statements.forget.run(id));
+  }
+
+  async alive(): Promise<readonly LiveMember[]> {
+    return this.#run((statements, now) => {
+      const rows = statements.alive.all(now) as { id: string; about: string; ends: number }[];
+      return rows.map(({ id, about, ends }) => ({
+        id,
+        about: JSON.parse(about) as JsonObject,
+        remaining: ends - now,
+      }));
+    });
+  }
+
+  async count(
+    name: string,
+    by: number,
+    window: number,
+  ): Promise<{ readonly sum: number; readonly remaining: number }> {
+    return this.#run((statements, now) => {
+      this.#clean(statements, now);
+      const begins = Math.floor(now / window) * window;
+      const row: unknown = statements.count.get(name, window, begins, by);
+      return {
+        sum: hasField(row, 'sum') ? Number(row.sum) : by,
+        remaining: begins + window - now,
+      };
+    });
+  }
+
+  async recall(name: string): Promise<string | null> {
+    return this.#run((statements) => {
+      const row: unknown = statements.recall.get(name);
+      return hasField(row, 'value') ? String(row.value) : null;
+    });
+  }
+
+  async remember(name: string, value: string, fence: number): Promise<boolean> {
+    return this.#run(
+      (statements) => Number(statements.remember.run(name, value, fence).changes) > 0,
+    );
+  }
+
+  async ping(): Promise<void> {
+    await this.recall('');
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#file.close();
+  }
+
+  /** Tries again, off the thread, while others hold the lock. */
+  async #run<T>(action: (statements: Statements, now: number) => T): Promise<T> {
+    const deadline = performance.now() + PATIENCE;
+    for (;;) {
+      if (this.#closed) throw new CoordinationError('the coordination store is closed');
+      try {
+        return this.#file.run((statements) => action(statements, this.#clock()));
+      } catch (error) {
+        if (faultOf(error) !== 'busy' || performance.now() > deadline) {
+          throw new CoordinationError(
+            describeFault('coordination store', this.#path, error),
+            error,
+          );
+        }
+      }
+      // At random, so that those who wait for each other do not stay in step.
+      await new Promise<void>((resolve) => setTimeout(resolve, 1 + Math.random() * 20));
+    }
+  }
+
+  #clean(statements: Statements, now: number): void {
+    if (Math.abs(now - this.#cleanedAt) < CLEANING_INTERVAL) return;
+    this.#cleanedAt = now;
+    statements.dropMembers.run(now);
+    statements.dropCounters.run(now);
+  }
+}
+
+/**
+ * The time: fences grow by one with each change of owner, which is slower than time, so a file made anew
+ * begins with larger ones than the one it replaces.
+ */
+function firstFence(now: number): number {
+  return Math.max(1, Math.trunc(now));
+}
+
+function hasField<K extends string>(row: unknown, field: K): row is Record<K, unknown> {
+  return typeof row === 'object' && row !== null && field in row;
+}

@@ -1,0 +1,11 @@
+import { rmSync, statSync } from 'node:fs';
+
+/** Which file lies at a path now; undefined for none. A file made anew has another number. */
+export function fileNumber(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Deletes a database with what lies beside it. Those who have it open go on with what they have. */
+export function deleteDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
+}
