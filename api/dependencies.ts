@@ -26,7 +26,6 @@ export interface ApiDependencies {
   readonly topics: TopicIndex;
   readonly positions: Positions;
   readonly tools: ToolSchemas;
-  readonly health: HealthReports;
 }
 
 export interface ApiSettings {
@@ -64,4 +63,6 @@ export interface HealthReports {
   report(): Promise<{ readonly status: number; readonly body: object }>;
   /** Body of `GET /health/ready`, and its status code. */
   ready(): Promise<{ readonly status: number; readonly body: object }>;
+  /** Body of `GET /health/live`. Asks nothing of anybody. */
+  live(): object;
 }

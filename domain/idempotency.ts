@@ -51,12 +51,15 @@ export type IdempotencyDecision =
 
 /**
  * What to do with a command that carries a key.
+ *
+ * @param lost whether the first is known to have failed without an answer
  * @throws Refusal `STATE_CONFLICT` when the key was used for something else, or is still under way
  */
 export function receiveCommand(
   state: IdempotencyState,
   request: DataOf<'CommandReceived'>,
   now: Instant,
+  lost = false,
 ): IdempotencyDecision {
   const proceed: IdempotencyDecision = {
     kind: 'proceed',
@@ -73,7 +76,7 @@ export function receiveCommand(
     });
   }
   if (state.answer !== null) return { kind: 'replay', answer: state.answer };
-  if (now - fromIso(state.received_at) < UNDER_WAY_LIFE) {
+  if (!lost && now - fromIso(state.received_at) < UNDER_WAY_LIFE) {
     throw new Refusal(
       'STATE_CONFLICT',
       'the first command with this Idempotency-Key is under way',

@@ -1,12 +1,12 @@
 import { fromIso, toIso, type Instant } from './clock.ts';
 import { Refusal, invalid, notFound } from './errors.ts';
-import { isConflict, type AppendResult, type EventStore } from './event-store.ts';
-import type { RunEvent, TaskEvent } from './events/catalogue.ts';
+import { isConflict, type AppendResult, type EventStore, type Position } from './event-store.ts';
+import type { FiresEvent, RunEvent, TaskEvent } from './events/catalogue.ts';
 import { handle, toNewEvents, type CommandContext, type Handled } from './handle.ts';
 import { manualRunId } from './ids.ts';
 import { compileSchedule, ScheduleError, type Schedule } from './schedule/schedule.ts';
 import { streams } from './streams.ts';
-import { cancelRun, hasEnded, runFold } from './run.ts';
+import { cancelRun, runFold } from './run.ts';
 import {
   anchorAt,
   cancelTask,
@@ -14,6 +14,7 @@ import {
   pauseTask,
   requireTask,
   resumeTask,
+  snoozeTask,
   taskFold,
   updateTask,
   type LiveTask,
@@ -142,6 +143,29 @@ export function cancelTaskCommand(command: TaskCommand): Promise<Handled<TaskSta
 }
 
 /**
+ * Puts the next fire off.
+ * @throws Refusal `STATE_CONFLICT` where there is none, or the task is not active
+ */
+export async function snoozeTaskCommand(
+  command: TaskCommand & { readonly delaySeconds: number },
+): Promise<Handled<TaskState>> {
+  const { store, taskId, delaySeconds } = command;
+  const [last] = await store.readStream(streams.fires(taskId), {
+    direction: 'backwards',
+    limit: 1,
+  });
+  const fires = last === undefined ? null : (last as unknown as FiresEvent).data;
+  return onTask(command, (task) => {
+    // Which of the two streams speaks last of the next fire: see `nextFireOf`.
+    const next =
+      fires !== null && fires.task_revision >= task.rhythm_revision
+        ? fires.next_fire_at
+        : task.next_fire_at;
+    return snoozeTask(task, delaySeconds, next);
+  });
+}
+
+/**
  * Requests one run outside of the schedule. The same command requests the same run.
  * @param task as it is known: its revision is what the run is pinned to
  * @throws Refusal `STATE_CONFLICT` for a canceled task
@@ -184,20 +208,24 @@ export async function requestManualRun(
   }
 }
 
-/** Ends a run that has not begun, or tells a running one to stop. @returns whether there was something to do */
+/**
+ * Ends a run that has not begun, or tells a running one to stop.
+ * @returns position of the event; null when it had ended as asked, or was asked before
+ * @throws Refusal `STATE_CONFLICT` when it has ended otherwise
+ */
 export async function cancelRunCommand(
   store: EventStore,
   runId: string,
   context: CommandContext,
-): Promise<boolean> {
-  const { events } = await handle({
+): Promise<Position | null> {
+  const { events, position } = await handle({
     store,
     stream: streams.run(runId),
     fold: runFold,
-    decide: (state) => (hasEnded(state) && state.state !== 'canceled' ? [] : cancelRun(state)),
+    decide: cancelRun,
     context,
   });
-  return events.length > 0;
+  return events.length > 0 ? position : null;
 }
 
 function onTask(

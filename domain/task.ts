@@ -22,6 +22,8 @@ export interface LiveTask {
   readonly next_fire_at: string | null;
   /** When a snoozed fire runs; null when the next one is not snoozed. */
   readonly next_run_at: string | null;
+  /** Of the last event that set `next_fire_at`. */
+  readonly rhythm_revision: number;
   readonly created_at: string;
   readonly updated_at: string;
   readonly revision: number;
@@ -39,6 +41,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
       status: 'active',
       ...event.data,
       next_run_at: null,
+      rhythm_revision: at.revision,
       created_at: occurredAt,
       updated_at: occurredAt,
       revision: at.revision,
@@ -46,28 +49,29 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
   }
   if (state.status === 'none') return state;
   const changed = { ...state, updated_at: occurredAt, revision: at.revision };
+  const setAnew = { ...changed, rhythm_revision: at.revision };
   switch (event.type) {
     case 'TaskUpdated': {
       const { changes, rescheduled, anchor, next_fire_at } = event.data;
       const definition = { ...state.definition, ...changes };
       if (!rescheduled) return { ...changed, definition };
-      return { ...changed, definition, anchor, next_fire_at, next_run_at: null };
+      return { ...setAnew, definition, anchor, next_fire_at, next_run_at: null };
     }
     case 'TaskPaused':
       return { ...changed, status: 'paused' };
     case 'TaskResumed':
       return {
-        ...changed,
+        ...setAnew,
         status: 'active',
         next_fire_at: event.data.next_fire_at,
         next_run_at: null,
       };
     case 'TaskSnoozed': {
       const { next_fire_at, next_run_at } = event.data;
-      return { ...changed, next_fire_at, next_run_at };
+      return { ...setAnew, next_fire_at, next_run_at };
     }
     case 'TaskCanceled':
-      return { ...changed, status: 'canceled', next_fire_at: null, next_run_at: null };
+      return { ...setAnew, status: 'canceled', next_fire_at: null, next_run_at: null };
     case 'Abandoned':
       return state;
   }

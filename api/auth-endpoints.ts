@@ -1,0 +1,191 @@
+import type { RegisteredAgent } from '../domain/agent.ts';
+import { toIso } from '../domain/clock.ts';
+import { Refusal } from '../domain/errors.ts';
+import type { SessionEvent } from '../domain/events/catalogue.ts';
+import { handle, load, toNewEvents, type CommandContext } from '../domain/handle.ts';
+import { newId } from '../domain/ids.ts';
+import { endSession, refreshSession, sessionFold } from '../domain/session.ts';
+import { streams } from '../domain/streams.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { endpoint, type Endpoint } from './endpoint.ts';
+import { HttpError, badRequest, unauthorized } from './errors.ts';
+import { RefreshRequest, RevokeRequest, TokenRequest } from './schemas.ts';
+import { verifyNobody, verifySecret } from './secrets.ts';
+import { signToken, verifyAnyToken, verifyToken } from './tokens.ts';
+
+/** From this many failures within {@link BRAKE_WINDOW}, an agent and address are told to wait. */
+const BRAKE = 10;
+/** Milliseconds. */
+const BRAKE_WINDOW = 60_000;
+
+const token = endpoint<TokenRequest>({
+  method: 'post',
+  paths: ['/agents/auth/token'],
+  summary: 'Exchanges an id and a secret for tokens',
+  scopes: null,
+  body: TokenRequest,
+  async handle(call) {
+    const { dependencies, body, context } = call;
+    const agentId = body.agent_id.toLowerCase();
+    const brake = `token-failures ${agentId} ${call.address}`;
+    await refuseGuessing(dependencies, brake, 0);
+    const agent = await authenticated(dependencies, agentId, body.agent_secret);
+    if (agent === null) {
+      await refuseGuessing(dependencies, brake, 1);
+      throw unauthorized('the agent is unknown, or the secret is wrong');
+    }
+    const sessionId = newId(context.now);
+    const refreshId = newId(context.now);
+    const stream = streams.session(sessionId);
+    const started: SessionEvent = {
+      type: 'SessionStarted',
+      data: {
+        agent_id: agentId,
+        refresh_id: refreshId,
+        expires_at: refreshExpiry(dependencies, context),
+        credentials_revision: agent.credentials?.revision ?? null,
+      },
+    };
+    const actor = { ...context, actor: agentId };
+    const { position } = await dependencies.store.append(
+      stream,
+      toNewEvents(stream, [started], actor),
+      'none',
+    );
+    return {
+      body: tokensFor(dependencies, agentId, agent, sessionId, refreshId, context),
+      position,
+    };
+  },
+});
+
+const refresh = endpoint<RefreshRequest>({
+  method: 'post',
+  paths: ['/agents/auth/refresh'],
+  summary: 'Exchanges a refresh token for a new pair; the old one is spent',
+  scopes: null,
+  body: RefreshRequest,
+  async handle({ dependencies, body, context }) {
+    const { settings, store, agents } = dependencies;
+    const claims = verifyToken(body.refresh_token, 'refresh', context.now, settings);
+    if (claims === null) throw unauthorized('the refresh token is not valid, or has expired');
+    const { state: agent } = await agents.get(claims.sub);
+    const stream = streams.session(claims.sid);
+    const { state: session } = await load(store, stream, sessionFold);
+    const counts =
+      agent.status === 'registered' &&
+      session.status === 'open' &&
+      session.credentials_revision === (agent.credentials?.revision ?? null);
+    if (!counts) throw unauthorized('the session has ended');
+    const refreshId = newId(context.now);
+    const next = { refresh_id: refreshId, expires_at: refreshExpiry(dependencies, context) };
+    let reused = false;
+    const { position } = await handle({
+      store,
+      stream,
+      fold: sessionFold,
+      decide: (state) => {
+        const decision = refreshSession(state, claims.jti, next);
+        reused = decision.reused;
+        return decision.events;
+      },
+      context: { ...context, actor: claims.sub },
+    }).catch((error: unknown) => {
+      if (error instanceof Refusal) throw unauthorized('the session has ended');
+      throw error;
+    });
+    if (reused) throw unauthorized('the refresh token was spent before: the session is ended');
+    return {
+      body: tokensFor(dependencies, claims.sub, agent, claims.sid, refreshId, context),
+      position,
+    };
+  },
+});
+
+const revoke = endpoint<RevokeRequest>({
+  method: 'post',
+  paths: ['/agents/auth/revoke'],
+  summary: 'Ends the session of a token of either kind (RFC 7009)',
+  scopes: null,
+  body: RevokeRequest,
+  async handle({ dependencies, body, context }) {
+    const text = body.token ?? body.refresh_token;
+    if (text === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);
+    const claims = verifyAnyToken(text, dependencies.settings);
+    const ended =
+      claims === null
+        ? null
+        : await handle({
+            store: dependencies.store,
+            stream: streams.session(claims.sid),
+            fold: sessionFold,
+            decide: endSession,
+            context: { ...context, actor: claims.sub },
+          });
+    return {
+      body: { success: true, message: 'the token counts no longer', details: {} },
+      position: ended?.position ?? null,
+    };
+  },
+});
+
+export const authEndpoints: readonly Endpoint[] = [token, refresh, revoke];
+
+/** The agent, when the secret is right. Takes as long for every way of being wrong. */
+async function authenticated(
+  { agents, settings }: ApiDependencies,
+  agentId: string,
+  secret: string | undefined,
+): Promise<RegisteredAgent | null> {
+  const { state } = await agents.get(agentId);
+  if (state.status !== 'registered') return (await verifyNobody(secret ?? '')) || null;
+  if (state.credentials === null) {
+    const allowed = settings.allowSecretless && secret === undefined;
+    if (!allowed) await verifyNobody(secret ?? '');
+    return allowed ? state : null;
+  }
+  return (await verifySecret(secret ?? '', state.credentials.secret_hash)) ? state : null;
+}
+
+/** @param by 0 looks, 1 counts a failure */
+async function refuseGuessing(
+  { coordination, clock }: ApiDependencies,
+  name: string,
+  by: number,
+): Promise<void> {
+  const { sum, remaining } = await coordination.count(name, by, BRAKE_WINDOW);
+  if (by > 0 || sum < BRAKE) return;
+  const seconds = Math.ceil(remaining / 1000);
+  throw new HttpError(
+    'rate_limit_exceeded',
+    'too many failures; wait before you try again',
+    { limit: BRAKE, window: `${BRAKE_WINDOW / 1000}s`, reset_at: toIso(clock.now() + remaining) },
+    { 'Retry-After': String(seconds) },
+  );
+}
+
+function refreshExpiry({ settings }: ApiDependencies, { now }: CommandContext): string {
+  return toIso(now + settings.refreshTokenSeconds * 1000);
+}
+
+function tokensFor(
+  { settings }: ApiDependencies,
+  agentId: string,
+  agent: RegisteredAgent,
+  sid: string,
+  refreshId: string,
+  { now }: CommandContext,
+): object {
+  const scope = agent.scopes.join(' ');
+  const common = { sub: agentId, scope, name: agent.name, sid };
+  const { accessTokenSeconds, refreshTokenSeconds, jwtKey } = settings;
+  const access = { ...common, type: 'access' as const, jti: newId(now) };
+  const refreshing = { ...common, type: 'refresh' as const, jti: refreshId };
+  return {
+    access_token: signToken(access, accessTokenSeconds, now, jwtKey),
+    refresh_token: signToken(refreshing, refreshTokenSeconds, now, jwtKey),
+    token_type: 'bearer',
+    expires_in: accessTokenSeconds,
+    scope,
+  };
+}

@@ -1,0 +1,89 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { CommandContext } from '../domain/handle.ts';
+import { nameBasedId, newId } from '../domain/ids.ts';
+import type { Position } from '../domain/event-store.ts';
+import type { Projection } from '../projections/read-model.ts';
+import type { ApiDependencies } from './dependencies.ts';
+
+/** Who calls, as the agent is now. */
+export interface Caller {
+  readonly agentId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** Has the scope `admin`, which implies all. */
+  readonly admin: boolean;
+  readonly sessionId: string;
+}
+
+/** A request that has passed authentication and validation. */
+export interface Call<Body = unknown, Query = Record<string, string | undefined>> {
+  readonly dependencies: ApiDependencies;
+  readonly requestId: string;
+  /** null on endpoints that need no token. */
+  readonly caller: Caller | null;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  /** Position of the caller's last command through this process. */
+  readonly ownPosition: Position;
+  /** Address of the client, behind trusted proxies. */
+  readonly address: string;
+  /** For a command: who, why, and the id that its events' ids come from. */
+  readonly context: CommandContext;
+  /** The command was sent with an Idempotency-Key: what it creates has its id from there. */
+  readonly keyed: boolean;
+  /** Revision of `If-Match`; undefined without one. */
+  readonly expectedRevision: number | undefined;
+}
+
+/** What an endpoint answers. */
+export interface Answer {
+  readonly status?: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Position of the command's last event: reads of the same agent wait for it. */
+  readonly position?: Position | null;
+}
+
+export type Method = 'get' | 'post' | 'put' | 'delete';
+
+/**
+ * An endpoint, whole: what it takes, who may call it, what it does. Validators, routes and the description of
+ * the interface all come from this.
+ */
+export interface Endpoint {
+  readonly method: Method;
+  /** One path, or several that are the same; `:id` stands for a UUID. */
+  readonly paths: readonly [string, ...string[]];
+  readonly summary: string;
+  /** Any one of these (or `admin`) is enough; null: no token needed; empty: any valid token. */
+  readonly scopes: readonly string[] | null;
+  readonly body?: TSchema;
+  /** The body may be left out altogether. */
+  readonly bodyOptional?: boolean;
+  /** Of texts; unknown parameters are ignored. */
+  readonly query?: TSchema;
+  /** Views that the answer comes from: a read waits until they have passed the caller's own commands. */
+  readonly reads?: readonly Projection[];
+  /** A command that may carry an Idempotency-Key. */
+  readonly idempotent?: boolean;
+  readonly handle: (call: Call) => Promise<Answer> | Answer;
+}
+
+/** An endpoint whose body and query have the types of their schemas. */
+export function endpoint<Body = unknown, Query = Record<string, string | undefined>>(
+  definition: Omit<Endpoint, 'handle'> & {
+    readonly handle: (call: Call<Body, Query>) => Promise<Answer> | Answer;
+  },
+): Endpoint {
+  // The schemas are checked before `handle` is called, so that the types hold there.
+  return definition as unknown as Endpoint;
+}
+
+/** The id of what a command creates: new, or the one that its Idempotency-Key stands for. */
+export function createdId(
+  kind: string,
+  { keyed, context }: Pick<Call, 'keyed' | 'context'>,
+): string {
+  return keyed ? nameBasedId(kind, context.commandId) : newId(context.now);
+}

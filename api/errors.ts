@@ -1,0 +1,144 @@
+import type { NextFunction, Request, Response } from 'express';
+import { Refusal, type Issue, type RefusalCode } from '../domain/errors.ts';
+import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { ReadModelError } from '../projections/read-model.ts';
+import { CoordinationError } from '../scheduler/coordination.ts';
+
+/** The codes of the error body, each with its status. */
+export const errorStatuses = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  precondition_failed: 412,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limit_exceeded: 429,
+  internal_error: 500,
+  unavailable: 503,
+} as const;
+export type ErrorCode = keyof typeof errorStatuses;
+
+/** What a request is answered with when it is not done. */
+export class HttpError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: Readonly<Record<string, unknown>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.name = 'HttpError';
+    this.code = code;
+    this.details = details;
+    this.headers = headers;
+  }
+}
+
+/** Input at fault. `issues` lists all faults; the first one is also named by itself. */
+export function badRequest(issues: readonly [Issue, ...Issue[]]): HttpError {
+  const [{ field, issue }] = issues;
+  return new HttpError('bad_request', `${field}: ${issue}`, { field, issue, issues });
+}
+
+/** No token, or one that does not count. */
+export function unauthorized(message: string, requiredScopes: readonly string[] = []): HttpError {
+  return new HttpError(
+    'unauthorized',
+    message,
+    { required_scopes: requiredScopes },
+    { 'WWW-Authenticate': 'Bearer' },
+  );
+}
+
+/** A valid token that does not reach. */
+export function forbidden(
+  message: string,
+  requiredScopes: readonly string[],
+  grantedScopes: readonly string[],
+): HttpError {
+  const details = { required_scopes: requiredScopes, granted_scopes: grantedScopes };
+  return new HttpError('forbidden', message, details);
+}
+
+export function notFound(resource: string, id: string): HttpError {
+  return new HttpError('not_found', `there is no ${resource} ${id}`, { resource, id });
+}
+
+const refusals: Readonly<Record<RefusalCode, ErrorCode>> = {
+  INVALID: 'bad_request',
+  NOT_FOUND: 'not_found',
+  FORBIDDEN: 'forbidden',
+  STATE_CONFLICT: 'conflict',
+  REVISION_MISMATCH: 'precondition_failed',
+};
+
+const storeFaults: Readonly<Partial<Record<EventStoreErrorCode, ErrorCode>>> = {
+  CONFLICT: 'conflict',
+  OUTCOME_UNKNOWN: 'unavailable',
+  UNAVAILABLE: 'unavailable',
+  TOO_LARGE: 'payload_too_large',
+};
+
+/** The one table from what can go wrong anywhere to what the client is told. */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof Refusal)
+    return new HttpError(refusals[error.code], error.message, error.details);
+  if (error instanceof EventStoreError) {
+    const code = storeFaults[error.code];
+    if (code === 'unavailable') return unavailable('stream_store', error.message);
+    if (code !== undefined) return new HttpError(code, error.message);
+  }
+  if (error instanceof ReadModelError) return unavailable('database', error.message);
+  if (error instanceof CoordinationError) return unavailable('database', error.message);
+  return new HttpError('internal_error', 'the service has a fault');
+}
+
+/** A part of the service is away. @param component as `GET /health` names it */
+export function unavailable(component: string, message: string): HttpError {
+  return new HttpError('unavailable', message, { component }, { 'Retry-After': '1' });
+}
+
+/** The one error body of all endpoints. */
+export function errorBody(error: HttpError, requestId: string): object {
+  const { code, message, details } = error;
+  return { error: code, message, details, request_id: requestId };
+}
+
+export function sendError(response: Response, error: HttpError, requestId: string): void {
+  const status = errorStatuses[error.code];
+  response.status(status).set(error.headers).json(errorBody(error, requestId));
+}
+
+/** The last handler: whatever was thrown becomes an answer; a fault of ours is logged whole. */
+export function errorHandler(telemetry: Telemetry, production: boolean) {
+  return (thrown: unknown, request: Request, response: Response, next: NextFunction): void => {
+    if (response.headersSent) {
+      next(thrown);
+      return;
+    }
+    const requestId = String(response.getHeader('X-Request-Id') ?? '');
+    const error = toHttpError(thrown);
+    if (error.code !== 'internal_error') {
+      sendError(response, error, requestId);
+      return;
+    }
+    telemetry.log.error('a request failed', {
+      request: requestId,
+      path: request.path,
+      error: thrown,
+    });
+    const details = {
+      error_type: thrown instanceof Error ? thrown.name : typeof thrown,
+      ...(production || !(thrown instanceof Error) ? {} : { traceback: thrown.stack }),
+    };
+    sendError(response, new HttpError('internal_error', error.message, details), requestId);
+  };
+}

@@ -1,0 +1,74 @@
+import { BEGINNING, type Position } from '../domain/event-store.ts';
+import type { Projection } from '../projections/read-model.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { badRequest, unavailable } from './errors.ts';
+
+/** How long a read waits for its view. Milliseconds. */
+const LIMIT = 2000;
+
+/** Agents whose last command is remembered. */
+const KEPT = 100_000;
+
+/** Reads see one's own writes: the last command of each agent through this process. */
+export class OwnWrites {
+  private readonly dependencies: ApiDependencies;
+  private readonly last = new Map<string, Position>();
+
+  constructor(dependencies: ApiDependencies) {
+    this.dependencies = dependencies;
+  }
+
+  /** A command of an agent was carried out. */
+  note(agentId: string, position: Position): void {
+    const known = this.last.get(agentId);
+    if (known !== undefined && known >= position) return;
+    this.last.delete(agentId);
+    this.last.set(agentId, position);
+    if (this.last.size <= KEPT) return;
+    const [oldest] = this.last.keys();
+    if (oldest !== undefined) this.last.delete(oldest);
+  }
+
+  /** Position of the agent's last command through this process. */
+  of(agentId: string): Position {
+    return this.last.get(agentId) ?? BEGINNING;
+  }
+
+  /**
+   * Waits until views have passed the caller's last command, at most two seconds, then goes on with what there is;
+   * and until they have passed `after`, where it is given.
+   *
+   * @throws HttpError 503 when `after` is not passed in time, 400 when it is no position of this log
+   */
+  async wait(
+    views: readonly Projection[],
+    agentId: string | null,
+    after: string | undefined,
+  ): Promise<void> {
+    const { positions } = this.dependencies;
+    if (after !== undefined) {
+      await this.checkPosition(after);
+      const passed = await Promise.all(views.map((view) => positions.wait(view, after, LIMIT)));
+      if (passed.includes(false)) {
+        throw unavailable('projections', `the view has not reached ${after} within ${LIMIT} ms`);
+      }
+    }
+    const own = agentId === null ? BEGINNING : this.of(agentId);
+    if (own === BEGINNING) return;
+    await Promise.all(views.map((view) => positions.wait(view, own, LIMIT)));
+  }
+
+  /** Up to which position all of some views are. */
+  async reached(views: readonly Projection[]): Promise<Position> {
+    const { readModel } = this.dependencies;
+    const reached = await Promise.all(views.map((view) => readModel.checkpoint(view)));
+    return reached.reduce((least, position) => (position < least ? position : least));
+  }
+
+  private async checkPosition(after: string): Promise<void> {
+    const head = await this.dependencies.store.head();
+    const wellFormed = after.length === head.length && /^[0-9a-f]+$/.test(after);
+    if (!wellFormed) throw badRequest([{ field: 'after', issue: 'is not a position of this log' }]);
+    if (after > head) throw badRequest([{ field: 'after', issue: "lies beyond the log's end" }]);
+  }
+}

@@ -1,0 +1,190 @@
+import { toIso } from '../domain/clock.ts';
+import { nameBasedId } from '../domain/ids.ts';
+import { parseInstant, TimestampError } from '../domain/schedule/timestamp.ts';
+import { cancelRunCommand } from '../domain/task-commands.ts';
+import { latestRunOf, runListing } from '../projections/run-queries.ts';
+import { runsProjection, type RunDocument } from '../projections/runs.ts';
+import {
+  daysSince,
+  statisticsProjection,
+  tasksExecutedSince,
+  type DayDocument,
+} from '../projections/statistics.ts';
+import {
+  firstDayOf,
+  statisticsSummary,
+  taskStatistics,
+} from '../projections/statistics-answers.ts';
+import { endpoint, type Call, type Endpoint } from './endpoint.ts';
+import { badRequest, forbidden, notFound } from './errors.ts';
+import { emptyPage, listPage } from './listing.ts';
+import { DaysQuery, ReadQuery, RunQuery } from './schemas.ts';
+
+const scopes = ['runs:read'] as const;
+
+/** An error in a list that does not ask for errors is cut to its first line and so many characters. */
+const SHORT_ERROR = 120;
+
+const list = endpoint<unknown, RunQuery>({
+  method: 'get',
+  paths: ['/runs'],
+  summary: 'Lists runs, newest first',
+  scopes,
+  query: RunQuery,
+  reads: [runsProjection],
+  async handle({ dependencies, query }) {
+    const listing = runListing({
+      task_id: query.task_id?.toLowerCase(),
+      success: query.success,
+      state: query.state,
+      trigger: query.trigger,
+      start_time: instant('start_time', query.start_time),
+      end_time: instant('end_time', query.end_time),
+    });
+    if (listing === null) return { body: emptyPage(query) };
+    const show = (run: RunDocument): object => showInList(run, query.include_errors);
+    return { body: await listPage(dependencies.readModel, runsProjection, listing, query, show) };
+  },
+});
+
+const one = endpoint({
+  method: 'get',
+  paths: ['/runs/:run_id'],
+  summary: 'Shows a run with its attempts, steps and output',
+  scopes,
+  query: ReadQuery,
+  reads: [runsProjection],
+  async handle({ dependencies, parameters }) {
+    return { body: showRun(await runOf(dependencies.readModel, parameters)) };
+  },
+});
+
+const cancel = endpoint({
+  method: 'post',
+  paths: ['/runs/:run_id/cancel'],
+  summary: 'Cancels a run; a running one is told to stop',
+  scopes: ['tasks:write'],
+  idempotent: true,
+  async handle({ dependencies, parameters, caller, context }) {
+    const { store, readModel } = dependencies;
+    const run = await runOf(readModel, parameters);
+    if (caller !== null && !caller.admin && run.created_by !== caller.agentId) {
+      throw forbidden("this is a run of another agent's task", ['admin'], caller.scopes);
+    }
+    const commandId = nameBasedId('cancel run', context.commandId, run.id);
+    const position = await cancelRunCommand(store, run.id, { ...context, commandId });
+    const details = { run_id: run.id, old_state: run.state };
+    return { body: { success: true, message: 'the run is canceled', details }, position };
+  },
+});
+
+const latest = endpoint({
+  method: 'get',
+  paths: ['/task/:task_id/latest', '/runs/task/:task_id/latest'],
+  summary: 'The most recent run of a task, or null when it never ran',
+  scopes,
+  query: ReadQuery,
+  reads: [runsProjection],
+  async handle(call) {
+    const taskId = await knownTask(call);
+    const [run] = await call.dependencies.readModel.find(runsProjection, latestRunOf(taskId));
+    return { body: run === undefined ? null : showRun(run.document) };
+  },
+});
+
+const TaskDays = DaysQuery(30);
+const stats = endpoint<unknown, DaysQuery>({
+  method: 'get',
+  paths: ['/task/:task_id/stats', '/runs/task/:task_id/stats'],
+  summary: "Statistics of a task's runs",
+  scopes,
+  query: TaskDays,
+  reads: [statisticsProjection],
+  async handle(call) {
+    const { dependencies, query } = call;
+    const taskId = await knownTask(call);
+    const now = dependencies.clock.now();
+    const days = await daysOf(call, taskId, firstDayOf(query.days, now));
+    return { body: taskStatistics(taskId, query.days, days, now) };
+  },
+});
+
+const SummaryDays = DaysQuery(7);
+const summary = endpoint<unknown, DaysQuery>({
+  method: 'get',
+  paths: ['/stats/summary', '/runs/stats/summary'],
+  summary: 'Statistics of all runs',
+  scopes,
+  query: SummaryDays,
+  reads: [statisticsProjection],
+  async handle(call) {
+    const { dependencies, query } = call;
+    const now = dependencies.clock.now();
+    const firstDay = firstDayOf(query.days, now);
+    const [days, tasks] = await Promise.all([
+      daysOf(call, null, firstDay),
+      dependencies.readModel.count(statisticsProjection, tasksExecutedSince(firstDay)),
+    ]);
+    return { body: statisticsSummary(query.days, days, tasks, now) };
+  },
+});
+
+/** `/runs/stats/summary` before `/runs/:run_id`, which would take it for an id. */
+export const runEndpoints: readonly Endpoint[] = [list, summary, latest, stats, one, cancel];
+
+async function daysOf(
+  { dependencies }: Pick<Call, 'dependencies'>,
+  taskId: string | null,
+  firstDay: string,
+): Promise<readonly DayDocument[]> {
+  const found = await dependencies.readModel.find(
+    statisticsProjection,
+    daysSince(taskId, firstDay),
+  );
+  return found.map(({ document }) => document as DayDocument);
+}
+
+/** @throws HttpError 404 for a task that never was */
+async function knownTask(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
+  const id = (call.parameters['task_id'] ?? '').toLowerCase();
+  const { state } = await call.dependencies.tasks.get(id);
+  if (state.status === 'none') throw notFound('task', id);
+  return id;
+}
+
+async function runOf(
+  readModel: Call['dependencies']['readModel'],
+  parameters: Readonly<Record<string, string>>,
+): Promise<RunDocument> {
+  const id = (parameters['run_id'] ?? '').toLowerCase();
+  const kept = await readModel.get(runsProjection, id);
+  if (kept === null) throw notFound('run', id);
+  return kept.document;
+}
+
+/** A run without what only its worker needs. */
+function showRun(run: RunDocument): object {
+  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
+  return shown;
+}
+
+function showInList(run: RunDocument, wholeErrors: boolean): object {
+  const { attempts: _attempts, steps: _steps, log: _log, ...shown } = run;
+  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...item } = shown;
+  return wholeErrors ? item : { ...item, error: shorten(run.error) };
+}
+
+function shorten(error: string | null): string | null {
+  return error === null ? null : (error.split('\n', 1)[0] ?? '').slice(0, SHORT_ERROR);
+}
+
+/** @throws HttpError 400 for what is no timestamp with an offset */
+function instant(field: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return toIso(parseInstant(text, null));
+  } catch (error) {
+    if (error instanceof TimestampError) throw badRequest([{ field, issue: error.message }]);
+    throw error;
+  }
+}

@@ -1,0 +1,51 @@
+import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+
+/**
+ * Cost of a hash: N = 2^15, r = 8, p = 1 takes 32 MiB and some 60 ms of a thread of the pool (RFC 7914; the
+ * figures of the OWASP password storage cheat sheet for servers that check many).
+ */
+const COST = { N: 2 ** 15, r: 8, p: 1 } as const;
+const KEY_BYTES = 32;
+const SALT_BYTES = 16;
+const MEMORY = 64 * 1024 * 1024;
+
+/** A secret that nobody guesses: 32 random bytes, as text. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** What is kept of a secret: `scrypt$N$r$p$salt$key`. Computed off the event loop. */
+export async function hashSecret(secret: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const key = await derive(secret, salt, COST);
+  const { N, r, p } = COST;
+  return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
+}
+
+/** Whether a secret is the one that was hashed. Takes as long for a wrong one. */
+export async function verifySecret(secret: string, hash: string): Promise<boolean> {
+  const [kind, N, r, p, salt, key] = hash.split('$');
+  if (kind !== 'scrypt' || !salt || !key) throw new Error('a secret hash of an unknown kind');
+  const expected = Buffer.from(key, 'base64url');
+  const options = { N: Number(N), r: Number(r), p: Number(p) };
+  const actual = await derive(secret, Buffer.from(salt, 'base64url'), options);
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
+}
+
+let unknownHash: Promise<string> | null = null;
+
+/** For an agent that does not exist: does the work of {@link verifySecret} all the same, and says no. */
+export async function verifyNobody(secret: string): Promise<false> {
+  unknownHash ??= hashSecret(newSecret());
+  await verifySecret(secret, await unknownHash);
+  return false;
+}
+
+function derive(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(secret.normalize('NFC'), salt, KEY_BYTES, { ...cost, maxmem: MEMORY }, (error, key) => {
+      if (error) reject(error);
+      else resolve(key);
+    });
+  });
+}
