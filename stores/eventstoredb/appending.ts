@@ -30,6 +30,12 @@ interface Attempted {
   readonly before: Position;
 }
 
+/** The same append, under way once or more in this process: only the first answer was not a repetition. */
+interface Twin {
+  underWay: number;
+  answered: boolean;
+}
+
 /** Appends with a known outcome: repeats while it is unknown, and looks for itself after a conflict. */
 export class Appending {
   readonly #connection: Connection;
@@ -37,6 +43,9 @@ export class Appending {
   readonly #horizon: Horizon;
   readonly #timings: Timings;
   readonly #telemetry: Telemetry;
+  readonly #twins = new Map<string, Twin>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closed = false;
 
   constructor(parts: {
     readonly connection: Connection;
@@ -54,6 +63,36 @@ export class Appending {
 
   /** See the port's `append`; events are serialised already. */
   async append(
+    stream: string,
+    events: readonly EncodedEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult> {
+    if (this.#closed) throw new EventStoreError('UNAVAILABLE', 'The event log is closed');
+    const id = `${events.at(-1)?.id} ${stream}`;
+    const twin = this.#twins.get(id) ?? { underWay: 0, answered: false };
+    this.#twins.set(id, twin);
+    twin.underWay += 1;
+    const appended = this.#appendUntilKnown(stream, events, expected);
+    this.#underWay.add(appended);
+    try {
+      const result = await appended;
+      const duplicate = result.duplicate || twin.answered;
+      twin.answered = true;
+      return { ...result, duplicate };
+    } finally {
+      this.#underWay.delete(appended);
+      twin.underWay -= 1;
+      if (twin.underWay === 0) this.#twins.delete(id);
+    }
+  }
+
+  /** Takes no more appends, and resolves when those under way have ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#underWay);
+  }
+
+  async #appendUntilKnown(
     stream: string,
     events: readonly EncodedEvent[],
     expected: ExpectedRevision,
@@ -105,14 +144,19 @@ export class Appending {
     const revision = Number(answer.nextExpectedRevision);
     const due = lastRevisionOf(append);
     if (due !== undefined && due !== revision) return this.#verify(append, revision);
-    const position = await this.#positionOf(append, revision, answer);
+    const answered = isKnown(answer.position) ? toPosition(answer.position) : undefined;
+    const isNew = answered !== undefined && answered > append.before;
+    const position = isNew ? answered : await this.#positionOf(append, revision);
     this.#horizon.note(position);
     return { revision, position, duplicate: position <= append.before };
   }
 
-  /** The answer's position; where it has none, that of the event; else the end, which is not before it. */
-  async #positionOf(append: Attempted, revision: number, answer: Answer): Promise<Position> {
-    if (isKnown(answer.position)) return toPosition(answer.position);
+  /**
+   * The position of an event that is there; where the stream does not say, the end, which is not before
+   * it. Servers leave the position out of an answer, or give that of another event of the append, when
+   * they recognise a repetition.
+   */
+  async #positionOf(append: Attempted, revision: number): Promise<Position> {
     try {
       const from = BigInt(revision);
       const [event] = await this.#reading.stream(append.stream, from, 'forwards', 1);

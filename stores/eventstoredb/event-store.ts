@@ -155,9 +155,10 @@ class EventStoreDb implements EventStore {
     await this.#reading.end(this.#timings.pingMs);
   }
 
-  /** Ends subscriptions and calls under way, and the connection. May be called again. */
+  /** Waits for appends under way, ends subscriptions, reads and the connection. May be called again. */
   async close(): Promise<void> {
     this.#closing.abort();
+    await this.#appending.close();
     await this.#connection.close();
   }
 }

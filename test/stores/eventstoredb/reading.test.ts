@@ -148,13 +148,13 @@ describe('reading from EventStoreDB', () => {
       bench().server.faults.silentToAll = true;
       const hasty = await bench().open({ timings: { readMs: 30, pingMs: 30 } });
       for (const call of [
-        hasty.readStream('task-1'),
-        hasty.readAll(BEGINNING, 1),
-        hasty.head(),
-        hasty.ping(),
-        hasty.append('task-1', [numbered(1)], 'none'),
+        () => hasty.readStream('task-1'),
+        () => hasty.readAll(BEGINNING, 1),
+        () => hasty.head(),
+        () => hasty.ping(),
+        () => hasty.append('task-1', [numbered(1)], 'none'),
       ]) {
-        expect(await codeOf(call)).to.equal('UNAVAILABLE');
+        expect(await codeOf(call())).to.equal('UNAVAILABLE');
       }
     });
 

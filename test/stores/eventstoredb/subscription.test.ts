@@ -137,6 +137,15 @@ describe('a subscription to EventStoreDB', () => {
     });
   }
 
+  it('takes a clean end for a loss at once, not only when it has been silent', async () => {
+    const patient = await bench().open({ timings: { silenceMs: 60_000, probeMs: 30_000 } });
+    await fill(0, 20);
+    bench().server.faults.cutSubscriptions = { after: 7, how: 'clean-end' };
+    const options = { after: BEGINNING, signal: stop.signal };
+    const { events } = await take(patient.subscribe(options), has(20));
+    expect(numbersOf(events)).to.deep.equal(upTo(20));
+  });
+
   it('comes back after what was handled, not after what had arrived', async () => {
     await fill(0, 20);
     let held = false;

@@ -93,7 +93,11 @@ function answer(
     case 'empty-answer':
       return callback(null, new streams.AppendResp());
     default:
-      return callback(null, successMessage(revision, placeOf(written.last)));
+      // Of a repetition real servers give no position, or that of its first event.
+      return callback(
+        null,
+        successMessage(revision, written.repeated ? undefined : placeOf(written.last)),
+      );
   }
 }
 

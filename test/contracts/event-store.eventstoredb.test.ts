@@ -1,0 +1,62 @@
+import { describeEventStoreContract, type EventStoreSubject } from './event-store.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import { silent } from '../../observability/telemetry.ts';
+import { openEventStoreDb } from '../../stores/eventstoredb/event-store.ts';
+import type { Timings } from '../../stores/eventstoredb/timings.ts';
+import { EventStoreDbServer } from '../support/eventstoredb-server/server.ts';
+import { leavesNothingOpen } from '../support/leaks.ts';
+import { plainCodec } from '../support/plain-codec.ts';
+
+const realServer = process.env['SVC_TEST_ESDB_URL'];
+
+/** An adapter on a server, and another in its place when the first is closed. */
+async function subjectOver(
+  url: string,
+  options: {
+    readonly timings: Partial<Timings>;
+    readonly recognisesDuplicatesAnywhere: boolean;
+    readonly stop?: () => void;
+  },
+): Promise<EventStoreSubject> {
+  const open = (): Promise<EventStore> =>
+    openEventStoreDb({ url, codec: plainCodec, telemetry: silent, timings: options.timings });
+  const store = await open();
+  let current = store;
+  return {
+    store,
+    async reopen() {
+      await current.close();
+      current = await open();
+      return current;
+    },
+    async close() {
+      await current.close();
+      options.stop?.();
+    },
+    capabilities: {
+      recognisesDuplicatesAnywhere: options.recognisesDuplicatesAnywhere,
+      truncatesTheWholeLog: false,
+    },
+  };
+}
+
+describe('the contract of the event store, in EventStoreDB', () => {
+  leavesNothingOpen();
+
+  describeEventStoreContract('over the stand-in', async () => {
+    const server = await EventStoreDbServer.start();
+    return subjectOver(server.url, {
+      // Quiet subscriptions are looked at more often than in production, so that tests are quick.
+      timings: { settleMs: 5, probeMs: 50 },
+      recognisesDuplicatesAnywhere: true,
+      stop: () => server.stop(),
+    });
+  });
+
+  if (realServer !== undefined) {
+    describeEventStoreContract('over the server that the environment names', () =>
+      // For appends that expect nothing, a server compares ids only with those it has in memory.
+      subjectOver(realServer, { timings: {}, recognisesDuplicatesAnywhere: false }),
+    );
+  }
+});
