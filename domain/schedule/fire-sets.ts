@@ -63,33 +63,36 @@ export class Once implements FireSource {
   }
 }
 
+/** Instants from `from` to before `to`. */
+export interface Span {
+  readonly from: Instant;
+  readonly to: Instant;
+}
+
 /**
- * A source without some instants (EXDATE) and with some more (RDATE). Both lists are short: a rule's
- * text is at most 4,000 characters.
+ * A source without some spans of time (EXDATE) and with some more fires (RDATE), which the spans
+ * take out too. Both lists are short: a rule's text is at most 4,000 characters.
  */
 export class AmendedFires implements FireSource {
   readonly #source: FireSource;
-  readonly #isExcluded: (at: Instant) => boolean;
-  readonly #excluded: readonly Instant[];
+  readonly #excluded: readonly Span[];
   readonly #added: readonly Instant[];
 
-  /**
-   * `excluded` are the source's fires that are left out, in order; `added` instants fire too, unless
-   * they are excluded.
-   */
-  constructor(source: FireSource, excluded: readonly Instant[], added: readonly Instant[]) {
+  constructor(source: FireSource, excluded: readonly Span[], added: readonly Instant[]) {
     this.#source = source;
-    const out = new Set(excluded);
-    this.#isExcluded = (at) => out.has(at);
-    this.#excluded = [...out].filter((at) => source.next(at) === at);
+    this.#excluded = joined(excluded);
     this.#added = [...new Set(added)]
-      .filter((at) => !out.has(at) && source.next(at) !== at)
+      .filter((at) => this.#exclusion(at) === undefined && source.next(at) !== at)
       .sort((a, b) => a - b);
   }
 
   next(from: Instant): Instant | null {
     let regular = this.#source.next(from);
-    while (regular !== null && this.#isExcluded(regular)) regular = this.#source.next(regular + 1);
+    while (regular !== null) {
+      const span = this.#exclusion(regular);
+      if (span === undefined) break;
+      regular = this.#source.next(span.to);
+    }
     const added = this.#added.find((at) => at >= from);
     if (added === undefined) return regular;
     return regular === null || added < regular ? added : regular;
@@ -97,8 +100,10 @@ export class AmendedFires implements FireSource {
 
   previous(until: Instant): Instant | null {
     let regular = this.#source.previous(until);
-    while (regular !== null && this.#isExcluded(regular)) {
-      regular = this.#source.previous(regular - 1);
+    while (regular !== null) {
+      const span = this.#exclusion(regular);
+      if (span === undefined) break;
+      regular = this.#source.previous(span.from - 1);
     }
     const added = this.#added.findLast((at) => at <= until);
     if (added === undefined) return regular;
@@ -106,15 +111,32 @@ export class AmendedFires implements FireSource {
   }
 
   count(from: Instant, to: Instant): number {
-    const within = (at: Instant): boolean => at >= from && at < to;
-    return (
-      this.#source.count(from, to) -
-      this.#excluded.filter(within).length +
-      this.#added.filter(within).length
-    );
+    let total = this.#source.count(from, to);
+    for (const span of this.#excluded) {
+      const low = Math.max(from, span.from);
+      const high = Math.min(to, span.to);
+      if (high > low) total -= this.#source.count(low, high);
+    }
+    for (const at of this.#added) if (at >= from && at < to) total++;
+    return total;
   }
 
   note(at: Instant): string | null {
     return this.#source.note(at);
   }
+
+  #exclusion(at: Instant): Span | undefined {
+    return this.#excluded.find((span) => at >= span.from && at < span.to);
+  }
+}
+
+/** The same instants in order, none twice. */
+function joined(spans: readonly Span[]): Span[] {
+  const result: Span[] = [];
+  for (const span of [...spans].sort((a, b) => a.from - b.from)) {
+    const last = result.at(-1);
+    if (last === undefined || span.from > last.to) result.push(span);
+    else if (span.to > last.to) result[result.length - 1] = { from: last.from, to: span.to };
+  }
+  return result;
 }

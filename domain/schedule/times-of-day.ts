@@ -147,13 +147,6 @@ export class ListedTimes implements TimesOfDay {
   }
 }
 
-/** The number-th of a set of times in order (`index` from 0), by going through them. */
-export function timesOfDay(times: TimesOfDay, day: number): number[] {
-  const found: number[] = [];
-  for (let at = times.next(day, 0); at >= 0; at = times.next(day, at + 1)) found.push(at);
-  return found;
-}
-
 function split(second: number): [number, number, number] {
   const hour = Math.floor(second / 3600);
   const rest = second - hour * 3600;

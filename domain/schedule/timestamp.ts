@@ -78,7 +78,7 @@ export function readTimestamp(text: string): WrittenTime {
  */
 export function resolveTimestamp(text: string, timezone: string | null): ResolvedWall {
   const { wall, offset } = readTimestamp(text);
-  if (offset !== null) return { at: wall - offset, kind: 'normal' };
+  if (offset !== null) return { at: wall - offset, kind: 'normal', again: null };
   if (timezone === null) {
     throw new TimestampError(`"${text}" has no offset from UTC, such as Z or +02:00`);
   }

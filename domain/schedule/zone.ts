@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { DAY, FIRST_DAY, HOUR, LAST_DAY } from './civil.ts';
+import { DAY, FIRST_DAY, HOUR, LAST_DAY, SECOND } from './civil.ts';
 
 /**
  * A stretch of time with one offset from UTC. `before` is the offset that held until `start`; it
@@ -19,6 +19,8 @@ export interface ResolvedWall {
   /** The instant; in a gap by the offset before the change, in an overlap the first of the two. */
   readonly at: Instant;
   readonly kind: 'normal' | 'gap' | 'overlap';
+  /** In an overlap the second of the two, else null. */
+  readonly again: Instant | null;
 }
 
 /** No zone is, or was, further from UTC than this (the local mean times of 1900 included). */
@@ -26,11 +28,11 @@ export const MAX_OFFSET = 16 * HOUR;
 /** No clock change is, or was, larger than this (Samoa left out a whole day in 2011). */
 export const MAX_SHIFT = 25 * HOUR;
 
-/** Zones are probed at this distance (6.2 days): no two clock changes undo each other within it. */
-const PROBE = 2 ** 29;
-/** Segments are kept by the chunk (99 days). */
+/** Zones are probed at this distance: no two clock changes undo each other within six days. */
+const PROBE = 6 * DAY;
+/** Segments are kept by the chunk (96 days). */
 const CHUNK = 16 * PROBE;
-/** Chunks kept per zone: 220 years. */
+/** Chunks kept per zone: 210 years. */
 const MAX_CHUNKS = 800;
 /** Outside the years 2 to 9999 the offset stays as it is at their ends. */
 const EARLIEST = (FIRST_DAY + 365) * DAY;
@@ -100,11 +102,11 @@ export class Zone {
     let segment = this.segmentAt(wall - MAX_OFFSET);
     while (wall - segment.offset >= segment.end) segment = this.segmentAt(segment.end);
     const at = wall - segment.offset;
-    if (at < segment.start) return { at: wall - segment.before, kind: 'gap' };
+    if (at < segment.start) return { at: wall - segment.before, kind: 'gap', again: null };
     const next = segment.end - at > MAX_SHIFT ? segment : this.segmentAt(segment.end);
     const again = wall - next.offset;
     const twice = again !== at && again >= next.start && again < next.end;
-    return { at, kind: twice ? 'overlap' : 'normal' };
+    return twice ? { at, kind: 'overlap', again } : { at, kind: 'normal', again: null };
   }
 
   /** An instant as wall time with its offset: `2026-03-29T03:30:00+02:00`, `+00:00` for UTC. */
@@ -132,10 +134,10 @@ export class Zone {
       const found = this.#offset(at);
       let low = at - PROBE;
       while (offset !== found) {
-        // The first instant of the step at which the offset is no longer `offset`.
+        // The first second of the step at which the offset is no longer `offset`.
         let high = at;
-        while (high - low > 1) {
-          const middle = Math.floor((low + high) / 2);
+        while (high - low > SECOND) {
+          const middle = low + Math.floor((high - low) / 2 / SECOND) * SECOND;
           if (this.#offset(middle) === offset) low = middle;
           else high = middle;
         }

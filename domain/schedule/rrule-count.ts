@@ -1,0 +1,85 @@
+import type { Instant } from '../clock.ts';
+import { DAY, SECOND } from './civil.ts';
+import type { BareRule } from './rrule-rule.ts';
+import { ScheduleError } from './schedule-error.ts';
+import type { Zone } from './zone.ts';
+import type { FireSource } from './zoned-fires.ts';
+
+/** COUNT is followed through the clock changes of this many years, which takes 5 ms at most. */
+const MAX_SPAN = 40 * 365.25 * DAY;
+/** Wall times are counted up to here; a COUNT that reaches further never ends for anyone. */
+const LAST_COUNTED = Date.UTC(2200, 0, 1);
+
+/** A rule whose COUNT is to be found. */
+export interface CountedRule extends BareRule {
+  readonly zoned: FireSource;
+  readonly zone: Zone;
+  readonly elapsed: boolean;
+  /** Wall time and instant of the rule's start. */
+  readonly start: number;
+  readonly startInstant: Instant;
+}
+
+/**
+ * The instant of the COUNT-th fire, so that COUNT can be kept as an end: nothing has to be counted
+ * again when the rule is asked. Null when it lies beyond the year 2200. The work grows with the
+ * logarithm of COUNT and the length of the span, not with COUNT.
+ * @throws ScheduleError when an hourly or minutely rule's COUNT reaches further than 40 years.
+ */
+export function lastOfCount(rule: CountedRule, count: number): Instant | null {
+  const { zoned, startInstant } = rule;
+  // Clock changes add and remove fires of elapsed rules, and bring fixed ones of a day together.
+  if (rule.elapsed || rule.timesPerDay > 1) {
+    const limit = startInstant + MAX_SPAN;
+    const found = nth((from, to) => zoned.count(from, to), startInstant, limit, SECOND, count);
+    if (found !== null) return found;
+    if (rule.elapsed && zoned.next(limit) !== null) {
+      throw new ScheduleError(
+        'schedule_expr',
+        `COUNT=${count} reaches further than 40 years from the start, which takes too long to ` +
+          `count; leave it out, or give an UNTIL`,
+      );
+    }
+  }
+  const walls = (from: number, to: number): number => rule.rule.count(from, to);
+  const wall = nth(walls, rule.start, Math.max(LAST_COUNTED, rule.start), SECOND, count);
+  return wall === null ? null : rule.zone.resolve(wall).at;
+}
+
+/**
+ * The number-th member ≥ `start` and < `limit` of a set that can be counted by spans, as a multiple
+ * of `unit` from `start`; null when there are fewer. Spans double until the member is passed, and
+ * halve again towards it.
+ */
+function nth(
+  count: (from: number, to: number) => number,
+  start: number,
+  limit: number,
+  unit: number,
+  number: number,
+): number | null {
+  let missing = number;
+  let from = start;
+  let span = DAY;
+  for (;;) {
+    const to = Math.min(from + span, limit);
+    const found = count(from, to);
+    if (found >= missing) {
+      if (to - from <= unit) return from;
+      span = Math.max(unit, Math.floor((to - from) / 2 / unit) * unit);
+      // Halving: the member is in [from, to); go on with its first half, then the rest.
+      const half = count(from, from + span);
+      if (half < missing) {
+        missing -= half;
+        from += span;
+        span = to - from;
+      }
+      limit = to;
+      continue;
+    }
+    if (to >= limit) return null;
+    missing -= found;
+    from = to;
+    span *= 2;
+  }
+}
