@@ -1,0 +1,211 @@
+import {
+  EventStoreError,
+  type AppendResult,
+  type EncodedEvent,
+  type EventCodec,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  type StreamAppend,
+  type SubscriptionMessage,
+} from '../../../domain/event-store.ts';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import { openNotices, type Notices } from './notices.ts';
+import { formatPosition, parsePosition } from './position.ts';
+import { LogReader } from './reader.ts';
+import { logFile } from './schema.ts';
+import { subscribe } from './subscription.ts';
+import { Tail } from './tail.ts';
+import { Writer, type Committed } from './writer.ts';
+
+/** Events of a page of a stream where nothing is said. */
+const DEFAULT_LIMIT = 1_000;
+/** Most events that one call of `readAll` gives, so that it never holds the event loop for long. */
+const MOST_OF_ALL = 1_000;
+/** Milliseconds in which the log has to answer a ping. */
+const PING_TIMEOUT = 1_900;
+/** Milliseconds to wait for another process to let go of the log. */
+const LOCK_TIMEOUT = 30_000;
+/** How the notices of the log begin. */
+const NOTICE = 'log ';
+
+export interface SqliteEventStoreOptions {
+  /** The folder of the log; made when it is not there. */
+  readonly directory: string;
+  readonly codec: EventCodec;
+  readonly telemetry: Telemetry;
+  /** A connection to the other processes that someone else made, and closes. Default: one of its own. */
+  readonly notices?: Notices;
+  /** Milliseconds to wait for another process to let go of the log before `UNAVAILABLE`. Default: 30,000. */
+  readonly lockTimeout?: number;
+  /** Bytes beyond which the log may not grow; an append that would is `UNAVAILABLE`. Default: the disk. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Opens the embedded event log: one SQLite file, which any number of processes of a machine may write and
+ * follow.
+ *
+ * @throws EventStoreError `NEWER_SCHEMA` for a log of a newer release, by name; `UNAVAILABLE` when it
+ *   can't be opened, saying why
+ */
+export async function openSqliteEventStore(options: SqliteEventStoreOptions): Promise<EventStore> {
+  const store = new SqliteEventStore(options);
+  await store.open();
+  return store;
+}
+
+class SqliteEventStore implements EventStore {
+  readonly #options: SqliteEventStoreOptions;
+  readonly #writer: Writer;
+  readonly #closing = new AbortController();
+  #opened: { readonly reader: LogReader; readonly tail: Tail } | undefined;
+  #notices: Notices | undefined;
+  #unsubscribe: () => void = () => {};
+
+  constructor(options: SqliteEventStoreOptions) {
+    this.#options = options;
+    this.#writer = new Writer({
+      settings: {
+        file: logFile(options.directory),
+        create: true,
+        lockTimeout: options.lockTimeout ?? LOCK_TIMEOUT,
+        maxBytes: options.maxBytes,
+      },
+      telemetry: options.telemetry,
+      onCommit: (committed) => this.#committed(committed),
+    });
+  }
+
+  async open(): Promise<void> {
+    const { directory, codec, telemetry } = this.#options;
+    await this.#writer.start();
+    try {
+      const reader = new LogReader(logFile(directory), codec);
+      this.#opened = { reader, tail: new Tail(reader, telemetry) };
+      this.#notices = this.#options.notices ?? (await openNotices(directory));
+      this.#unsubscribe = this.#notices.subscribe((message) => {
+        if (message.startsWith(NOTICE)) this.#opened?.tail.noticed();
+      });
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult> {
+    return this.#append([{ stream, events, expected }]).then(([result]) => {
+      if (result === undefined) throw new Error('an append was answered without a result');
+      return result;
+    });
+  }
+
+  async appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
+    return appends.length === 0 ? [] : this.#append(appends);
+  }
+
+  async readStream(
+    stream: string,
+    options: {
+      readonly from?: number;
+      readonly direction?: 'forwards' | 'backwards';
+      readonly limit?: number;
+    } = {},
+  ): Promise<readonly RecordedEvent[]> {
+    const { from, direction, limit = DEFAULT_LIMIT } = options;
+    return this.#reader().stream(stream, from, direction === 'backwards', limit);
+  }
+
+  async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
+    const page = this.#reader().page(parsePosition(after), {}, Math.min(limit, MOST_OF_ALL));
+    if (page.events.length === 0 && page.unreadable !== undefined) throw page.unreadable.error;
+    return page.events;
+  }
+
+  async *subscribe(options: {
+    readonly after: Position;
+    readonly prefixes?: readonly string[];
+    readonly signal: AbortSignal;
+  }): AsyncGenerator<SubscriptionMessage, void, undefined> {
+    const { reader, tail } = this.#open();
+    const { telemetry } = this.#options;
+    yield* subscribe({ reader, tail, telemetry, closed: this.#closing.signal }, options);
+  }
+
+  async truncate(stream: string, before: number): Promise<void> {
+    await this.#writer.truncate(stream, before);
+  }
+
+  async head(): Promise<Position> {
+    return formatPosition(this.#reader().head());
+  }
+
+  async ping(): Promise<void> {
+    this.#reader().head();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const text = `the event log has not answered within ${PING_TIMEOUT} ms`;
+        reject(new EventStoreError('UNAVAILABLE', text));
+      }, PING_TIMEOUT);
+    });
+    try {
+      await Promise.race([this.#writer.ping(), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writer.close();
+    this.#unsubscribe();
+    const opened = this.#opened;
+    this.#opened = undefined;
+    opened?.tail.close();
+    opened?.reader.close();
+    if (this.#options.notices === undefined) await this.#notices?.close();
+  }
+
+  #append(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
+    try {
+      const encoded = appends.map((append) => this.#encode(append));
+      return this.#writer.append(appends, encoded);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #encode({ stream, events, expected }: StreamAppend): EncodedEvent[] {
+    if (events.length === 0) {
+      throw new EventStoreError('INVALID_EVENT', 'an append needs an event', { stream });
+    }
+    if (typeof expected === 'number' && !(Number.isSafeInteger(expected) && expected >= 0)) {
+      const text = `not a revision that a stream can be at: ${expected}`;
+      throw new EventStoreError('INVALID_EVENT', text, { stream });
+    }
+    return events.map((event) => this.#options.codec.encode(event));
+  }
+
+  #committed(committed: Committed): void {
+    this.#notices?.publish(`${NOTICE}${committed.last}`);
+    this.#opened?.tail.committed(committed);
+  }
+
+  #open(): { readonly reader: LogReader; readonly tail: Tail } {
+    if (this.#opened === undefined) {
+      throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
+    }
+    return this.#opened;
+  }
+
+  #reader(): LogReader {
+    return this.#open().reader;
+  }
+}

@@ -1,0 +1,137 @@
+import type {
+  EncodedEvent,
+  EventStoreErrorCode,
+  ExpectedRevision,
+} from '../../../domain/event-store.ts';
+
+/**
+ * What the writer thread is asked and answers. Appends travel as one flat array of texts and numbers for
+ * all that a tick brought together: copying objects between threads costs several times as much.
+ */
+export type WriterRequest =
+  | { readonly kind: 'appends'; readonly words: AppendWords }
+  | {
+      readonly kind: 'truncate';
+      readonly ticket: number;
+      readonly stream: string;
+      readonly before: number;
+    }
+  | { readonly kind: 'ping'; readonly ticket: number }
+  | { readonly kind: 'close' };
+
+/**
+ * Sequences, one after the other: ticket, number of appends, and for each append stream, expected
+ * revision as a number, number of events, and for each event id, type, data, metadata.
+ */
+export type AppendWords = (string | number)[];
+
+/** A sequence of appends, as the thread sees it. */
+export interface WriteSequence {
+  readonly ticket: number;
+  readonly appends: readonly WriteAppend[];
+}
+
+export interface WriteAppend {
+  readonly stream: string;
+  /** The revision, or one of {@link NONE} and {@link ANY}. */
+  readonly expected: number;
+  readonly events: readonly EncodedEvent[];
+}
+
+/** `expected` for a stream that must be without events: its "last revision". */
+export const NONE = -1;
+/** `expected` for a stream that may be anywhere. */
+export const ANY = -2;
+
+export type WriterAnswer =
+  | { readonly kind: 'ready' }
+  /** The thread could not open the log, and ends. */
+  | { readonly kind: 'refused'; readonly message: string; readonly incompatible: boolean }
+  | {
+      /** A transaction has ended; durable, as far as something was written. */
+      readonly kind: 'appended';
+      /** Milliseconds since 1970: the events' time of creation. */
+      readonly createdAt: number;
+      /**
+       * Sequences in the order they were written: ticket, number of appends that succeeded, and for each of
+       * these 1 for a duplicate or 0, revision, position.
+       */
+      readonly results: readonly number[];
+      readonly failures: readonly WriteFailure[];
+      readonly timing: CommitTiming;
+    }
+  | { readonly kind: 'done'; readonly ticket: number }
+  | { readonly kind: 'failed'; readonly failure: WriteFailure }
+  /** Something that harmed no append but should be known. */
+  | { readonly kind: 'warning'; readonly message: string };
+
+/** What the thread is started with. */
+export interface WriterSettings {
+  readonly file: string;
+  /** Whether the file may be made. */
+  readonly create: boolean;
+  /** Milliseconds to wait for another process's lock. */
+  readonly lockTimeout: number;
+  /** The file may not grow beyond this. */
+  readonly maxBytes: number | undefined;
+}
+
+/** Why a sequence ended early; what of it succeeded before is in the results. */
+export interface WriteFailure {
+  readonly ticket: number;
+  readonly code: EventStoreErrorCode;
+  readonly message: string;
+  readonly stream?: string;
+  /** As in {@link WriteAppend}. */
+  readonly expected?: number;
+  /** The stream's last revision, or {@link NONE}. */
+  readonly actual?: number;
+}
+
+/** Milliseconds. */
+export interface CommitTiming {
+  readonly waitedForLock: number;
+  readonly writing: number;
+}
+
+/** Adds a sequence to a message. */
+export function writeSequence(words: AppendWords, sequence: WriteSequence): void {
+  words.push(sequence.ticket, sequence.appends.length);
+  for (const { stream, expected, events } of sequence.appends) {
+    words.push(stream, expected, events.length);
+    for (const event of events) words.push(event.id, event.type, event.data, event.metadata);
+  }
+}
+
+/** The sequences of a message. */
+export function readSequences(words: AppendWords): WriteSequence[] {
+  const sequences: WriteSequence[] = [];
+  let at = 0;
+  const text = (): string => String(words[at++]);
+  const number = (): number => Number(words[at++]);
+  while (at < words.length) {
+    const ticket = number();
+    const appends: WriteAppend[] = [];
+    for (let left = number(); left > 0; left -= 1) {
+      const stream = text();
+      const expected = number();
+      const events: EncodedEvent[] = [];
+      for (let more = number(); more > 0; more -= 1) {
+        events.push({ id: text(), type: text(), data: text(), metadata: text() });
+      }
+      appends.push({ stream, expected, events });
+    }
+    sequences.push({ ticket, appends });
+  }
+  return sequences;
+}
+
+/** The port's expectation as a number. */
+export function expectedToNumber(expected: ExpectedRevision): number {
+  return expected === 'none' ? NONE : expected === 'any' ? ANY : expected;
+}
+
+/** The port's expectation again. */
+export function expectedFromNumber(expected: number): ExpectedRevision {
+  return expected === NONE ? 'none' : expected === ANY ? 'any' : expected;
+}

@@ -1,0 +1,223 @@
+import {
+  EventStoreError,
+  type EventCodec,
+  type RawEvent,
+  type RecordedEvent,
+} from '../../../domain/event-store.ts';
+import { describeFault, faultOf, type Database, type Statement } from '../database.ts';
+import { prepareForArrays } from './log-writer.ts';
+import { formatPosition } from './position.ts';
+import { LOG, openLogForReading } from './schema.ts';
+
+/** A part of the log, for a subscription. */
+export interface Page {
+  readonly events: readonly RecordedEvent[];
+  /** Everything up to here is in the events, or was left out. */
+  readonly upTo: number;
+  /** The event directly after `upTo` can't be read by this release. */
+  readonly unreadable: { readonly stream: string; readonly error: EventStoreError } | undefined;
+}
+
+/** Which streams' events a page is to have; what is left out is passed by. */
+export interface Selection {
+  /** Only names that begin with one of these; looked at by SQLite, so that the others cost little. */
+  readonly prefixes?: readonly string[] | undefined;
+  /** Only names that this takes; the others are not decoded. */
+  readonly wants?: (stream: string) => boolean;
+}
+
+/** Most events of a page, so that the event loop is never held for long. */
+const PAGE_EVENTS = 500;
+/** Positions that a filtered page looks at; those left out cost little. */
+const PAGE_SPAN = 4_000;
+/** Characters of data after which a page ends early. */
+const PAGE_CHARACTERS = 4 * 1024 * 1024;
+
+const COLUMNS =
+  'events.position, streams.name, events.revision, events.id, events.type, events.created_at, events.data, events.metadata';
+
+/** Reads the log on the main thread over a connection of its own, which commits never block. */
+export class LogReader {
+  readonly #database: Database;
+  readonly #file: string;
+  readonly #codec: EventCodec;
+  readonly #head: Statement;
+  readonly #version: Statement;
+  readonly #forwards: Statement;
+  readonly #backwards: Statement;
+  readonly #all: Statement;
+  readonly #types: Statement;
+  readonly #typeNames = new Map<number, string>();
+  readonly #filtered = new Map<string, Statement>();
+  #createdAt = -1;
+  #createdAtText = '';
+
+  /** @throws EventStoreError `UNAVAILABLE` */
+  constructor(file: string, codec: EventCodec) {
+    this.#file = file;
+    this.#codec = codec;
+    try {
+      const database = openLogForReading(file);
+      const inStream = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;
+      this.#database = database;
+      this.#head = prepareForArrays(database, 'SELECT head FROM log');
+      this.#version = prepareForArrays(database, 'PRAGMA data_version');
+      this.#types = prepareForArrays(database, 'SELECT id, name FROM types');
+      this.#forwards = prepareForArrays(
+        database,
+        `${inStream} AND events.revision >= ? ORDER BY events.revision LIMIT ?`,
+      );
+      this.#backwards = prepareForArrays(
+        database,
+        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC LIMIT ?`,
+      );
+      this.#all = prepareForArrays(database, selectAll(''));
+    } catch (error) {
+      throw this.#unavailable(error);
+    }
+  }
+
+  /** Number of the last event's position; 0 when there is none. @throws EventStoreError `UNAVAILABLE` */
+  head(): number {
+    return this.#read(() => Number(this.#head.get()?.[0]));
+  }
+
+  /** Changes whenever another connection has committed. @throws EventStoreError `UNAVAILABLE` */
+  version(): number {
+    return this.#read(() => Number(this.#version.get()?.[0]));
+  }
+
+  /** @throws EventStoreError `CORRUPT_EVENT`, `NEWER_SCHEMA`, `UNAVAILABLE` */
+  stream(
+    stream: string,
+    from: number | undefined,
+    backwards: boolean,
+    limit: number,
+  ): RecordedEvent[] {
+    const rows = this.#read(() =>
+      backwards
+        ? this.#backwards.all(stream, from ?? Number.MAX_SAFE_INTEGER, limit)
+        : this.#forwards.all(stream, from ?? 0, limit),
+    );
+    return rows.map((row: unknown) => {
+      const event = this.#codec.decode(this.#raw(row));
+      if (event.fault === undefined) return event;
+      throw new EventStoreError(
+        'CORRUPT_EVENT',
+        `revision ${event.revision} of ${stream} does not fit its schema: ${event.fault}`,
+        { stream },
+      );
+    });
+  }
+
+  /**
+   * The next part of the log after a position.
+   *
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
+    const { prefixes, wants } = selection;
+    const { raws, upTo } = this.#read(() => this.#rows(after, prefixes, limit));
+    const events: RecordedEvent[] = [];
+    for (const raw of raws) {
+      if (wants?.(raw.stream) === false) continue;
+      try {
+        events.push(this.#codec.decode(raw));
+      } catch (error) {
+        if (!(error instanceof EventStoreError)) throw error;
+        const unreadable = { stream: raw.stream, error };
+        return { events, upTo: Number(raw.position) - 1, unreadable };
+      }
+    }
+    return { events, upTo, unreadable: undefined };
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #rows(
+    after: number,
+    prefixes: readonly string[] | undefined,
+    limit: number,
+  ): { readonly raws: readonly RawEvent[]; readonly upTo: number } {
+    // Positions are given out without gaps and become visible in order: up to the head none can come later.
+    const head = Number(this.#head.get()?.[0]);
+    const end = prefixes === undefined ? head : Math.min(head, after + PAGE_SPAN);
+    const statement = prefixes === undefined ? this.#all : this.#select(prefixes);
+    const raws: RawEvent[] = [];
+    let characters = 0;
+    for (const row of statement.iterate(after, end, ...(prefixes ?? []), limit)) {
+      const raw = this.#raw(row);
+      raws.push(raw);
+      characters += raw.data.length + raw.metadata.length;
+      if (raws.length >= limit || characters > PAGE_CHARACTERS) {
+        return { raws, upTo: Number(raw.position) };
+      }
+    }
+    return { raws, upTo: Math.max(after, end) };
+  }
+
+  /** The statement for so many prefixes. */
+  #select(prefixes: readonly string[]): Statement {
+    // Not LIKE or GLOB, which have characters with meanings; by length in characters, as SQLite counts.
+    const conditions = prefixes
+      .map((prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`)
+      .join(' OR ');
+    let statement = this.#filtered.get(conditions);
+    if (statement === undefined) {
+      statement = prepareForArrays(this.#database, selectAll(`AND (${conditions || 'FALSE'})`));
+      this.#filtered.set(conditions, statement);
+    }
+    return statement;
+  }
+
+  #raw(row: unknown): RawEvent {
+    const columns = row as readonly (string | number)[];
+    return {
+      position: formatPosition(Number(columns[0])),
+      stream: String(columns[1]),
+      revision: Number(columns[2]),
+      id: String(columns[3]),
+      type: this.#typeName(Number(columns[4])),
+      createdAt: this.createdAt(Number(columns[5])),
+      data: String(columns[6]),
+      metadata: String(columns[7]),
+    };
+  }
+
+  #typeName(id: number): string {
+    const known = this.#typeNames.get(id);
+    if (known !== undefined) return known;
+    for (const row of this.#types.all()) this.#typeNames.set(Number(row[0]), String(row[1]));
+    return this.#typeNames.get(id) ?? `unknown type ${id}`;
+  }
+
+  /** The time as text; those of one commit have the same. */
+  createdAt(milliseconds: number): string {
+    if (milliseconds !== this.#createdAt) {
+      this.#createdAt = milliseconds;
+      this.#createdAtText = new Date(milliseconds).toISOString();
+    }
+    return this.#createdAtText;
+  }
+
+  #read<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      throw this.#unavailable(error);
+    }
+  }
+
+  #unavailable(error: unknown): unknown {
+    if (faultOf(error) === undefined) return error;
+    return new EventStoreError('UNAVAILABLE', describeFault(LOG, this.#file, error), {
+      cause: error,
+    });
+  }
+}
+
+function selectAll(condition: string): string {
+  return `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position > ? AND events.position <= ? ${condition} ORDER BY events.position LIMIT ?`;
+}

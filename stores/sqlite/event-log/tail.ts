@@ -1,0 +1,179 @@
+import { EventStoreError, type RecordedEvent } from '../../../domain/event-store.ts';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import { formatPosition } from './position.ts';
+import type { LogReader, Page } from './reader.ts';
+import type { Delivery, Subscriber } from './subscriber.ts';
+import type { Committed } from './writer.ts';
+
+/** Milliseconds between looks at the file, in case a notice of another process was lost. */
+const POLL_INTERVAL = 50;
+
+/**
+ * The growing end of the log, which all live subscriptions of this process share: each event is read and
+ * decoded once. What this process itself has appended is handed on as it is, without reading it again.
+ */
+export class Tail {
+  readonly #reader: LogReader;
+  readonly #telemetry: Telemetry;
+  readonly #subscribers = new Set<Subscriber>();
+  /** Every live subscriber was offered all up to here. Without any, whatever the last commit was. */
+  #position = 0;
+  #seenVersion: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The next page is to be read in the next turn of the event loop. */
+  #scheduled = false;
+  #failing = false;
+
+  constructor(reader: LogReader, telemetry: Telemetry) {
+    this.#reader = reader;
+    this.#telemetry = telemetry;
+  }
+
+  /**
+   * Makes a subscriber live, if it has read the file up to where the tail is, or beyond.
+   *
+   * @returns whether it is live; if not, it has to read on
+   */
+  join(subscriber: Subscriber): boolean {
+    if (this.#subscribers.size === 0) {
+      this.#position = Math.max(this.#position, subscriber.position);
+    }
+    if (subscriber.position < this.#position) return false;
+    subscriber.live = true;
+    this.#subscribers.add(subscriber);
+    this.#timer ??= setInterval(() => this.#poll(), POLL_INTERVAL).unref();
+    return true;
+  }
+
+  leave(subscriber: Subscriber): void {
+    subscriber.live = false;
+    this.#subscribers.delete(subscriber);
+    if (this.#subscribers.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Hands on what this process has committed. */
+  committed({ first, last, createdAt, appends }: Committed): void {
+    if (last <= this.#position) return;
+    if (this.#subscribers.size === 0) {
+      this.#position = last;
+      return;
+    }
+    if (first !== this.#position + 1) {
+      // Another process wrote before, and that must be delivered first.
+      this.noticed();
+      return;
+    }
+    const time = this.#reader.createdAt(createdAt);
+    const wanted = new Map<Subscriber, RecordedEvent[]>();
+    for (const subscriber of this.#subscribers) wanted.set(subscriber, []);
+    for (const { stream, events, revision, position } of appends) {
+      const takers = [...this.#subscribers].filter((subscriber) => subscriber.wants(stream));
+      if (takers.length === 0) continue;
+      for (const [i, event] of events.entries()) {
+        const before = events.length - 1 - i;
+        const recorded = {
+          ...event,
+          stream,
+          revision: revision - before,
+          position: formatPosition(position - before),
+          createdAt: time,
+        };
+        for (const taker of takers) wanted.get(taker)?.push(recorded);
+      }
+    }
+    this.#position = last;
+    for (const [subscriber, events] of wanted) {
+      this.#offer(subscriber, { events, upTo: last, error: undefined });
+    }
+  }
+
+  /** Something was, or may have been, committed by another process. */
+  noticed(): void {
+    if (!this.#scheduled && this.#subscribers.size > 0) this.#pump();
+  }
+
+  close(): void {
+    for (const subscriber of [...this.#subscribers]) {
+      this.leave(subscriber);
+      subscriber.wake();
+    }
+  }
+
+  #poll(): void {
+    try {
+      const version = this.#reader.version();
+      if (version === this.#seenVersion) return;
+      this.#seenVersion = version;
+    } catch (error) {
+      this.#failed(error);
+      return;
+    }
+    this.noticed();
+  }
+
+  /** Reads one page, and goes on in another turn of the event loop while there is more. */
+  #pump(): void {
+    const page = this.#read();
+    if (page === undefined) return;
+    // An event that can't be known ends those who want it, and is passed by for all others.
+    const { unreadable, events } = page;
+    const upTo = unreadable === undefined ? page.upTo : page.upTo + 1;
+    if (upTo <= this.#position) return;
+    this.#position = upTo;
+    for (const subscriber of [...this.#subscribers]) {
+      const wanted =
+        subscriber.prefixes === undefined
+          ? events
+          : events.filter(({ stream }) => subscriber.wants(stream));
+      if (unreadable !== undefined && subscriber.wants(unreadable.stream)) {
+        this.#offer(subscriber, { events: wanted, upTo: page.upTo, error: unreadable.error });
+        this.leave(subscriber);
+      } else {
+        this.#offer(subscriber, { events: wanted, upTo, error: undefined });
+      }
+    }
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.noticed();
+    });
+  }
+
+  #read(): Page | undefined {
+    try {
+      const page = this.#reader.page(this.#position, { wants: (stream) => this.#wants(stream) });
+      this.#failing = false;
+      return page;
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  #wants(stream: string): boolean {
+    for (const subscriber of this.#subscribers) if (subscriber.wants(stream)) return true;
+    return false;
+  }
+
+  #offer(subscriber: Subscriber, delivery: Delivery): void {
+    subscriber.offer(delivery);
+    if (!subscriber.live) this.leave(subscriber);
+  }
+
+  /** A log that can't be read is said once, and the next poll tries again; all else ends everybody. */
+  #failed(cause: unknown): void {
+    this.#seenVersion = undefined;
+    if (cause instanceof EventStoreError && cause.code === 'UNAVAILABLE') {
+      if (!this.#failing) this.#telemetry.log.warn(cause.message);
+      this.#failing = true;
+      return;
+    }
+    const error = cause instanceof Error ? cause : new Error(String(cause));
+    for (const subscriber of [...this.#subscribers]) {
+      this.#offer(subscriber, { events: [], upTo: this.#position, error });
+      this.leave(subscriber);
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+  type MessagePort,
+} from 'node:worker_threads';
+import { IncompatibleDatabaseError, describeFault, faultOf, type Database } from '../database.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { LogWriter, UnsureCommit } from './log-writer.ts';
+import {
+  readSequences,
+  type WriteFailure,
+  type WriteSequence,
+  type WriterAnswer,
+  type WriterRequest,
+  type WriterSettings,
+} from './protocol.ts';
+import { LOG, openLogForWriting } from './schema.ts';
+
+/** How much goes into one transaction: enough to make waiting for the disk cheap, and answers soon. */
+const MAX_EVENTS = 1_000;
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+
+type Task = WriteSequence | Exclude<WriterRequest, { readonly kind: 'appends' }>;
+
+/** An open log. */
+interface Open {
+  readonly database: Database;
+  readonly writer: LogWriter;
+  readonly checkpoints: Checkpoints;
+}
+
+/**
+ * The thread through which a process writes the log, so that waiting for the disk or for another
+ * process never stops its event loop. What is asked while a transaction is being made durable goes into
+ * the next one together.
+ */
+class WriterThread {
+  readonly #port: MessagePort;
+  readonly #settings: WriterSettings;
+  readonly #tasks: Task[] = [];
+  /** Index of the first task not done yet. */
+  #next = 0;
+  #open: Open | undefined;
+
+  constructor(port: MessagePort, settings: WriterSettings) {
+    this.#port = port;
+    this.#settings = settings;
+  }
+
+  start(): void {
+    try {
+      this.#open = this.#openLog(this.#settings.create);
+    } catch (error) {
+      this.#answer({
+        kind: 'refused',
+        message:
+          error instanceof IncompatibleDatabaseError
+            ? error.message
+            : describeFault(LOG, this.#settings.file, error),
+        incompatible: error instanceof IncompatibleDatabaseError,
+      });
+      this.#port.close();
+      return;
+    }
+    this.#port.on('message', (request: WriterRequest) => {
+      this.#take(request);
+      this.#work();
+    });
+    this.#answer({ kind: 'ready' });
+  }
+
+  #openLog(create: boolean): Open {
+    const { file, maxBytes, lockTimeout } = this.#settings;
+    const database = openLogForWriting(file, create, maxBytes);
+    try {
+      const writer = new LogWriter(database, lockTimeout);
+      return { database, writer, checkpoints: new Checkpoints(database) };
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  #take(request: WriterRequest): void {
+    if (request.kind === 'appends') {
+      for (const sequence of readSequences(request.words)) this.#tasks.push(sequence);
+    } else {
+      this.#tasks.push(request);
+    }
+  }
+
+  /** Everything that has been asked, also what comes meanwhile. */
+  #work(): void {
+    for (;;) {
+      for (;;) {
+        const received = receiveMessageOnPort(this.#port);
+        if (received === undefined) break;
+        this.#take(received.message as WriterRequest);
+      }
+      const task = this.#tasks[this.#next];
+      if (task === undefined) {
+        this.#tasks.length = 0;
+        this.#next = 0;
+        this.#checkpoint(true);
+        return;
+      }
+      if ('appends' in task) {
+        this.#write(this.#nextBatch());
+      } else {
+        this.#next += 1;
+        if (task.kind === 'close') return this.#close();
+        if (task.kind === 'truncate') this.#truncate(task);
+        else this.#answer({ kind: 'done', ticket: task.ticket });
+      }
+      this.#checkpoint(false);
+    }
+  }
+
+  /** As many of the next sequences as fit into one transaction; at least one. */
+  #nextBatch(): WriteSequence[] {
+    const batch: WriteSequence[] = [];
+    let events = 0;
+    let characters = 0;
+    for (;;) {
+      const task = this.#tasks[this.#next];
+      if (task === undefined || !('appends' in task)) return batch;
+      for (const append of task.appends) {
+        events += append.events.length;
+        for (const { data, metadata } of append.events) {
+          characters += data.length + metadata.length;
+        }
+      }
+      if (batch.length > 0 && (events > MAX_EVENTS || characters > MAX_CHARACTERS)) return batch;
+      batch.push(task);
+      this.#next += 1;
+    }
+  }
+
+  #write(sequences: readonly WriteSequence[]): void {
+    try {
+      this.#answer({ kind: 'appended', ...this.#opened().writer.write(sequences) });
+    } catch (error) {
+      const failure = this.#fail(error);
+      for (const { ticket } of sequences) {
+        this.#answer({ kind: 'failed', failure: { ticket, ...failure } });
+      }
+    }
+  }
+
+  #truncate(task: { readonly ticket: number; readonly stream: string; readonly before: number }) {
+    try {
+      this.#opened().writer.truncate(task.stream, task.before);
+      this.#answer({ kind: 'done', ticket: task.ticket });
+    } catch (error) {
+      const failure = { ticket: task.ticket, stream: task.stream, ...this.#fail(error) };
+      this.#answer({ kind: 'failed', failure });
+    }
+  }
+
+  /** The log; opened again after a fault, but never begun anew where it has gone. */
+  #opened(): Open {
+    this.#open ??= this.#openLog(false);
+    return this.#open;
+  }
+
+  /** What to say of a transaction that failed; a connection that may have suffered is given up. */
+  #fail(error: unknown): Omit<WriteFailure, 'ticket'> {
+    const unsure = error instanceof UnsureCommit;
+    const fault = faultOf(error);
+    if (fault !== 'busy' && fault !== 'full') {
+      try {
+        this.#open?.database.close();
+      } catch (closing) {
+        this.#warn(closing);
+      }
+      this.#open = undefined;
+    }
+    return {
+      code: unsure ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE',
+      message: describeFault(LOG, this.#settings.file, unsure ? error.cause : error),
+    };
+  }
+
+  #checkpoint(idle: boolean): void {
+    try {
+      this.#open?.checkpoints.make(idle);
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  #close(): void {
+    try {
+      this.#open?.database.close();
+    } catch (error) {
+      this.#warn(error);
+    }
+    this.#open = undefined;
+    this.#port.close();
+  }
+
+  #warn(error: unknown): void {
+    this.#answer({ kind: 'warning', message: describeFault(LOG, this.#settings.file, error) });
+  }
+
+  #answer(answer: WriterAnswer): void {
+    this.#port.postMessage(answer);
+  }
+}
+
+if (parentPort === null) throw new Error('this is the entry of a thread');
+new WriterThread(parentPort, workerData as WriterSettings).start();
