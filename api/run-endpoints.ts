@@ -1,5 +1,7 @@
 import { toIso } from '../domain/clock.ts';
+import type { StepEnd } from '../domain/events/catalogue.ts';
 import { nameBasedId } from '../domain/ids.ts';
+import { outputOf } from '../domain/pipeline/output.ts';
 import { parseInstant, TimestampError } from '../domain/schedule/timestamp.ts';
 import { cancelRunCommand } from '../domain/task-commands.ts';
 import { latestRunOf, runListing } from '../projections/run-queries.ts';
@@ -165,12 +167,18 @@ async function runOf(
 /** A run without what only its worker needs. */
 function showRun(run: RunDocument): object {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
-  return shown;
+  return { ...shown, output: outputOfRun(run) };
+}
+
+/** The output is folded from the steps, which it would else repeat. */
+function outputOfRun({ steps, output }: RunDocument): object | null {
+  return output === null ? null : outputOf(steps as unknown as readonly StepEnd[], output);
 }
 
 function showInList(run: RunDocument, wholeErrors: boolean): object {
   const { attempts: _attempts, steps: _steps, log: _log, ...shown } = run;
-  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...item } = shown;
+  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...bare } = shown;
+  const item = { ...bare, output: outputOfRun(run) };
   return wholeErrors ? item : { ...item, error: shorten(run.error) };
 }
 

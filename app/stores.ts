@@ -24,10 +24,7 @@ export interface Stores {
 }
 
 /** What opening the stores needs of the settings. */
-export type StoreSettings = Pick<
-  Configuration,
-  'dataDirectory' | 'eventStoreUrl' | 'readModelUrl'
->;
+export type StoreSettings = Pick<Configuration, 'dataDirectory' | 'eventStoreUrl' | 'readModelUrl'>;
 
 /**
  * Opens the stores. A server that is away does not keep this from succeeding: each call says so instead.

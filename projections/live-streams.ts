@@ -36,6 +36,8 @@ export class LiveStreams<S, E extends DomainEvent> {
    */
   async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
     const after = await this.store.head();
+    // What was read before is not kept up to date by what follows.
+    this.cached.clear();
     started();
     for await (const message of this.store.subscribe({ after, prefixes: [this.prefix], signal })) {
       if (message.kind === 'events') for (const event of message.events) this.take(event);

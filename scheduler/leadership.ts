@@ -16,7 +16,7 @@ export class Leadership {
   private heldUntil: Instant = Number.NEGATIVE_INFINITY;
   private currentFence = 0;
   private led = false;
-  private readonly listeners: (() => void)[] = [];
+  private readonly listeners = new Set<() => void>();
 
   constructor(options: {
     /** What is led. */
@@ -45,8 +45,13 @@ export class Leadership {
     return this.currentFence;
   }
 
+  /** Calls back when leadership is won or lost, until {@link offChange}. */
   onChange(listener: () => void): void {
-    this.listeners.push(listener);
+    this.listeners.add(listener);
+  }
+
+  offChange(listener: () => void): void {
+    this.listeners.delete(listener);
   }
 
   /** Tries for the lease, and renews it at a third, until the signal is aborted; then gives it back. */

@@ -15,6 +15,8 @@ export class Membership {
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
   private readonly about: JsonObject;
+  /** Called when this member counts as alive (again). */
+  onAlive: () => void = () => {};
   private renewedAt: Instant = Number.NEGATIVE_INFINITY;
   private members: ReadonlyMap<string, Instant> = new Map();
 
@@ -34,21 +36,15 @@ export class Membership {
     this.telemetry = options.telemetry;
   }
 
-  /** Joins; rejects when the first heartbeat can't be written. */
-  async join(): Promise<void> {
-    await this.beat();
-  }
-
-  /** Renews at a third of the lease until the signal is aborted, then leaves. */
+  /** Joins, renews at a third of the lease until the signal is aborted, then leaves. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.clock.sleep(this.lease / 3, signal);
         await this.beat();
       } catch (error) {
-        if (signal.aborted) break;
         this.telemetry.log.warn('the heartbeat could not be renewed', { error });
       }
+      await this.clock.sleep(this.lease / 3, signal).catch(() => {});
     }
     try {
       await this.coordination.forget(this.id);
@@ -83,6 +79,7 @@ export class Membership {
     // Before the call: what the store grants counts from a moment that lies behind this one.
     const asked = this.clock.now();
     await this.coordination.heartbeat(this.id, this.about, this.lease);
+    const joined = !this.alive;
     this.renewedAt = asked;
     const alive = await this.coordination.alive();
     const now = this.clock.now();
@@ -94,5 +91,6 @@ export class Membership {
       }
     }
     this.roles = roles;
+    if (joined) this.onAlive();
   }
 }

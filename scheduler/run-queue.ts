@@ -72,6 +72,11 @@ export class RunQueue {
 
   /** Loads the unfinished runs, then follows the log until the signal is aborted. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
+    // What was known before a break may have ended since; what is being worked on stays.
+    for (const run of [...this.runs.values()].filter(({ taken }) => !taken)) {
+      run.ended = true;
+      this.runs.delete(run.id);
+    }
     const unfinished = {
       field: 'state',
       op: 'in',

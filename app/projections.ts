@@ -1,0 +1,17 @@
+import { agentsProjection } from '../projections/agents.ts';
+import { dueProjection } from '../projections/due.ts';
+import type { Projection } from '../projections/read-model.ts';
+import { runsProjection } from '../projections/runs.ts';
+import { statisticsProjection } from '../projections/statistics.ts';
+import { tasksProjection } from '../projections/tasks.ts';
+import { topicsProjection } from '../projections/topics.ts';
+
+/** Every view of the service. Each takes documents of its own kind alone, which the type can't say. */
+export const projections = [
+  agentsProjection,
+  tasksProjection,
+  runsProjection,
+  dueProjection,
+  topicsProjection,
+  statisticsProjection,
+] as unknown as readonly Projection[];

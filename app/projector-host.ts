@@ -1,0 +1,123 @@
+import type { Clock } from '../domain/clock.ts';
+import { createTelemetry } from '../observability/create-telemetry.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { createProjector } from '../projections/projector.ts';
+import { Leadership } from '../scheduler/leadership.ts';
+import { projections } from './projections.ts';
+import type { ProjectorThreadData, ProjectorWord } from './projector-protocol.ts';
+import { openStores, type Stores } from './stores.ts';
+
+/** How often the state of the views is told. Milliseconds. */
+const STATUS_EVERY = 1000;
+
+/** How notices of checkpoints begin, between the processes of a machine. */
+export const CHECKPOINT_NOTICE = 'view ';
+
+/**
+ * The projector, with stores of its own: folds the log into the views whenever this process leads, until the
+ * signal is aborted.
+ */
+export async function runProjector(options: {
+  readonly data: ProjectorThreadData;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly tell: (word: ProjectorWord) => void;
+}): Promise<void> {
+  const { data, clock, signal, tell } = options;
+  const { log } = createTelemetry({
+    level: data.settings.logLevel,
+    fields: { part: 'projector' },
+  });
+  // Counted where the process's metrics are.
+  const telemetry: Telemetry = {
+    log,
+    count: (name, labels = {}, by = 1) => tell({ kind: 'count', name, labels, by }),
+    observe: (name, value, labels = {}) => tell({ kind: 'observe', name, labels, value }),
+  };
+  const stores = await openStores(data.settings, telemetry);
+  const { coordination } = stores;
+  const { owner, lease } = data;
+  const leadership = new Leadership({
+    name: 'projector',
+    owner,
+    lease,
+    coordination,
+    clock,
+    telemetry,
+  });
+  const led = leadership.run(signal);
+  try {
+    while (!signal.aborted) {
+      await untilLeading(leadership, signal);
+      if (!signal.aborted) await projectWhileLeading(stores, leadership, telemetry, options);
+    }
+  } finally {
+    await led;
+    await stores.close();
+  }
+}
+
+async function projectWhileLeading(
+  stores: Stores,
+  leadership: Leadership,
+  telemetry: Telemetry,
+  { clock, signal, tell }: Parameters<typeof runProjector>[0],
+): Promise<void> {
+  const { store, readModel, notices } = stores;
+  const projector = createProjector({
+    store,
+    readModel,
+    projections,
+    telemetry,
+    clock,
+    fence: leadership.fence,
+  });
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const endUnlessLeading = (): void => {
+    if (!leadership.leads) end();
+  };
+  leadership.onChange(endUnlessLeading);
+  signal.addEventListener('abort', end, { once: true });
+  const stopTelling = projector.onCheckpoint((name, position) => {
+    tell({ kind: 'checkpoint', name, position });
+    notices?.publish(`${CHECKPOINT_NOTICE}${name} ${position}`);
+  });
+  const telling = tellStatus(() => projector.status(), clock, ending.signal, tell);
+  try {
+    await projector.run(ending.signal);
+  } finally {
+    end();
+    stopTelling();
+    leadership.offChange(endUnlessLeading);
+    signal.removeEventListener('abort', end);
+    await telling;
+    tell({ kind: 'status', leads: false, views: [] });
+  }
+}
+
+async function tellStatus(
+  status: () => Extract<ProjectorWord, { kind: 'status' }>['views'],
+  clock: Clock,
+  signal: AbortSignal,
+  tell: (word: ProjectorWord) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    tell({ kind: 'status', leads: true, views: status() });
+    await clock.sleep(STATUS_EVERY, signal).catch(() => {});
+  }
+}
+
+function untilLeading(leadership: Leadership, signal: AbortSignal): Promise<void> {
+  if (leadership.leads || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      if (!leadership.leads && !signal.aborted) return;
+      leadership.offChange(settle);
+      signal.removeEventListener('abort', settle);
+      resolve();
+    };
+    leadership.onChange(settle);
+    signal.addEventListener('abort', settle);
+  });
+}

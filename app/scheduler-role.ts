@@ -1,0 +1,67 @@
+import type { Clock } from '../domain/clock.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { DueIndex } from '../scheduler/due-index.ts';
+import { Leadership } from '../scheduler/leadership.ts';
+import { nodeScheduleTimer } from '../scheduler/node-schedule-timer.ts';
+import { RunRequester } from '../scheduler/run-requester.ts';
+import { Scheduler } from '../scheduler/scheduler.ts';
+import type { Going } from './going.ts';
+import type { LiveIndexes } from './live-indexes.ts';
+import type { Stores } from './stores.ts';
+
+export interface SchedulerRole {
+  readonly scheduler: Scheduler;
+  readonly leadership: Leadership;
+  readonly index: DueIndex;
+  stop(): Promise<void>;
+}
+
+/** Milliseconds after which a scheduler that is gone is followed by another. */
+const LEASE = 3000;
+
+/** Starts the part that turns what is due into runs. */
+export function startSchedulerRole(options: {
+  readonly stores: Stores;
+  readonly indexes: LiveIndexes;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly going: Going;
+  /** This process among the others. */
+  readonly member: string;
+}): SchedulerRole {
+  const { stores, indexes, clock, telemetry, going, member } = options;
+  const { store, readModel, coordination } = stores;
+  const shared = { store, coordination, clock, telemetry };
+  const leadership = new Leadership({ ...shared, name: 'scheduler', owner: member, lease: LEASE });
+  const index = new DueIndex(store, readModel, telemetry);
+  const scheduler = new Scheduler({
+    ...shared,
+    index,
+    leadership,
+    timer: nodeScheduleTimer,
+    name: member,
+  });
+  const requester = new RunRequester({
+    ...shared,
+    leadership,
+    tasks: indexes.pinnedTasks,
+    name: member,
+  });
+  scheduler.onRequested = (runId) => requester.noteRequested(runId);
+  const { signal } = going;
+  going.keep('leading the scheduler', async (started) => {
+    started();
+    await leadership.run(signal);
+  });
+  going.keep('following what is due', (started) =>
+    index.follow(signal, () => {
+      scheduler.start();
+      started();
+    }),
+  );
+  going.keep('requesting runs', async (started) => {
+    started();
+    await requester.follow(signal);
+  });
+  return { scheduler, leadership, index, stop: () => scheduler.stop() };
+}
