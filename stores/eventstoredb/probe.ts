@@ -121,8 +121,9 @@ export class Probe {
       } else if (owed > this.#position) {
         this.#owed ??= { position: owed, since: Date.now() };
       }
-      // A whole page of what is filtered out: go on at once.
-      this.#next = Date.now() + (owed === undefined && !atEnd ? 0 : this.#timings.probeMs);
+      // After a whole page of what is filtered out it goes on soon, from where the server may be by then.
+      const goesOn = owed === undefined && !atEnd;
+      this.#next = Date.now() + (goesOn ? this.#timings.settleMs : this.#timings.probeMs);
     } catch (error) {
       this.#failure = error;
     } finally {

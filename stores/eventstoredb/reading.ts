@@ -188,14 +188,14 @@ function consume(
     const late = (): void => finish(new Error(`no answer within ${firstMs} ms`));
     let timer = setTimeout(late, firstMs);
     let finished = false;
-    const finish = (error?: unknown): void => {
+    const finish = (error?: Error): void => {
       if (finished) return;
       finished = true;
       clearTimeout(timer);
       read.destroy();
       read.cancel().catch(() => undefined);
       if (error === undefined) resolve();
-      else reject(error instanceof Error ? error : new Error(String(error)));
+      else reject(error);
     };
     read.on('error', finish);
     read.on('end', () => finish());

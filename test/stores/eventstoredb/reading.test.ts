@@ -187,6 +187,20 @@ describe('reading from EventStoreDB', () => {
     expect(await read).to.equal('UNAVAILABLE');
   });
 
+  it('outlives the loss of a whole cluster, and finds it again', async () => {
+    const { port } = bench().server;
+    const hosts = `127.0.0.1:${port},127.0.0.1:${port}`;
+    const url = `esdb://${hosts}?tls=false&maxDiscoverAttempts=1&discoveryInterval=1`;
+    const cluster = await bench().open({ url });
+    await cluster.append('task-1', [numbered(1)], 'none');
+    bench().server.stop();
+    const reads = upTo(10).map(() => codeOf(cluster.readStream('task-1')));
+    expect(new Set(await Promise.all(reads))).to.deep.equal(new Set(['UNAVAILABLE']));
+    await bench().restart();
+    await eventually(() => cluster.ping());
+    expect(await cluster.readStream('task-1')).to.have.lengthOf(1);
+  });
+
   it('asks a cluster who leads', async () => {
     const { port } = bench().server;
     const cluster = await bench().open({

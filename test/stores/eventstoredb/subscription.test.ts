@@ -99,6 +99,13 @@ describe('a subscription to EventStoreDB', () => {
     expect(messages.every(({ kind }) => kind === 'caught-up')).to.equal(true);
   });
 
+  it('moves on over much that is left out although the server never says how far it is', async () => {
+    bench().server.faults.sendsCheckpoints = false;
+    for (let from = 0; from < 1_200; from += 300) await fill(from, from + 300, 'run-1');
+    const { messages } = await take(subscribe({ prefixes: ['task-'] }), caughtUp);
+    expect(messages).to.deep.equal([{ kind: 'caught-up', position: await store.head() }]);
+  });
+
   it('has nothing to deliver for an empty list of prefixes', async () => {
     await fill(0, 2);
     const { events } = await take(subscribe({ prefixes: [] }), caughtUp);
