@@ -1,0 +1,184 @@
+import { Refusal } from '../errors.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { parseExpression, type Expression } from './expression.ts';
+import type { OutputLayout } from './output.ts';
+import { parsePayload } from './parse.ts';
+import {
+  DEFAULT_TIMEOUT_SECONDS,
+  isGroup,
+  type CallStep,
+  type Pipeline,
+  type Step,
+} from './pipeline.ts';
+import { jsonBytes } from './size.ts';
+import { compileTemplate, insideOf, type Template } from './template.ts';
+
+/** A step with a tool, ready to run. */
+export interface CompiledCall {
+  readonly kind: 'call';
+  readonly id: string;
+  readonly uses: string;
+  readonly args: Template;
+  readonly saveAs: string | null;
+  readonly condition: Expression | boolean | null;
+  /** The condition looks at the item, so each item of the `for_each` is asked. */
+  readonly conditionPerItem: boolean;
+  readonly each: Expression | Template | null;
+  readonly timeoutMs: number;
+  readonly maxRetries: number;
+  readonly onError: 'fail' | 'continue';
+}
+
+/** Steps side by side, ready to run. */
+export interface CompiledGroup {
+  readonly kind: 'group';
+  readonly id: string;
+  readonly saveAs: string | null;
+  readonly condition: Expression | boolean | null;
+  readonly timeoutMs: number | null;
+  readonly onError: 'fail' | 'continue';
+  readonly steps: readonly CompiledCall[];
+}
+
+export type CompiledStep = CompiledCall | CompiledGroup;
+
+/** A task's payload, taken apart once for all runs of that revision of the task. */
+export interface CompiledPipeline {
+  readonly steps: readonly CompiledStep[];
+  readonly params: JsonObject;
+  /** What is wrong with the payload; null when nothing is. Runs of a faulty one fail with it. */
+  readonly fault: string | null;
+  /** How results become the run's output. */
+  readonly layout: OutputLayout;
+  /** Its length as JSON text. */
+  readonly layoutBytes: number;
+  /** Steps that use a tool, in groups too. */
+  readonly totalSteps: number;
+  /** Names of secrets that appear anywhere in it. */
+  readonly secretNames: readonly string[];
+}
+
+const compiled = new WeakMap<JsonObject, CompiledPipeline>();
+
+/**
+ * Takes a payload apart, once for each payload object (they are not changed after that). Never throws: what is
+ * wrong stands in `fault`.
+ */
+export function compilePipeline(payload: JsonObject): CompiledPipeline {
+  let pipeline = compiled.get(payload);
+  if (!pipeline) {
+    pipeline = compileAnew(payload);
+    compiled.set(payload, pipeline);
+  }
+  return pipeline;
+}
+
+function compileAnew(payload: JsonObject): CompiledPipeline {
+  try {
+    const { pipeline, params } = parsePayload(payload);
+    const steps = pipeline.map(compileStep);
+    const layout = layoutOf(pipeline);
+    return {
+      steps,
+      params,
+      fault: null,
+      layout,
+      layoutBytes: jsonBytes(layout),
+      totalSteps: pipeline.reduce(
+        (sum, step) => sum + (isGroup(step) ? step.parallel.length : 1),
+        0,
+      ),
+      secretNames: secretNamesIn(JSON.stringify(pipeline)),
+    };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const nothing = {
+      steps: [],
+      params: {},
+      layout: {},
+      layoutBytes: 2,
+      totalSteps: 0,
+      secretNames: [],
+    };
+    return { ...nothing, fault: error.message };
+  }
+}
+
+function compileStep(step: Step): CompiledStep {
+  if (!isGroup(step)) return compileCall(step);
+  return {
+    kind: 'group',
+    id: step.id,
+    saveAs: step.save_as ?? null,
+    condition: conditionOf(step),
+    timeoutMs: step.timeout_seconds === undefined ? null : step.timeout_seconds * 1000,
+    onError: step.on_error ?? 'fail',
+    steps: step.parallel.map(compileCall),
+  };
+}
+
+function compileCall(step: CallStep): CompiledCall {
+  const condition = conditionOf(step);
+  const { for_each } = step;
+  const aboutItem =
+    typeof condition === 'object' &&
+    condition !== null &&
+    (condition.roots.has('item') || condition.roots.has('index'));
+  return {
+    kind: 'call',
+    id: step.id,
+    uses: step.uses,
+    args: compileTemplate((step.with ?? {}) as JsonValue),
+    saveAs: step.save_as ?? null,
+    condition,
+    conditionPerItem: for_each !== undefined && aboutItem,
+    each:
+      for_each === undefined
+        ? null
+        : typeof for_each === 'string'
+          ? parseExpression(insideOf(for_each) ?? for_each)
+          : compileTemplate(for_each as JsonValue),
+    timeoutMs: (step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
+    maxRetries: step.max_retries ?? 0,
+    onError: step.on_error ?? 'fail',
+  };
+}
+
+function conditionOf(step: Step): Expression | boolean | null {
+  const { if: condition } = step;
+  if (condition === undefined) return null;
+  return typeof condition === 'string'
+    ? parseExpression(insideOf(condition) ?? condition)
+    : condition;
+}
+
+/** The names that outputs can't be told without; see {@link OutputLayout}. */
+export function layoutOf(pipeline: Pipeline): OutputLayout {
+  const names: (readonly [string, string])[] = [];
+  const groups: (readonly [string, readonly string[]])[] = [];
+  const hidden: string[] = [];
+  const nameOf = ({ id, save_as }: Step): string => save_as ?? id;
+  for (const step of pipeline) {
+    if (!isGroup(step)) {
+      if (step.save_as !== undefined) names.push([step.id, step.save_as]);
+      continue;
+    }
+    hidden.push(step.id);
+    for (const child of step.parallel) {
+      if (child.save_as !== undefined) names.push([child.id, child.save_as]);
+    }
+    if (step.save_as !== undefined) groups.push([step.save_as, step.parallel.map(nameOf)]);
+  }
+  return {
+    ...(names.length > 0 ? { names } : {}),
+    ...(groups.length > 0 ? { groups } : {}),
+    ...(hidden.length > 0 ? { hidden } : {}),
+  };
+}
+
+function secretNamesIn(text: string): readonly string[] {
+  if (!text.includes('secrets')) return [];
+  // Names are quoted within JSON text as \"NAME\".
+  const found = [...text.matchAll(/secrets\s*\.\s*(?:([A-Za-z_]\w*)|\\"([^"\\]+)\\")/g)];
+  return [...new Set(found.map(([, plain, quoted]) => plain ?? quoted ?? ''))];
+}

@@ -1,0 +1,16 @@
+/**
+ * Sets a property of the object's own whatever its name: a plain assignment to `__proto__` would set the
+ * prototype instead.
+ */
+export function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  } else {
+    object[key] = value;
+  }
+}

@@ -1,0 +1,86 @@
+import type { StepEnd } from '../events/catalogue.ts';
+import type { JsonObject } from '../json.ts';
+import type { CompiledCall, CompiledPipeline, CompiledStep } from './compile.ts';
+import { itemName, splitName, type RunSummary } from './output.ts';
+
+/**
+ * The fold of a run's step ends: which steps (and items of a `for_each`) are finished and are not run again,
+ * with their ends. A failed step is finished where the pipeline goes on behind it (`on_error: continue`);
+ * otherwise a retry runs it again.
+ *
+ * These are also what a new run that goes on from a failed one takes over.
+ */
+export function finishedSteps(
+  pipeline: CompiledPipeline,
+  ends: readonly StepEnd[],
+): Map<string, StepEnd> {
+  const finished = new Map<string, StepEnd>();
+  if (ends.length === 0) return finished;
+  const steps = stepsById(pipeline);
+  for (const end of ends) {
+    const step = steps.get(splitName(end.step).id);
+    if (!step) continue;
+    if (end.status !== 'failed' || step.onError === 'continue') finished.set(end.step, end);
+    else finished.delete(end.step);
+  }
+  return finished;
+}
+
+/** Ids of the steps that remain to be done, in the order of the pipeline; for a group those of its steps. */
+export function remainingSteps(
+  pipeline: CompiledPipeline,
+  ends: readonly StepEnd[],
+): readonly string[] {
+  const finished = finishedSteps(pipeline, ends);
+  return pipeline.steps
+    .filter(({ id }) => !finished.has(id))
+    .flatMap((step) => (step.kind === 'group' ? step.steps : [step]))
+    .map(({ id }) => id)
+    .filter((id) => !finished.has(id));
+}
+
+/** The summary of a run's output. */
+export function summaryOf(
+  pipeline: CompiledPipeline,
+  ends: ReadonlyMap<string, StepEnd>,
+  failedStep: string | null,
+): RunSummary {
+  let executed_steps = 0;
+  let skipped_steps = 0;
+  const count = (step: CompiledCall, groupSkipped: boolean): void => {
+    const end = ends.get(step.id);
+    if (groupSkipped || end?.status === 'skipped') skipped_steps += 1;
+    else if (end !== undefined || ends.has(itemName(step.id, 0))) executed_steps += 1;
+    else if (failedStep !== null && splitName(failedStep).id === step.id) executed_steps += 1;
+  };
+  for (const step of pipeline.steps) {
+    if (step.kind === 'call') count(step, false);
+    else {
+      const skipped = ends.get(step.id)?.status === 'skipped';
+      for (const child of step.steps) count(child, skipped);
+    }
+  }
+  const summary = { total_steps: pipeline.totalSteps, executed_steps, skipped_steps };
+  return failedStep === null ? summary : { ...summary, failed_step: failedStep };
+}
+
+/** What goes into the run's last event as `output`; see `outputOf`. */
+export function storedOutput(
+  pipeline: CompiledPipeline,
+  ends: ReadonlyMap<string, StepEnd>,
+  failedStep: string | null,
+): JsonObject {
+  const summary = summaryOf(pipeline, ends, failedStep) as RunSummary & JsonObject;
+  const { layout } = pipeline;
+  if (Object.keys(layout).length === 0) return { summary };
+  return { summary, layout: layout as JsonObject };
+}
+
+function stepsById(pipeline: CompiledPipeline): ReadonlyMap<string, CompiledStep> {
+  const steps = new Map<string, CompiledStep>();
+  for (const step of pipeline.steps) {
+    steps.set(step.id, step);
+    if (step.kind === 'group') for (const child of step.steps) steps.set(child.id, child);
+  }
+  return steps;
+}

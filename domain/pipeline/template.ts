@@ -1,0 +1,133 @@
+import type { JsonValue } from '../json.ts';
+import { endOfQuote, isQuote, parseExpression, type Expression, type Scope } from './expression.ts';
+import { setOwn } from './own.ts';
+
+/** A JSON value with `${…}` in its texts, taken apart once. */
+export interface Template {
+  /** Holds no `${…}`: renders to the same (frozen) value always. */
+  readonly constant: boolean;
+  /** @throws PipelineFault for a broken expression or a missing secret */
+  render(scope: Scope): JsonValue;
+}
+
+/** After so many `${` of one text that are never closed, the rest is text. Keeps the time linear. */
+const MOST_UNCLOSED = 50;
+
+/** What a text consists of: literal parts and expressions, in turns as they come. */
+export function splitText(text: string): readonly (string | Expression)[] {
+  const parts: (string | Expression)[] = [];
+  let literal = '';
+  let unclosed = 0;
+  let at = 0;
+  for (;;) {
+    const start = unclosed < MOST_UNCLOSED ? text.indexOf('${', at) : -1;
+    if (start === -1) break;
+    const end = endOfExpression(text, start + 2);
+    literal += text.slice(at, start);
+    if (end === -1) {
+      unclosed += 1;
+      literal += '${';
+      at = start + 2;
+      continue;
+    }
+    if (literal !== '') parts.push(literal);
+    literal = '';
+    parts.push(parseExpression(text.slice(start + 2, end).trim()));
+    at = end + 1;
+  }
+  literal += text.slice(at);
+  if (literal !== '' || parts.length === 0) parts.push(literal);
+  return parts;
+}
+
+/** The inside of a text that is one `${…}` and nothing else (but spaces around it); null for any other text. */
+export function insideOf(text: string): string | null {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith('${')) return null;
+  const end = endOfExpression(trimmed, 2);
+  return end === trimmed.length - 1 ? trimmed.slice(2, end).trim() : null;
+}
+
+/**
+ * Takes a value apart. Keys are not rendered, and neither is what an expression gives.
+ * @param found called with each expression and the path of the text that it stands in
+ */
+export function compileTemplate(
+  value: JsonValue,
+  found: (expression: Expression, path: readonly (string | number)[]) => void = () => {},
+  path: readonly (string | number)[] = [],
+): Template {
+  if (typeof value === 'string') return compileText(value, (each) => found(each, path));
+  if (typeof value !== 'object' || value === null) return constant(value);
+  if (Array.isArray(value)) {
+    const items = (value as readonly JsonValue[]).map((item, index) =>
+      compileTemplate(item, found, [...path, index]),
+    );
+    const render = (scope: Scope): JsonValue => items.map((item) => item.render(scope));
+    return items.every((item) => item.constant)
+      ? constant(Object.freeze(render(nothing)))
+      : { constant: false, render };
+  }
+  const members = Object.entries(value).map(
+    ([key, member]) => [key, compileTemplate(member as JsonValue, found, [...path, key])] as const,
+  );
+  const render = (scope: Scope): JsonValue => {
+    const rendered: Record<string, JsonValue> = {};
+    for (const [key, member] of members) setOwn(rendered, key, member.render(scope));
+    return rendered;
+  };
+  return members.every(([, member]) => member.constant)
+    ? constant(Object.freeze(render(nothing)))
+    : { constant: false, render };
+}
+
+/** Constants never look at their scope. */
+const nothing = {} as Scope;
+
+function constant(value: JsonValue): Template {
+  return { constant: true, render: () => value };
+}
+
+function compileText(text: string, found: (expression: Expression) => void): Template {
+  if (!text.includes('${')) return constant(text);
+  const parts = splitText(text);
+  const [first] = parts;
+  for (const part of parts) if (typeof part !== 'string') found(part);
+  if (parts.length === 1 && first !== undefined) {
+    if (typeof first === 'string') return constant(first);
+    return { constant: false, render: (scope) => toJson(first.evaluate(scope)) };
+  }
+  const render = (scope: Scope): string => {
+    let rendered = '';
+    for (const part of parts) {
+      rendered += typeof part === 'string' ? part : toText(part.evaluate(scope));
+    }
+    return rendered;
+  };
+  return { constant: false, render };
+}
+
+/** Expressions give JSON values, or undefined where a function of the library finds nothing. */
+function toJson(value: unknown): JsonValue {
+  return (value ?? null) as JsonValue;
+}
+
+/** A value inside of a text: null is `null`, objects and arrays are compact JSON. */
+export function toText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null);
+}
+
+/** Where the brace is that closes an expression; braces of hashes and in quotes are its own. -1: nowhere. */
+function endOfExpression(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; at += 1) {
+    const character = text[at];
+    if (isQuote(character)) at = endOfQuote(text, at) - 1;
+    else if (character === '{') depth += 1;
+    else if (character === '}') {
+      if (depth === 0) return at;
+      depth -= 1;
+    }
+  }
+  return -1;
+}

@@ -1,0 +1,99 @@
+import { Type, type Static, type TSchema } from '@sinclair/typebox';
+import { parseExpression, type Expression } from '../../domain/pipeline/expression.ts';
+import { PipelineFault } from '../../domain/pipeline/fault.ts';
+import { toText } from '../../domain/pipeline/template.ts';
+import { logLevels, ToolError, type LogLevel, type Tool, type ToolCall } from './tool.ts';
+
+/** Ties a tool's arguments to its schema; they have been checked by it before each call. */
+export function defineTool<S extends TSchema>(
+  definition: Omit<Tool, 'schema' | 'run'> & {
+    readonly schema: S;
+    run(args: Static<S>, call: ToolCall): unknown;
+  },
+): Tool {
+  return { ...definition, run: (args, call) => definition.run(args as Static<S>, call) };
+}
+
+const closed = { additionalProperties: false };
+
+const echo = defineTool({
+  name: 'echo',
+  description: 'Gives back what it is given.',
+  schema: Type.Unknown(),
+  synchronous: true,
+  run: (args) => args,
+});
+
+const log = defineTool({
+  name: 'log',
+  description: "Adds a line to the run's log.",
+  schema: Type.Object(
+    {
+      /** What is not text is written as JSON. */
+      message: Type.Unknown(),
+      level: Type.Optional(Type.Unsafe<LogLevel>({ type: 'string', enum: [...logLevels] })),
+      data: Type.Optional(Type.Unknown()),
+    },
+    closed,
+  ),
+  synchronous: true,
+  run: ({ message, level, data }, call) => {
+    call.log(level ?? 'info', toText(message), data);
+    return { logged: true };
+  },
+});
+
+const sleep = defineTool({
+  name: 'sleep',
+  description: 'Waits for a number of seconds.',
+  schema: Type.Object({ seconds: Type.Number({ minimum: 0, maximum: 86_400 }) }, closed),
+  run: async ({ seconds }, { clock, signal }) => {
+    await clock.sleep(seconds * 1000, signal);
+    return { slept_seconds: seconds };
+  },
+});
+
+const fail = defineTool({
+  name: 'fail',
+  description: 'Fails with a message.',
+  schema: Type.Object(
+    { message: Type.Unknown(), retryable: Type.Optional(Type.Boolean()) },
+    closed,
+  ),
+  synchronous: true,
+  run: ({ message, retryable }) => {
+    throw new ToolError(toText(message), { retryable: retryable ?? true });
+  },
+});
+
+const transform = defineTool({
+  name: 'transform',
+  description: 'Evaluates a JMESPath expression over its input.',
+  schema: Type.Object({ expression: Type.String({ minLength: 1 }), input: Type.Unknown() }, closed),
+  synchronous: true,
+  run: ({ expression, input }) => {
+    const parsed = parsedOnce(expression);
+    try {
+      return parsed.evaluate(input);
+    } catch (error) {
+      if (error instanceof PipelineFault) throw new ToolError(error.message, { retryable: false });
+      throw error;
+    }
+  },
+});
+
+const MOST_KEPT = 500;
+const kept = new Map<string, Expression>();
+
+/** Steps come with the same expression again and again. */
+function parsedOnce(text: string): Expression {
+  const known = kept.get(text);
+  if (known) return known;
+  const parsed = parseExpression(text);
+  if (kept.size === MOST_KEPT) kept.clear();
+  kept.set(text, parsed);
+  return parsed;
+}
+
+/** The tools that need nothing but the call itself. */
+export const basicTools: readonly Tool[] = [echo, log, sleep, fail, transform];

@@ -1,0 +1,29 @@
+import { basicTools } from './basic-tools.ts';
+import { createHttpTool } from './http-request.ts';
+import { ToolRegistry } from './registry.ts';
+import { serviceTools, type ServiceActions } from './service-tools.ts';
+
+/** A registry with all built-in tools, and what closes their connections. */
+export interface BuiltInTools {
+  readonly registry: ToolRegistry;
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the registry of a process.
+ * @param options.actions what `events.publish` and `tasks.run` do
+ * @param options.allowPrivate `SVC_HTTP_ALLOW_PRIVATE`
+ * @param options.userAgent of `http.request`
+ */
+export function createBuiltInTools(options: {
+  readonly actions: ServiceActions;
+  readonly allowPrivate: boolean;
+  readonly userAgent?: string;
+}): BuiltInTools {
+  const registry = new ToolRegistry();
+  const { tool, close } = createHttpTool(options);
+  for (const each of [...basicTools, tool, ...serviceTools(options.actions)]) {
+    registry.register(each);
+  }
+  return { registry, close };
+}

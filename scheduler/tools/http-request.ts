@@ -1,0 +1,243 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { Agent, request, type Dispatcher } from 'undici';
+import { defineTool } from './basic-tools.ts';
+import { decodeBody, mayPass, plainHeaders, readBody, retryAfterMs } from './http-response.ts';
+import { publicLookup, refusePrivateHost, type LookUpAll } from './private-addresses.ts';
+import { ToolError, type Tool, type ToolCall } from './tool.ts';
+
+/** Redirects that are followed. */
+const MOST_REDIRECTS = 5;
+
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+type Method = (typeof methods)[number];
+
+const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+const statusPattern = Type.Union([
+  Type.Integer({ minimum: 100, maximum: 599 }),
+  /** `2xx` and the like. */
+  Type.String({ pattern: '^[1-5](\\d\\d|xx)$' }),
+]);
+
+const Arguments = Type.Object(
+  {
+    method: Type.Optional(
+      Type.Unsafe<string>({
+        type: 'string',
+        enum: [...methods, ...methods.map((method) => method.toLowerCase())],
+      }),
+    ),
+    /** http or https. */
+    url: Type.String({ minLength: 1, maxLength: 8192 }),
+    headers: Type.Optional(Type.Record(Type.String(), scalar)),
+    /** Added to the URL's query; an array gives the name several times. */
+    query: Type.Optional(Type.Record(Type.String(), Type.Union([scalar, Type.Array(scalar)]))),
+    /** Text as it is; anything else as JSON. */
+    body: Type.Optional(Type.Unknown()),
+    expect_status: Type.Optional(
+      Type.Union([statusPattern, Type.Array(statusPattern, { minItems: 1 })]),
+    ),
+  },
+  { additionalProperties: false },
+);
+type Arguments = Static<typeof Arguments>;
+
+/** Headers that may go to another origin than the one they were meant for. All others may hold credentials. */
+const harmlessHeaders = new Set(['accept', 'accept-language', 'content-type', 'user-agent']);
+
+/** One hop of a request. */
+interface Hop {
+  readonly url: URL;
+  readonly method: Method;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string | null;
+}
+
+/**
+ * The tool `http.request`. The agent that it keeps connections in is closed with it.
+ * @param options.allowPrivate lets requests go to loopback, private and link-local addresses
+ * @param options.lookUpAll in the place of `dns.lookup`
+ */
+export function createHttpTool(options: {
+  readonly allowPrivate: boolean;
+  readonly userAgent?: string;
+  readonly lookUpAll?: LookUpAll;
+}): { readonly tool: Tool; close(): Promise<void> } {
+  const { allowPrivate, lookUpAll, userAgent = 'task-scheduling-service' } = options;
+  const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll) };
+  // The step's own timeout, by the signal, is the one that counts.
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { ...lookup } });
+  const tool = defineTool({
+    name: 'http.request',
+    description: 'Makes an HTTP request.',
+    schema: Arguments,
+    run: (args, call) => fetchAll(args, call, { agent, allowPrivate, userAgent }),
+  });
+  return { tool, close: () => agent.destroy() };
+}
+
+interface Means {
+  readonly agent: Dispatcher;
+  readonly allowPrivate: boolean;
+  readonly userAgent: string;
+}
+
+async function fetchAll(args: Arguments, call: ToolCall, means: Means): Promise<unknown> {
+  let hop = firstHop(args, call, means);
+  for (let redirected = 0; ; redirected += 1) {
+    const response = await fetchOne(hop, call, means);
+    const location = response.headers['location'];
+    const follow =
+      redirects.has(response.statusCode) &&
+      location !== undefined &&
+      !(args.expect_status !== undefined && isExpected(response.statusCode, args));
+    if (!follow) return conclude(args, call, hop, response);
+    await response.body.dump();
+    if (redirected === MOST_REDIRECTS) {
+      throw new ToolError(`more than ${MOST_REDIRECTS} redirects`, { retryable: false });
+    }
+    hop = nextHop(hop, response.statusCode, String(location));
+  }
+}
+
+async function fetchOne(
+  hop: Hop,
+  { signal }: ToolCall,
+  { agent, allowPrivate }: Means,
+): Promise<Dispatcher.ResponseData> {
+  if (!allowPrivate) refusePrivateHost(hop.url);
+  const { url, method, headers, body } = hop;
+  try {
+    return await request(url, {
+      dispatcher: agent,
+      method,
+      headers: Object.fromEntries(headers),
+      body,
+      signal,
+    });
+  } catch (error) {
+    throw toolErrorOf(error, hop);
+  }
+}
+
+async function conclude(
+  args: Arguments,
+  call: ToolCall,
+  hop: Hop,
+  response: Dispatcher.ResponseData,
+): Promise<unknown> {
+  const status = response.statusCode;
+  const headers = plainHeaders(response.headers);
+  let read;
+  try {
+    read = await readBody(response.body);
+  } catch (error) {
+    throw toolErrorOf(error, hop);
+  }
+  if (isExpected(status, args)) {
+    return { status, headers, ...decodeBody(read, headers['content-type'] ?? '') };
+  }
+  const text = read.bytes.toString('utf8', 0, 500).trim();
+  const message = `${hop.method} ${hop.url.origin}${hop.url.pathname} answered ${status}`;
+  throw new ToolError(text === '' ? message : `${message}: ${text}`, {
+    retryable: mayPass(status),
+    retryAfterMs: retryAfterMs(headers['retry-after'], call.clock.now()),
+  });
+}
+
+function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
+  const url = parseUrl(args.url);
+  for (const [name, value] of Object.entries(args.query ?? {})) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      url.searchParams.append(name, String(each));
+    }
+  }
+  const headers = new Map([
+    ['user-agent', userAgent],
+    ['accept', '*/*'],
+    ['accept-encoding', 'identity'],
+    ['idempotency-key', printable(call.idempotencyKey)],
+  ]);
+  if (url.username !== '' || url.password !== '') {
+    const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+    url.username = '';
+    url.password = '';
+  }
+  const { body } = args;
+  if (body !== undefined && typeof body !== 'string')
+    headers.set('content-type', 'application/json');
+  for (const [name, value] of Object.entries(args.headers ?? {})) {
+    headers.set(name.toLowerCase(), String(value));
+  }
+  return {
+    url,
+    method: (args.method ?? 'GET').toUpperCase() as Method,
+    headers,
+    body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
+  };
+}
+
+/** As browsers do: 303 turns into GET, 301 and 302 do so for POST; to another origin goes nothing private. */
+function nextHop(hop: Hop, status: number, location: string): Hop {
+  const url = parseUrl(location, hop.url);
+  // Credentials in a redirect's address are the other side's affair.
+  url.username = '';
+  url.password = '';
+  const toGet =
+    (status === 303 && hop.method !== 'HEAD') || (status <= 302 && hop.method === 'POST');
+  const sameOrigin = url.origin === hop.url.origin;
+  const headers = new Map(
+    [...hop.headers].filter(
+      ([name]) =>
+        (sameOrigin || harmlessHeaders.has(name) || name === 'accept-encoding') &&
+        !(toGet && name.startsWith('content-')),
+    ),
+  );
+  return toGet ? { url, method: 'GET', headers, body: null } : { ...hop, url, headers };
+}
+
+function parseUrl(text: string, base?: URL): URL {
+  let url: URL | null = null;
+  try {
+    url = new URL(text, base);
+  } catch {
+    // Said below, as for another protocol.
+  }
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new ToolError(`${text.slice(0, 200)} is no http or https URL`, { retryable: false });
+  }
+  return url;
+}
+
+function isExpected(status: number, { expect_status }: Arguments): boolean {
+  if (expect_status === undefined) return status >= 200 && status < 300;
+  const patterns = Array.isArray(expect_status) ? expect_status : [expect_status];
+  return patterns.some((pattern) => {
+    const text = String(pattern);
+    return text.endsWith('xx')
+      ? Math.floor(status / 100) === Number(text[0])
+      : status === Number(text);
+  });
+}
+
+/** Header values are printable ASCII; step ids may be anything. */
+function printable(text: string): string {
+  return text.replace(/[^\x21-\x7e]/gu, (character) =>
+    encodeURIComponent(character.replace(/\p{Surrogate}/u, '\ufffd')),
+  );
+}
+
+/** Requests that can't even be written stay so; everything on the way may pass. */
+function toolErrorOf(error: unknown, { method, url }: Hop): unknown {
+  if (error instanceof ToolError || !(error instanceof Error)) return error;
+  const code = 'code' in error ? String(error.code) : '';
+  const retryable = !/^(UND_ERR_INVALID_ARG|UND_ERR_NOT_SUPPORTED|ERR_INVALID)/.test(code);
+  const what = error.message || code || error.name;
+  return new ToolError(`${method} ${url.origin}${url.pathname} failed: ${what}`, {
+    retryable,
+    cause: error,
+  });
+}
