@@ -14,6 +14,10 @@ export interface FollowingOptions {
   readonly telemetry: Telemetry;
   /** Events to a batch. */
   readonly batchSize: number;
+  /** Whether the generation is still the one to be fed. A damaged one is thrown away by its store. */
+  readonly isWanted: () => Promise<boolean>;
+  /** Told once, when it ended by itself because the generation was not wanted any more. */
+  readonly onUnwanted: () => void;
 }
 
 /** Other views' events move the checkpoint too; it is kept this much later, so that they cost few writes. */
@@ -64,6 +68,11 @@ export class Following {
     while (!signal.aborted) {
       try {
         await feeder.open(false);
+        if (!(await this.#options.isWanted())) {
+          await feeder.close();
+          this.#options.onUnwanted();
+          return;
+        }
         this.#flushBy = null;
         this.#state = 'following';
         this.#detail = null;

@@ -88,7 +88,7 @@ export class View {
   async run(live: number | null, signal: AbortSignal): Promise<void> {
     this.#running = signal;
     if (live === null) this.#make(1, undefined, signal);
-    else this.#live = this.#follow(this.#feederOf(live));
+    else this.#live = this.#followLive(live);
     if (!signal.aborted) {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     }
@@ -190,7 +190,10 @@ export class View {
     if (!(await filling.run(signal))) return;
     feed.begin(feeder.passed);
     const before = this.#live;
-    const next = this.#follow(feeder);
+    const next: Following = this.#follow(feeder, async () => {
+      if (this.#live !== next) return true;
+      return (await readModel.liveGeneration(projection)) === feeder.generation;
+    });
     if (before !== null) {
       // Reads never go back: the new generation is where the old one ended before they go to it.
       await this.#reaches(feeder, before.feeder.passed, signal);
@@ -201,7 +204,7 @@ export class View {
     await this.#insist(signal, () => readModel.switchTo(projection, feeder.generation));
     this.#live = next;
     this.#options.onPassed(feeder.passed);
-    await this.#discardBefore(before?.feeder.generation ?? 0, signal);
+    await this.#discardBefore(before?.feeder.generation ?? feeder.generation, signal);
   }
 
   async #discardBefore(kept: number, signal: AbortSignal): Promise<void> {
@@ -213,9 +216,39 @@ export class View {
     });
   }
 
-  #follow(feeder: GenerationFeeder): Following {
+  #followLive(generation: number): Following {
+    const { readModel, projection } = this.#options;
+    return this.#follow(this.#feederOf(generation), async () => {
+      return (await readModel.liveGeneration(projection)) === generation;
+    });
+  }
+
+  #follow(feeder: GenerationFeeder, isWanted: () => Promise<boolean>): Following {
     const { feed, store, clock, telemetry, batchSize } = this.#options;
-    return new Following({ feeder, feed, store, clock, telemetry, batchSize });
+    const following: Following = new Following({
+      ...{ feeder, feed, store, clock, telemetry, batchSize, isWanted },
+      onUnwanted: () => {
+        if (this.#live === following) void this.#startOver();
+      },
+    });
+    return following;
+  }
+
+  /** The live generation was thrown away (a damaged file), or another process put another in its place. */
+  async #startOver(): Promise<void> {
+    const signal = this.#running;
+    this.#live = null;
+    if (signal === null) return;
+    const { readModel, projection, telemetry } = this.#options;
+    telemetry.log.warn('the live generation of a view is gone', this.#fields());
+    const found = await this.#insist(signal, async () => ({
+      live: await readModel.liveGeneration(projection),
+      all: await readModel.generations(projection),
+    }));
+    // One that is in the making takes its place by itself.
+    if (found === undefined || signal.aborted || this.#isMaking) return;
+    if (found.live !== null) this.#live = this.#followLive(found.live);
+    else this.#make(Math.max(0, ...found.all) + 1, undefined, signal);
   }
 
   #feederOf(generation: number): GenerationFeeder {

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { JsonObject } from '../../domain/json.ts';
+import {
+  foldBatch,
+  keysTouched,
+  touchingEvents,
+  type KnownDocument,
+} from '../../projections/fold-batch.ts';
+import type { Projection } from '../../projections/read-model.ts';
+import { runsProjection } from '../../projections/runs.ts';
+import { statisticsProjection } from '../../projections/statistics.ts';
+import { tasksProjection } from '../../projections/tasks.ts';
+import { LogOfTest, definition, failure, folded, request, stepEnd, success } from './recorded.ts';
+
+const anchor = '2026-03-01T08:00:00.000Z';
+const fire = { nominal: anchor, run_id: 'r', task_revision: 0, fire_count: 1 };
+
+/** What may be appended, whether or not it makes sense there: a fold has to take it all. */
+const appends: readonly ((log: LogOfTest, id: string) => unknown)[] = [
+  (log, id) => log.add(`run-${id}`, 'RunRequested', request({ task_id: id })),
+  (log, id) =>
+    log.add(`run-${id}`, 'RunStarted', { worker: 'w', attempt: 1, leased_until: anchor }),
+  (log, id) => log.add(`run-${id}`, 'RunStepCompleted', stepEnd('a')),
+  (log, id) => log.add(`run-${id}`, 'RunInterrupted', { worker: 'w', cause: 'drained' }),
+  (log, id) => log.add(`run-${id}`, 'RunSucceeded', success({ task_id: id })),
+  (log, id) => log.pass(40_000_000).add(`run-${id}`, 'RunFailed', failure({ task_id: id })),
+  (log, id) => {
+    const created = { definition: definition(), anchor, next_fire_at: anchor };
+    return log.add(`task-${id}`, 'TaskCreated', created);
+  },
+  (log, id) => log.add(`task-${id}`, 'TaskPaused', { by_failures: true }),
+  (log, id) => log.add(`fires-${id}`, 'Fired', { ...fire, next_fire_at: null }),
+];
+
+const logs = fc
+  .array(fc.tuple(fc.nat({ max: appends.length - 1 }), fc.constantFrom('1', '2', '3')), {
+    maxLength: 60,
+  })
+  .map((choices) => {
+    const log = new LogOfTest();
+    for (const [which, id] of choices) appends[which]?.(log, id);
+    return log;
+  });
+
+/** Folds a log in batches, each taken twice, as after a lost answer. */
+function inBatches(
+  projection: Projection,
+  log: LogOfTest,
+  sizes: readonly number[],
+): ReadonlyMap<string, JsonObject> {
+  const kept = new Map<string, KnownDocument>();
+  let done = 0;
+  for (let turn = 0; done < log.events.length; turn += 1) {
+    const batch = log.events.slice(done, done + (sizes[turn % sizes.length] ?? 1));
+    done += batch.length;
+    for (let again = 0; again < 2; again += 1) {
+      const touching = touchingEvents(projection, batch, '');
+      const known = new Map(
+        keysTouched(touching).flatMap((key) => {
+          const found = kept.get(key);
+          return found ? [[key, found] as const] : [];
+        }),
+      );
+      const { documents, poisoned } = foldBatch(projection, touching, known, new Map());
+      expect(poisoned).to.deep.equal([]);
+      for (const { key, position, document } of documents) kept.set(key, { position, document });
+    }
+  }
+  return new Map(
+    [...kept].flatMap(([key, { document }]) => (document === null ? [] : [[key, document]])),
+  );
+}
+
+describe('folding in batches', () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
+
+  for (const projection of [runsProjection, tasksProjection, statisticsProjection]) {
+    it(`gives the ${projection.name} that one replay gives, however it is cut and repeated`, () => {
+      fc.assert(
+        fc.property(logs, sizes, (log, cuts) => {
+          const replay = new Map<string, JsonObject>(folded(projection as Projection, log.events));
+          expect(inBatches(projection as Projection, log, cuts)).to.deep.equal(replay);
+        }),
+        { numRuns: 60 },
+      );
+    });
+  }
+
+  it('holds back what follows a poisonous event for its key, and nothing else', () => {
+    const log = new LogOfTest();
+    log.add('run-1', 'RunRequested', request());
+    const broken = { ...log.add('run-1', 'RunStepCompleted', stepEnd('a')), fault: 'broken' };
+    log.add('run-1', 'RunCanceled', { attempt: 1 });
+    log.add('run-2', 'RunRequested', request());
+    const events = log.events.map((event) => (event.id === broken.id ? broken : event));
+    const touching = touchingEvents(runsProjection as Projection, events, '');
+    const result = foldBatch(runsProjection as Projection, touching, new Map(), new Map());
+    expect(result.documents.map(({ key, document }) => `${key} ${document?.state}`)).to.deep.equal([
+      '1 queued',
+      '2 queued',
+    ]);
+    expect(result.poisoned).to.deep.equal([
+      {
+        key: '1',
+        position: broken.position,
+        stream: 'run-1',
+        type: 'RunStepCompleted',
+        error: 'broken',
+      },
+    ]);
+  });
+});

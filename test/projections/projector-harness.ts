@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import type { EventStore, NewEvent, Position } from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { SystemClock } from '../../app/clock.ts';
+import { silent } from '../../observability/telemetry.ts';
+import { createProjector, type Projector } from '../../projections/projector.ts';
+import type { Projection, ReadModel } from '../../projections/read-model.ts';
+import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
+import { LogOfTest } from './recorded.ts';
+import { Signal } from '../support/signals.ts';
+import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
+
+/** A log and a read model on the disk, and projectors over them that can be started and stopped. */
+export class ProjectorHarness {
+  readonly log = new LogOfTest();
+  readonly passed = new Signal<{ readonly name: string; readonly position: Position }>('steps');
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly #remove: () => Promise<void>;
+  #appended = 0;
+  #fence = 0;
+  #running: { readonly stop: AbortController; readonly ended: Promise<void> }[] = [];
+
+  private constructor(store: EventStore, readModel: ReadModel, remove: () => Promise<void>) {
+    this.store = store;
+    this.readModel = readModel;
+    this.#remove = remove;
+  }
+
+  static async open(): Promise<ProjectorHarness> {
+    const directory = await makeTemporaryDirectory();
+    const codec = createEventCodec();
+    const store = await openSqliteEventStore({
+      directory: join(directory.path, 'log'),
+      codec,
+      telemetry: silent,
+    });
+    const readModel = await openSqliteReadModel({
+      directory: join(directory.path, 'views'),
+      telemetry: silent,
+    });
+    return new ProjectorHarness(store, readModel, () => directory.remove());
+  }
+
+  /** Appends what was added to `log` since the last time; gives the log's head. */
+  async append(): Promise<Position> {
+    const added = this.log.events.slice(this.#appended);
+    this.#appended = this.log.events.length;
+    await Promise.all(
+      added.map(({ stream, id, type, data, metadata }) =>
+        this.store.append(stream, [{ id, type, data, metadata } as NewEvent], 'any'),
+      ),
+    );
+    return this.store.head();
+  }
+
+  /** Starts a projector with the next fence. `readModel`: one that fails on purpose, say. */
+  start(
+    projections: readonly Projection[],
+    parts: { readonly readModel?: ReadModel; readonly store?: EventStore } = {},
+  ): Projector {
+    this.#fence += 1;
+    const projector = createProjector({
+      store: this.store,
+      readModel: this.readModel,
+      ...parts,
+      projections,
+      telemetry: silent,
+      clock: new SystemClock(),
+      fence: this.#fence,
+    });
+    projector.onCheckpoint((name, position) => this.passed.send({ name, position }));
+    const stop = new AbortController();
+    this.#running.push({ stop, ended: projector.run(stop.signal) });
+    return projector;
+  }
+
+  /** Waits until the view of a name has passed a position. */
+  async reached(projection: Projection, position: Position): Promise<void> {
+    await this.passed.wait((step) => step.name === projection.name && step.position >= position, {
+      what: `${projection.name} to pass ${position}`,
+    });
+  }
+
+  /** Ends all projectors. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = [];
+    for (const { stop } of running) stop.abort();
+    await Promise.all(running.map(({ ended }) => ended));
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.readModel.close();
+    await this.store.close();
+    await this.#remove();
+  }
+}
