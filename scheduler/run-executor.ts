@@ -64,7 +64,7 @@ export type PipelineRunner = (work: {
   readonly known: KnownRun | null;
   readonly attempt: number;
   readonly signal: AbortSignal;
-  readonly record: (step: StepEnd) => Promise<void>;
+  readonly record: (steps: readonly StepEnd[]) => Promise<void>;
 }) => Promise<PipelineOutcome>;
 
 /** Whether a run may start now. */
@@ -206,7 +206,7 @@ class Execution implements RunHandle {
       known,
       attempt: run.attempt,
       signal: controller.signal,
-      record: (step) => this.append([{ type: 'RunStepCompleted', data: step }]),
+      record: (steps) => this.append(steps.map((data) => ({ type: 'RunStepCompleted', data }))),
     });
     return Promise.race([work, this.givenUp()]);
   }

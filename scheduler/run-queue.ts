@@ -17,6 +17,8 @@ export interface QueuedRun {
   readonly createdBy: string;
   readonly trigger: RunTrigger;
   readonly priority: number;
+  /** Nominal time; null for a run by hand or by event. */
+  readonly scheduledFor: string | null;
   /** Orders those of the same priority. */
   readonly since: Instant;
   /** All that its stream holds is the request, and the request has nothing that is not here. */
@@ -222,6 +224,7 @@ function fromRequest(
     createdBy: data.created_by,
     trigger: data.trigger,
     priority: data.priority,
+    scheduledFor: data.scheduled_for,
     since: fromIso(data.scheduled_for ?? requestedAt),
     plain: data.event === null && data.prior_steps.length === 0,
     state: 'queued',
@@ -244,6 +247,7 @@ function fromDocument(run: RunDocument): QueuedRun {
     createdBy: run.created_by,
     trigger: run.trigger,
     priority: run.priority,
+    scheduledFor: run.scheduled_for,
     since: fromIso(run.scheduled_for ?? run.queued_at),
     plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
     state: run.state as QueuedRun['state'],

@@ -61,6 +61,11 @@ export class Worker {
     this.pumpSoon();
   }
 
+  /** Looks whether there is something to take. */
+  wake(): void {
+    this.pumpSoon();
+  }
+
   /** Runs that take a slot now. */
   get active(): number {
     return this.busy;

@@ -1,0 +1,51 @@
+import { toIso, type Clock } from '../domain/clock.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { compilePipeline } from '../domain/pipeline/compile.ts';
+import { executePipeline } from '../scheduler/pipeline-execution.ts';
+import type { PipelineRunner } from '../scheduler/run-executor.ts';
+import type { ToolRegistry } from '../scheduler/tools/registry.ts';
+
+/** Executes the pipeline of a run's pinned task with the tools of this process. */
+export function pipelineRunner(options: {
+  readonly tools: ToolRegistry;
+  readonly clock: Clock;
+  /** The value of `${secrets.NAME}`. */
+  readonly secrets: (name: string) => string | undefined;
+}): PipelineRunner {
+  const { tools, clock, secrets } = options;
+  return ({ run, task, known, attempt, signal, record }) => {
+    const { definition } = task;
+    const event = known?.request.event ?? null;
+    return executePipeline(
+      {
+        pipeline: compilePipeline(definition.payload as JsonObject),
+        runId: run.id,
+        taskId: run.taskId,
+        actAs: run.createdBy,
+        context: {
+          task: taskInScope(run.taskId, definition.title, definition.tags, task.revision),
+          run: {
+            id: run.id,
+            attempt,
+            trigger: run.trigger,
+            scheduled_for: run.scheduledFor,
+            run_at: toIso(run.runAt),
+          },
+          event: event as JsonObject | null,
+        },
+        finished: known?.steps ?? [],
+        attempt,
+      },
+      { tools, clock, signal, secrets, record },
+    );
+  };
+}
+
+function taskInScope(
+  id: string,
+  title: string,
+  tags: readonly string[],
+  revision: number,
+): JsonObject {
+  return { id, title, tags, revision };
+}

@@ -1,0 +1,60 @@
+import type { Clock } from '../domain/clock.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import type { Membership } from '../scheduler/membership.ts';
+import { RunExecutor } from '../scheduler/run-executor.ts';
+import { RunQueue } from '../scheduler/run-queue.ts';
+import { TakeOver } from '../scheduler/take-over.ts';
+import { taskAdmission } from '../scheduler/task-admission.ts';
+import type { ToolRegistry } from '../scheduler/tools/registry.ts';
+import { Worker } from '../scheduler/worker.ts';
+import type { Going } from './going.ts';
+import type { LiveIndexes } from './live-indexes.ts';
+import { pipelineRunner } from './pipeline-runner.ts';
+import type { Stores } from './stores.ts';
+
+export interface WorkerRole {
+  readonly worker: Worker;
+  readonly queue: RunQueue;
+  /** Finishes what runs, hands back the rest. */
+  drain(): Promise<void>;
+}
+
+/** Starts the part that executes runs. */
+export function startWorkerRole(options: {
+  readonly stores: Stores;
+  readonly indexes: LiveIndexes;
+  readonly membership: Membership;
+  readonly tools: ToolRegistry;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly going: Going;
+  readonly concurrency: number;
+  readonly secrets: (name: string) => string | undefined;
+}): WorkerRole {
+  const { stores, indexes, membership, tools, clock, telemetry, going, concurrency } = options;
+  const { store, readModel, coordination } = stores;
+  const queue = new RunQueue(store, readModel, clock, telemetry);
+  const shared = { store, queue, membership, clock, telemetry, tasks: indexes.pinnedTasks };
+  const executor = new RunExecutor({
+    ...shared,
+    runPipeline: pipelineRunner({ tools, clock, secrets: options.secrets }),
+    admit: taskAdmission(indexes.pinnedTasks),
+    released: () => {},
+    random: Math.random,
+  });
+  const worker = new Worker({ queue, executor, membership, clock, telemetry, slots: concurrency });
+  const takeOver = new TakeOver({ ...shared, coordination });
+  const { signal } = going;
+  membership.onAlive = () => worker.wake();
+  going.keep('following runs', (started) =>
+    queue.follow(signal, () => {
+      worker.start();
+      started();
+    }),
+  );
+  going.keep('freeing runs of workers that are gone', async (started) => {
+    started();
+    await takeOver.run(signal);
+  });
+  return { worker, queue, drain: () => worker.drain() };
+}
