@@ -1,11 +1,14 @@
 import { ReadModelError } from '../../../projections/read-model.ts';
-import { describeFault, faultOf } from '../database.ts';
+import { describeFault, faultOf, IncompatibleDatabaseError } from '../database.ts';
 
 /**
- * The port's error for one of the driver or of the file system, in words for an operator; any other error,
+ * The port's error for one of the driver, of a newer release's file, or of the file system, in words for an operator; any other error,
  * which is a mistake of the program, comes back as it is.
  */
 export function unavailable(what: string, file: string, error: unknown): unknown {
+  if (error instanceof IncompatibleDatabaseError) {
+    return new ReadModelError('UNAVAILABLE', error.message, error);
+  }
   const ofFileSystem = error instanceof Error && 'syscall' in error;
   if (faultOf(error) === undefined && !ofFileSystem) return error;
   return new ReadModelError('UNAVAILABLE', describeFault(what, file, error), error);

@@ -16,8 +16,7 @@ const DEFAULT_READERS = 2;
  *
  * @param options.directory where the files lie; made when it is not there
  * @param options.readers threads for queries at most, at least 1; default 2. They start when first needed.
- * @throws ReadModelError `UNAVAILABLE` when the folder can't be used; IncompatibleDatabaseError for a file
- *   of a newer release
+ * @throws ReadModelError `UNAVAILABLE` when the folder can't be used, or is a newer release's
  */
 export async function openSqliteReadModel(options: {
   readonly directory: string;

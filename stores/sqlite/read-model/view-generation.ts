@@ -63,6 +63,7 @@ export function openGeneration(
         database = beginAnew('its bulk fill was cut short');
         filling = fillingOf(database);
       }
+      requireFields(database, projection, columns, file);
       if (filling !== null && !bulk) finishFilling(database, projection, columns);
       database.exec(`PRAGMA synchronous = ${filling !== null && bulk ? 'OFF' : 'NORMAL'}`);
       return {
@@ -95,9 +96,27 @@ function open(
     },
     synchronous: bulk ? 'OFF' : 'NORMAL',
     busyTimeout: 2_000,
-    cacheMiB: 64,
-    pageSize: 8_192,
+    // Filling touches all of the key's index; pages larger than the default would double what random changes write.
+    cacheMiB: bulk ? 192 : 64,
   });
+}
+
+/** Changed fields need a new schema number: the documents of the old one are kept without them. */
+function requireFields(
+  database: Database,
+  projection: Projection,
+  columns: readonly Column[],
+  file: string,
+): void {
+  const rows = database.prepare("SELECT name FROM pragma_table_info('documents')").all() as {
+    name: string;
+  }[];
+  const found = new Set(rows.map(({ name }) => name));
+  const missing = columns.find(({ name }) => !found.has(name));
+  if (missing === undefined) return;
+  throw new TypeError(
+    `${projection.name} has a field "${missing.field}" that ${file} lacks: give it a new schema number`,
+  );
 }
 
 function fillingOf(database: Database): string | null {

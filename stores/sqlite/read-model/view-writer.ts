@@ -91,9 +91,19 @@ export class SqliteViewWriter implements ViewWriter {
   }
 
   async close(): Promise<void> {
-    if (!this.#setup.database.isOpen) return;
-    this.#setup.database.close();
-    this.#setup.closed(this);
+    const { database, file, closed } = this.#setup;
+    if (!database.isOpen) return;
+    // The driver lets go of the file only when its statements are collected, and would move the WAL then,
+    // on whatever thread that is. A file that was thrown away is not worth it.
+    const worthIt = fileNumber(file) === this.#fileNumber;
+    try {
+      if (worthIt) database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    } catch (error) {
+      throw this.#setup.errorOf(error);
+    } finally {
+      database.close();
+      closed(this);
+    }
   }
 
   #checkpoint(): { readonly position: Position; readonly fence: number } {

@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { silent } from '../../../observability/telemetry.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
+import { deleteDatabase } from '../../../stores/sqlite/database-file.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('the file of the embedded coordination store', () => {
+  const directory = useTemporaryDirectory();
+  let opened: Coordination[] = [];
+  let now = 1_767_225_600_000;
+  const open = async (): Promise<Coordination> => {
+    const coordination = await openSqliteCoordination({
+      directory: directory(),
+      telemetry: silent,
+      clock: () => now,
+    });
+    opened.push(coordination);
+    return coordination;
+  };
+  const file = () => join(directory(), 'coordination.db');
+  afterEach(async () => {
+    await Promise.all(opened.map((coordination) => coordination.close()));
+    opened = [];
+  });
+  leavesNothingOpen();
+
+  it('is made anew when it is not a database', async () => {
+    writeFileSync(file(), 'no database at all, but long enough to be taken for something');
+    const coordination = await open();
+    expect(await coordination.acquire('lease', 'one', 1_000)).to.not.equal(null);
+  });
+
+  it('lets all processes change over to a new one when it was thrown away', async () => {
+    const one = await open();
+    const two = await open();
+    await one.acquire('lease', 'one', 1_000);
+    deleteDatabase(file());
+    expect(await two.acquire('lease', 'two', 1_000)).to.not.equal(null);
+    expect(await one.acquire('lease', 'one', 1_000)).to.equal(null);
+  });
+
+  it('gives larger fences after it was thrown away than before', async () => {
+    const one = await open();
+    const before = await one.acquire('lease', 'one', 1_000);
+    await one.release('lease', 'one');
+    const second = await one.acquire('lease', 'two', 1_000);
+    await one.close();
+    deleteDatabase(file());
+    now += 1_000;
+    const after = await (await open()).acquire('lease', 'one', 1_000);
+    expect(second?.fence).to.be.greaterThan(before?.fence ?? Infinity);
+    expect(after?.fence).to.be.greaterThan(second?.fence ?? Infinity);
+  });
+
+  it('is waited for without holding up the event loop while another writes', async () => {
+    const coordination = await open();
+    const other = new DatabaseSync(file());
+    other.exec('BEGIN IMMEDIATE');
+    let settled = false;
+    const acquiring = coordination.acquire('lease', 'one', 1_000).finally(() => (settled = true));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(settled).to.equal(false);
+    other.exec('COMMIT');
+    other.close();
+    expect(await acquiring).to.not.equal(null);
+  });
+
+  it('loses what has run out', async () => {
+    const coordination = await open();
+    await coordination.heartbeat('gone', {}, 1_000);
+    await coordination.count('requests', 1, 1_000);
+    now += 120_000;
+    await coordination.heartbeat('here', {}, 1_000);
+    const database = new DatabaseSync(file());
+    const rows = database
+      .prepare('SELECT id FROM members UNION ALL SELECT name FROM counters')
+      .all();
+    database.close();
+    expect(rows.map((row: object) => ({ ...row }))).to.deep.equal([{ id: 'here' }]);
+  });
+});

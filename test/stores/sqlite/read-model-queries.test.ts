@@ -1,0 +1,195 @@
+import { expect } from 'chai';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { silent } from '../../../observability/telemetry.ts';
+import type { Query, ReadModel } from '../../../projections/read-model.ts';
+import {
+  compileCount,
+  compileFind,
+  type Plan,
+} from '../../../stores/sqlite/read-model/query-sql.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import {
+  columnsOf,
+  createIndexes,
+  createTables,
+} from '../../../stores/sqlite/read-model/view-table.ts';
+import {
+  expected,
+  fill,
+  keysOf,
+  thing,
+  thingsProjection,
+  type Written,
+} from '../../contracts/read-model-things.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('a query of the embedded read model', function () {
+  this.timeout(20_000);
+  const directory = useTemporaryDirectory();
+  let readModel: ReadModel | undefined;
+  afterEach(async () => {
+    await readModel?.close();
+    readModel = undefined;
+  });
+
+  const cases: readonly (readonly [string, Partial<Query>])[] = [
+    ['by its key alone', {}],
+    ['in the order of an index', { sort: [{ field: 'amount', direction: 'descending' }] }],
+    [
+      'in the order of what follows an equal field',
+      {
+        filters: [{ field: 'team', op: 'eq', value: 'red' }],
+        sort: [{ field: 'amount', direction: 'descending' }],
+      },
+    ],
+    [
+      'after a place',
+      {
+        filters: [{ field: 'team', op: 'eq', value: 'red' }],
+        sort: [{ field: 'amount', direction: 'descending' }],
+        after: { values: [3], key: 'k' },
+      },
+    ],
+    [
+      'after a place of null',
+      {
+        sort: [{ field: 'amount', direction: 'ascending' }],
+        after: { values: [null], key: 'k' },
+      },
+    ],
+    ['after a place by its key alone', { filters: [], sort: [], after: { values: [], key: 'k' } }],
+    [
+      'that tests a common entry of a list',
+      {
+        filters: [{ field: 'tags', op: 'has', value: 'x' }],
+        sort: [{ field: 'amount', direction: 'ascending' }],
+      },
+    ],
+  ];
+  for (const [sentence, query] of cases) {
+    it(`${sentence} is read from an index, without sorting`, () => {
+      const plan = compileFind(thingsProjection(), { filters: [], sort: [], limit: 10, ...query });
+      const steps = explain(plan.plans.common, true);
+      expect(steps.join('\n')).to.match(/INDEX/);
+      expect(steps.join('\n')).to.not.match(/TEMP B-TREE|SCAN documents$/m);
+    });
+  }
+
+  it('that counts by an index does not touch the documents', () => {
+    const compiled = compileCount(thingsProjection(), [
+      { field: 'team', op: 'eq', value: 'red' },
+      { field: 'amount', op: 'gt', value: 3 },
+    ]);
+    expect(explain(compiled.plans.rare, false).join('\n')).to.match(/USING COVERING INDEX/);
+  });
+
+  it('for one of several values merges what their indexes give in order', async () => {
+    const projection = thingsProjection();
+    readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const documents: readonly Written[] = Array.from({ length: 200 }, (_, i) =>
+      thing(`k${String(i)}`, i + 1, {
+        team: ['red', 'blue', 'green'][i % 3] ?? null,
+        amount: i % 7 === 0 ? null : i % 11,
+        active: i % 2 === 0,
+      }),
+    );
+    await fill(readModel, projection, documents);
+    for (const direction of ['ascending', 'descending'] as const) {
+      for (const offset of [0, 20]) {
+        const query: Query = {
+          filters: [
+            { field: 'team', op: 'in', value: ['green', 'red', 'red', 'none'] },
+            { field: 'active', op: 'eq', value: true },
+          ],
+          sort: [{ field: 'amount', direction }],
+          limit: 15,
+          offset,
+        };
+        const { plans } = compileFind(projection, query);
+        expect(plans.rare[0]?.sql).to.match(/UNION ALL/);
+        expect(await keysOf(readModel, projection, query)).to.deep.equal(
+          expected(documents, query),
+        );
+      }
+    }
+  });
+
+  it('for a common entry of a list finds the same as for a rare one', async () => {
+    const projection = thingsProjection();
+    readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const documents = Array.from({ length: 2_500 }, (_, i) =>
+      thing(`k${String(i)}`, i + 1, {
+        amount: (i * 7_919) % 1_000,
+        tags: i % 50 === 0 ? ['common', 'rare'] : ['common'],
+      }),
+    );
+    await fill(readModel, projection, documents);
+    for (const value of ['common', 'rare', 'none']) {
+      const query: Query = {
+        filters: [
+          { field: 'tags', op: 'has', value },
+          { field: 'amount', op: 'gte', value: 100 },
+        ],
+        sort: [{ field: 'amount', direction: 'ascending' }],
+        limit: 30,
+      };
+      expect(await keysOf(readModel, projection, query)).to.deep.equal(expected(documents, query));
+      const all = expected(documents, { ...query, limit: Infinity });
+      expect(await readModel.count(projection, query.filters)).to.equal(all.length);
+    }
+  });
+
+  it('that is long leaves the event loop free', async () => {
+    const projection = thingsProjection();
+    readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const documents = Array.from({ length: 20_000 }, (_, i) =>
+      thing(`k${String(i)}`, i + 1, { name: 'x'.repeat(500) }),
+    );
+    await fill(readModel, projection, documents);
+    let turns = 0;
+    let done = false;
+    const counting = readModel
+      .count(projection, [{ field: 'name', op: 'contains', value: 'y' }])
+      .finally(() => (done = true));
+    while (!done) {
+      turns += 1;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    expect(await counting).to.equal(0);
+    expect(turns).to.be.greaterThan(10);
+  });
+
+  it('does not take a value of another kind than its field, nor a sort by a list', () => {
+    const projection = thingsProjection();
+    const find = (query: Partial<Query>) => () =>
+      compileFind(projection, { filters: [], sort: [], limit: 1, ...query });
+    const wrong: readonly Partial<Query>[] = [
+      { filters: [{ field: 'amount', op: 'eq', value: '5' }] },
+      { filters: [{ field: 'name', op: 'in', value: [1] }] },
+      { filters: [{ field: 'amount', op: 'contains', value: '5' }] },
+      { filters: [{ field: 'name', op: 'has', value: 'x' }] },
+      { filters: [{ field: 'tags', op: 'eq', value: 'x' }] },
+      { sort: [{ field: 'tags', direction: 'ascending' }] },
+      { after: { values: [1], key: 'a' } },
+      { after: { values: [], key: 'a' }, offset: 1 },
+    ];
+    for (const query of wrong) expect(find(query), JSON.stringify(query)).to.throw(TypeError);
+  });
+});
+
+/** The steps of SQLite's plan for each statement, over an empty view. */
+function explain(plan: Plan, limited: boolean): readonly string[] {
+  const projection = thingsProjection();
+  const database = new DatabaseSync(':memory:');
+  createTables(database, columnsOf(projection), null);
+  createIndexes(database, projection, columnsOf(projection));
+  const steps = plan.flatMap(({ sql, parameters }) => {
+    const values = limited ? [10, ...parameters] : parameters;
+    const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as {
+      detail: string;
+    }[];
+    return rows.map(({ detail }) => detail);
+  });
+  database.close();
+  return steps;
+}
