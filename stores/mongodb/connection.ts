@@ -47,6 +47,8 @@ export class MongoConnection {
     const settings: MongoClientOptions = {
       // The driver's default of 30 s is too long for a health check and for a request that waits.
       serverSelectionTimeoutMS: selection,
+      // After a lost connection, operations wait for the next look at the server: by default half a second.
+      minHeartbeatFrequencyMS: 100,
       connectTimeoutMS: Math.max(selection, 2000),
       // What was written must be what is read next, whatever the URL says.
       readPreference: 'primary',
@@ -157,7 +159,7 @@ export class MongoConnection {
 
   #noteFailure(error: Error, operation: string): string {
     const unreachable = isUnreachable(error);
-    const message = isDriverError(error) ? explain(error, operation, this.#hosts()) : error.message;
+    const message = explain(error, operation, this.#hosts());
     this.#telemetry.count('mongodb_errors_total', {
       kind: unreachable ? 'unreachable' : 'refused',
     });

@@ -35,7 +35,9 @@ export function isUnreachable(error: unknown): boolean {
     error instanceof MongoNetworkError ||
     error instanceof MongoServerSelectionError ||
     error instanceof NoAnswer ||
-    error instanceof MongoTopologyClosedError
+    error instanceof MongoTopologyClosedError ||
+    // The driver wraps whatever ends a bulk write; only what the server itself said has a code.
+    (error instanceof MongoBulkWriteError && error.code === undefined)
   );
 }
 
@@ -67,18 +69,25 @@ export function duplicatesOf(error: unknown): readonly number[] | null {
   return faults.map((fault) => fault.index);
 }
 
-/** Whether a transaction lost against another and may simply begin again. */
-export function isTransactionConflict(error: unknown): boolean {
+/**
+ * Whether a transaction may simply begin again: it lost against another, or its connection. Not when no
+ * server is to be found, for which each attempt would wait anew.
+ */
+export function isWorthAnotherTransaction(error: unknown): boolean {
   return (
-    error instanceof MongoServerError &&
-    !isUnreachable(error) &&
+    error instanceof MongoError &&
+    !(error instanceof MongoServerSelectionError) &&
     error.hasErrorLabel('TransientTransactionError')
   );
 }
 
 /** Whether the server can't do transactions after all. */
 export function isWithoutTransactions(error: unknown): boolean {
-  return error instanceof MongoServerError && NO_TRANSACTIONS.has(Number(error.code));
+  if (!(error instanceof MongoServerError)) return false;
+  // The driver has words of its own for code 20, and puts them in place of the server's error.
+  const original: unknown = error['originalError'];
+  const { code } = original instanceof MongoServerError ? original : error;
+  return NO_TRANSACTIONS.has(Number(code));
 }
 
 /** Whether it comes from the database or the way to it; everything else is a fault of ours. */

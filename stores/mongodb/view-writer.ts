@@ -9,7 +9,7 @@ import type { Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { Projection, ViewWriter, WriterOptions } from '../../projections/read-model.ts';
 import { Checkpoint } from './checkpoints.ts';
-import { duplicatesOf, isTransactionConflict, isWithoutTransactions } from './failures.ts';
+import { duplicatesOf, isWorthAnotherTransaction, isWithoutTransactions } from './failures.ts';
 import { type StoredDocument, collectionOf, fieldsOf, indexesOf, parse, viewOf } from './layout.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
@@ -157,7 +157,7 @@ export class MongoViewWriter implements ViewWriter {
           this.#connection.giveUpTransactions(error);
           return false;
         }
-        if (!isTransactionConflict(error)) throw error;
+        if (!isWorthAnotherTransaction(error)) throw error;
       } finally {
         await session.endSession();
       }

@@ -20,13 +20,17 @@ export function asDocs(value: unknown): Doc[] {
 /** The documents of a collection that pass a filter. */
 export function matching(table: Table | undefined, filter: Doc, now: number): Doc[] {
   if (table === undefined) return [];
-  const query = new Query(asDoc(withNow(filter, now)), {});
+  const query = new Query(filterWithNow(filter, now), {});
   return candidates(table, filter).filter((document) => query.test(document));
 }
 
 /** Runs an aggregation pipeline; the documents that go in stay as they are. */
 export function aggregate(documents: readonly Doc[], pipeline: readonly Doc[], now: number): Doc[] {
-  const stages = pipeline.map((stage) => asDoc(withNow(stage, now)));
+  const stages = pipeline.map((stage) =>
+    '$match' in stage
+      ? { $match: filterWithNow(asDoc(stage['$match']), now) }
+      : asDoc(withNow(stage, now)),
+  );
   const options = { processingMode: ProcessingMode.CLONE_INPUT };
   return new Aggregator(stages, options).run<Doc>([...documents]);
 }
@@ -149,6 +153,11 @@ function isOperators(value: unknown): boolean {
   }
   const names = Object.keys(value);
   return names.length > 0 && names.every((name) => name.startsWith('$'));
+}
+
+/** In a filter, values are values; only what stands under `$expr` is an expression. */
+function filterWithNow(filter: Doc, now: number): Doc {
+  return '$expr' in filter ? { ...filter, $expr: withNow(filter['$expr'], now) } : filter;
 }
 
 /** `$$NOW` as the server's present moment, everywhere but in `$literal`. */

@@ -22,6 +22,8 @@ export type FaultEffect =
       readonly message: string;
       readonly labels?: readonly string[];
     }
+  /** The command is answered with this, and not executed. */
+  | { readonly kind: 'answer'; readonly reply: Doc }
   /** The connection breaks: before the command is executed, or after it without an answer. */
   | { readonly kind: 'drop'; readonly executed: boolean }
   /** Something happens first (synchronously), then the command is executed as ever. */

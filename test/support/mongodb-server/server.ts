@@ -150,6 +150,10 @@ export class MongoServer {
       this.#send(socket, request, error.reply());
       return;
     }
+    if (fault?.effect.kind === 'answer') {
+      this.#send(socket, request, fault.effect.reply);
+      return;
+    }
     if (fault?.effect.kind === 'drop') {
       if (fault.effect.executed) this.#commands.execute(request.body);
       socket.destroy();

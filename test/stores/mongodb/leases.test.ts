@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { silent } from '../../../observability/telemetry.ts';
+import { CoordinationError, type Coordination } from '../../../scheduler/coordination.ts';
+import { openMongoCoordination } from '../../../stores/mongodb/coordination.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+
+const DUPLICATE = {
+  kind: 'error',
+  code: 11000,
+  codeName: 'DuplicateKey',
+  message: 'E11000 duplicate key error',
+} as const;
+
+describe('coordination in MongoDB', () => {
+  let server: MongoServer;
+  let coordination: Coordination;
+  let now: number;
+
+  async function start(replicaSet?: string): Promise<void> {
+    now = Date.parse('2030-01-01T00:00:00Z');
+    server = await MongoServer.start({
+      now: () => now,
+      ...(replicaSet !== undefined && { replicaSet }),
+    });
+    coordination = await openMongoCoordination({ url: server.url(), telemetry: silent });
+  }
+  afterEach(async () => {
+    await coordination.close();
+    await server.stop();
+  });
+  leavesNothingOpen();
+
+  it('goes by the clock of the server, not by its own', async () => {
+    await start();
+    await coordination.acquire('lease', 'one', 1000);
+    expect(await coordination.acquire('lease', 'two', 1000)).to.equal(null);
+    now += 999;
+    expect(await coordination.acquire('lease', 'two', 1000)).to.equal(null);
+    now += 1;
+    expect(await coordination.acquire('lease', 'two', 1000)).to.deep.equal({
+      fence: 2,
+      remaining: 1000,
+    });
+  });
+
+  it('gives a lease of which the answer was lost to the same owner again', async () => {
+    await start();
+    const lost = { command: 'findAndModify', effect: { kind: 'drop', executed: true } } as const;
+    server.fault(lost);
+    const error: unknown = await coordination
+      .acquire('lease', 'one', 1000)
+      .catch((failure: unknown) => failure);
+    expect(error).to.be.instanceOf(CoordinationError);
+    expect(await coordination.acquire('lease', 'two', 1000)).to.equal(null);
+    expect((await coordination.acquire('lease', 'one', 1000))?.fence).to.equal(1);
+  });
+
+  it('counts once on a replica set, though the answer was lost', async () => {
+    await start('rs0');
+    server.fault({ command: 'findAndModify', effect: { kind: 'drop', executed: true } });
+    expect((await coordination.count('logins', 1, 60_000)).sum).to.equal(1);
+    expect((await coordination.count('logins', 1, 60_000)).sum).to.equal(2);
+  });
+
+  it('asks again when two make the same lease, counter, life or text at once', async () => {
+    await start();
+    server.fault({ command: 'findAndModify', effect: DUPLICATE });
+    expect(await coordination.acquire('lease', 'one', 1000)).to.not.equal(null);
+    server.fault({ command: 'findAndModify', effect: DUPLICATE });
+    expect((await coordination.count('logins', 3, 1000)).sum).to.equal(3);
+    server.fault({ command: 'update', effect: DUPLICATE });
+    await coordination.heartbeat('one', {}, 1000);
+    server.fault({ command: 'update', effect: DUPLICATE });
+    expect(await coordination.remember('text', 'value', 1)).to.equal(true);
+    expect(await coordination.recall('text')).to.equal('value');
+  });
+
+  it('takes names and texts that look like expressions as they are', async () => {
+    await start();
+    const lease = await coordination.acquire('$$NOW', '$owner', 1000);
+    expect(lease?.fence).to.equal(1);
+    expect(await coordination.acquire('$$NOW', '$$ROOT', 1000)).to.equal(null);
+    await coordination.heartbeat('$id', { text: '$$NOW' }, 1000);
+    expect(await coordination.alive()).to.deep.equal([
+      { id: '$id', about: { text: '$$NOW' }, remaining: 1000 },
+    ]);
+    await coordination.remember('$text', '$value', 1);
+    expect(await coordination.recall('$text')).to.equal('$value');
+  });
+
+  it('keeps windows of different lengths apart', async () => {
+    await start();
+    await coordination.count('logins', 1, 1000);
+    expect((await coordination.count('logins', 1, 60_000)).sum).to.equal(1);
+    expect((await coordination.count('logins', 1, 1000)).sum).to.equal(2);
+  });
+
+  it('lets the server clear away lives and counters that have run out', async () => {
+    await start();
+    await coordination.heartbeat('one', {}, 1000);
+    await coordination.count('logins', 1, 1000);
+    for (const name of ['_members', '_counters']) {
+      const expiring = server.indexes('svc', name).filter((one) => 'expireAfterSeconds' in one);
+      expect(expiring.map((one) => one['key'])).to.deep.equal([{ expires: 1 }]);
+    }
+  });
+
+  it('tries to have them cleared away again after it failed', async () => {
+    await start();
+    server.fault({
+      command: 'createIndexes',
+      effect: { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'not now' },
+    });
+    const error: unknown = await coordination
+      .heartbeat('one', {}, 1000)
+      .catch((failure: unknown) => failure);
+    expect(error).to.be.instanceOf(CoordinationError);
+    await coordination.heartbeat('one', {}, 1000);
+    expect(await coordination.alive()).to.have.length(1);
+  });
+});

@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
+import { ReadModelError, type ReadModel } from '../../../projections/read-model.ts';
+import { CoordinationError } from '../../../scheduler/coordination.ts';
+import { openMongoCoordination } from '../../../stores/mongodb/coordination.ts';
+import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
+import {
+  at,
+  fill,
+  rejectsWith,
+  thing,
+  thingsProjection,
+  writerOf,
+} from '../../contracts/read-model-things.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+
+/** Looks for a server long enough to find one that is there, short enough for a test. */
+const IMPATIENT = { serverSelectionTimeoutMs: 400, pingTimeoutMs: 800 };
+
+describe('MongoDB that goes away', () => {
+  let server: MongoServer;
+  const opened: { close(): Promise<void> }[] = [];
+
+  async function open(
+    more: { readonly url?: string; readonly telemetry?: Telemetry; readonly limit?: number } = {},
+  ): Promise<ReadModel> {
+    const readModel = await openMongoReadModel({
+      url: more.url ?? server.url(),
+      telemetry: more.telemetry ?? silent,
+      ...IMPATIENT,
+      ...(more.limit !== undefined && { operationTimeoutMs: more.limit }),
+    });
+    opened.push(readModel);
+    return readModel;
+  }
+
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+    await server.stop();
+  });
+  leavesNothingOpen();
+  beforeEach(async () => {
+    server = await MongoServer.start();
+  });
+
+  it('may be away at the start: everything works once it is there', async () => {
+    await server.stop();
+    const readModel = await open();
+    const projection = thingsProjection();
+    await rejectsWith('UNAVAILABLE', readModel.ping());
+    await rejectsWith('UNAVAILABLE', writerOf(readModel, projection));
+    await server.resume();
+    await readModel.ping();
+    await fill(readModel, projection, [thing('a', 1, { name: 'late' })]);
+    expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'late' });
+  });
+
+  it('is missed by every operation, and used again when it is back', async () => {
+    const readModel = await open();
+    const projection = thingsProjection();
+    await fill(readModel, projection, [thing('a', 1, { name: 'kept' })]);
+    const writer = await writerOf(readModel, projection);
+    await server.stop();
+    await rejectsWith('UNAVAILABLE', readModel.get(projection, 'a'));
+    await rejectsWith('UNAVAILABLE', readModel.liveGeneration(projection));
+    await rejectsWith('UNAVAILABLE', readModel.ping());
+    await rejectsWith('UNAVAILABLE', writer.load(['a']));
+    await rejectsWith('UNAVAILABLE', writer.write({ documents: [], from: at(1), to: at(2) }));
+    await server.resume();
+    await writer.write({ documents: [thing('b', 2, {})], from: at(1), to: at(2) });
+    expect(await readModel.count(projection, [])).to.equal(2);
+  });
+
+  it('is named in the error, without the password', async () => {
+    await server.stop();
+    const url = `mongodb://someone:secret@${server.address}/`;
+    const readModel = await open({ url });
+    const error: unknown = await readModel.ping().catch((failure: unknown) => failure);
+    expect(error).to.be.instanceOf(ReadModelError);
+    expect(String(error)).to.contain(server.address).and.not.contain('secret');
+  });
+
+  it('is reported once when it goes and once when it comes back', async () => {
+    const lines: string[] = [];
+    const log = { ...silent.log, warn: note, info: note };
+    function note(message: string): void {
+      lines.push(
+        message.includes('answers again') ? 'back' : message.includes('not') ? 'gone' : '',
+      );
+    }
+    const readModel = await open({ telemetry: { ...silent, log } });
+    await readModel.ping();
+    await server.stop();
+    for (let i = 0; i < 3; i += 1) await rejectsWith('UNAVAILABLE', readModel.ping());
+    await server.resume();
+    await readModel.ping();
+    expect(lines.filter((line) => line !== '')).to.deep.equal(['gone', 'back']);
+  });
+
+  it('that says nothing at all is given up in time', async () => {
+    const readModel = await open({ limit: 60 });
+    const projection = thingsProjection();
+    await fill(readModel, projection, [thing('a', 1, {})]);
+    const silence = ['ping', 'find'].map((command) =>
+      server.fault({ command, times: Infinity, effect: { kind: 'hold' } }),
+    );
+    await rejectsWith('UNAVAILABLE', readModel.ping());
+    await rejectsWith('UNAVAILABLE', readModel.get(projection, 'a'));
+    for (const fault of silence) fault.release();
+    await readModel.ping();
+    expect(await readModel.get(projection, 'a')).to.not.equal(null);
+  });
+
+  it('that stays silent in the handshake is unavailable within the time of a ping', async () => {
+    const silence = server.fault({ command: '*', times: Infinity, effect: { kind: 'hold' } });
+    const readModel = await open();
+    await rejectsWith('UNAVAILABLE', readModel.ping());
+    silence.release();
+    await readModel.ping();
+  });
+
+  it('is a CoordinationError to the coordination, which goes on by itself, too', async () => {
+    await server.stop();
+    const coordination = await openMongoCoordination({
+      url: server.url(),
+      telemetry: silent,
+      ...IMPATIENT,
+    });
+    opened.push(coordination);
+    const outcomes = await Promise.allSettled([
+      coordination.ping(),
+      coordination.acquire('lease', 'one', 1000),
+      coordination.heartbeat('one', {}, 1000),
+      coordination.recall('text'),
+    ]);
+    for (const outcome of outcomes) {
+      expect(outcome.status).to.equal('rejected');
+      if (outcome.status === 'rejected') {
+        expect(outcome.reason).to.be.instanceOf(CoordinationError);
+      }
+    }
+    await server.resume();
+    await coordination.heartbeat('one', {}, 60_000);
+    expect((await coordination.alive()).map(({ id }) => id)).to.deep.equal(['one']);
+  });
+
+  it('breaks no pending work of the other adapter when one of them closes', async () => {
+    const readModel = await open();
+    const coordination = await openMongoCoordination({
+      url: server.url(),
+      telemetry: silent,
+      ...IMPATIENT,
+    });
+    opened.push(coordination);
+    await coordination.ping();
+    await readModel.close();
+    await coordination.ping();
+    await rejectsWith('UNAVAILABLE', readModel.ping());
+  });
+
+  it('rejects a URL that is none', async () => {
+    const refusal: unknown = await openMongoReadModel({
+      url: 'http://nowhere',
+      telemetry: silent,
+    }).catch((error: unknown) => error);
+    expect(refusal).to.be.instanceOf(Error);
+  });
+
+  for (const [path, options, database] of [
+    ['', {}, 'svc'],
+    ['?directConnection=true', {}, 'svc'],
+    ['mine', {}, 'mine'],
+    ['my%2Ddata?directConnection=true', {}, 'my-data'],
+    ['mine', { database: 'other' }, 'other'],
+  ] as const) {
+    it(`keeps its views in ${database} for the path "${path}"${'database' in options ? ' and an option' : ''}`, async () => {
+      const readModel = await openMongoReadModel({
+        url: server.url(path),
+        telemetry: silent,
+        ...options,
+      });
+      opened.push(readModel);
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, {})]);
+      expect(server.documents(database, `${projection.name}_s1_g1`)).to.have.length(1);
+    });
+  }
+
+  it('begins a first batch again after an answer was lost', async () => {
+    const readModel = await open();
+    const projection = thingsProjection();
+    const writer = await writerOf(readModel, projection);
+    const batch = { documents: [thing('a', 1, { amount: 1 })], from: BEGINNING, to: at(1) };
+    server.fault({
+      command: 'update',
+      collection: `${projection.name}_s1_g1`,
+      effect: { kind: 'drop', executed: true },
+    });
+    await rejectsWith('UNAVAILABLE', writer.write(batch));
+    expect(await writer.checkpoint()).to.equal(BEGINNING);
+    await writer.write(batch);
+    await readModel.switchTo(projection, 1);
+    expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ amount: 1 });
+    expect(await readModel.count(projection, [])).to.equal(1);
+  });
+
+  it('makes a batch of which the answer to the checkpoint was lost count once', async () => {
+    const readModel = await open();
+    const projection = thingsProjection();
+    const writer = await writerOf(readModel, projection);
+    const batch = { documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) };
+    server.fault({
+      command: 'update',
+      collection: '_checkpoints',
+      effect: { kind: 'drop', executed: true },
+    });
+    await rejectsWith('UNAVAILABLE', writer.write(batch));
+    await rejectsWith('FENCED', writer.write(batch));
+    expect(await writer.checkpoint()).to.equal(at(1));
+  });
+});

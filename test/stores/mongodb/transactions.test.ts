@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import type { Projection, ReadModel, ViewWriter } from '../../../projections/read-model.ts';
+import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
+import {
+  at,
+  rejectsWith,
+  thing,
+  thingsProjection,
+  writerOf,
+  type Thing,
+} from '../../contracts/read-model-things.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+
+/** On a replica set the documents and the checkpoint are one transaction. */
+describe('a write on a replica set', () => {
+  let server: MongoServer;
+  let readModel: ReadModel;
+  let projection: Projection<Thing>;
+  let collection: string;
+  let writer: ViewWriter;
+  const warnings: string[] = [];
+
+  afterEach(async () => {
+    await readModel.close();
+    await server.stop();
+  });
+  leavesNothingOpen();
+  beforeEach(async () => {
+    server = await MongoServer.start({ replicaSet: 'rs0' });
+    warnings.length = 0;
+    const log = { ...silent.log, warn: (message: string) => void warnings.push(message) };
+    readModel = await openMongoReadModel({
+      url: server.url(),
+      telemetry: { ...silent, log },
+      serverSelectionTimeoutMs: 400,
+    });
+    projection = thingsProjection();
+    collection = `${projection.name}_s1_g1`;
+    writer = await writerOf(readModel, projection);
+    server.clearLog();
+  });
+
+  const batch = (number: number) => ({
+    documents: [thing('a', number, { amount: number })],
+    from: number === 1 ? BEGINNING : at(number - 1),
+    to: at(number),
+  });
+  const amounts = () => server.documents('svc', collection).map((row) => row['d']);
+  const commands = () => server.log.map(({ command }) => command);
+
+  it('is one transaction', async () => {
+    await writer.write(batch(1));
+    expect(commands().filter((name) => name !== 'hello')).to.deep.equal([
+      'update',
+      'find',
+      'update',
+      'commitTransaction',
+    ]);
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+  });
+
+  it('leaves nothing behind when its documents are refused', async () => {
+    server.execute('svc', {
+      createIndexes: collection,
+      indexes: [{ name: 'somebody_elses', key: { 'f.name': 1 }, unique: true }],
+    });
+    const twins = [thing('a', 1, { name: 'one' }), thing('b', 1, { name: 'one' })];
+    await rejectsWith(
+      'UNAVAILABLE',
+      writer.write({ documents: twins, from: BEGINNING, to: at(1) }),
+    );
+    expect(await writer.checkpoint()).to.equal(BEGINNING);
+    expect(amounts()).to.deep.equal([]);
+    await writer.write(batch(1));
+  });
+
+  it('begins again when its connection breaks', async () => {
+    server.fault({ command: 'update', collection, effect: { kind: 'drop', executed: true } });
+    await writer.write(batch(1));
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+    expect(await writer.checkpoint()).to.equal(at(1));
+  });
+
+  it('leaves nothing behind when the server goes away before its end', async () => {
+    const away = server.fault({ command: 'update', collection, effect: { kind: 'hold' } });
+    const outcome = rejectsWith('UNAVAILABLE', writer.write(batch(1)));
+    await away.met;
+    await server.stop();
+    away.release();
+    await outcome;
+    await server.resume();
+    expect(await writer.checkpoint()).to.equal(BEGINNING);
+    expect(amounts()).to.deep.equal([]);
+    await writer.write(batch(1));
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+  });
+
+  it('counts once when the answer to its commit is lost', async () => {
+    server.fault({ command: 'commitTransaction', effect: { kind: 'drop', executed: true } });
+    await writer.write(batch(1));
+    expect(await writer.checkpoint()).to.equal(at(1));
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+    expect(commands().filter((name) => name === 'commitTransaction')).to.have.length(2);
+  });
+
+  it('begins again when somebody else was faster', async () => {
+    server.fault({
+      command: 'commitTransaction',
+      effect: {
+        kind: 'interpose',
+        act: () =>
+          void server.execute('svc', {
+            update: collection,
+            updates: [
+              { q: { _id: 'a' }, u: { $set: { _pos: at(0), live: true, d: '{}' } }, upsert: true },
+            ],
+          }),
+      },
+    });
+    await writer.write(batch(1));
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+    expect(commands().filter((name) => name === 'commitTransaction')).to.have.length(2);
+  });
+
+  it('goes without a transaction for once when it always meets somebody else', async () => {
+    server.fault({
+      command: 'update',
+      times: Infinity,
+      when: (command) => command['autocommit'] === false,
+      effect: {
+        kind: 'error',
+        code: 112,
+        codeName: 'WriteConflict',
+        message: 'write conflict',
+        labels: ['TransientTransactionError'],
+      },
+    });
+    await writer.write(batch(1));
+    expect(await writer.checkpoint()).to.equal(at(1));
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('goes without transactions for good where the server refuses them, and says so', async () => {
+    server.fault({
+      command: 'update',
+      when: (command) => command['startTransaction'] === true,
+      effect: {
+        kind: 'error',
+        code: 20,
+        codeName: 'IllegalOperation',
+        message: 'Transaction numbers are only allowed on a replica set member or mongos',
+      },
+    });
+    await writer.write(batch(1));
+    await writer.write(batch(2));
+    expect(amounts()).to.deep.equal(['{"amount":2}']);
+    expect(warnings).to.have.length(1);
+    const begun = server.log.filter(({ body }) => body['startTransaction'] === true);
+    expect(begun).to.have.length(1);
+  });
+
+  it('refuses an old owner before any document', async () => {
+    await writerOf(readModel, projection, { fence: 2 });
+    server.clearLog();
+    await rejectsWith('FENCED', writer.write(batch(1)));
+    expect(server.log.filter((entry) => entry.collection === collection)).to.deep.equal([]);
+  });
+
+  it('is retried by the driver in bulk, where it is no transaction, and done once', async () => {
+    const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
+    server.fault({
+      command: 'update',
+      collection: `${projection.name}_s1_g2`,
+      effect: { kind: 'drop', executed: true },
+    });
+    await bulk.write(batch(1));
+    expect(server.documents('svc', `${projection.name}_s1_g2`)).to.have.length(1);
+    expect(await bulk.checkpoint()).to.equal(at(1));
+  });
+});
