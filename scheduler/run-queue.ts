@@ -64,6 +64,11 @@ export class RunQueue {
     return this.runs.size;
   }
 
+  /** How many are not running. An upper bound: some may have been passed over already. */
+  get waiting(): number {
+    return this.ready.size + this.later.size;
+  }
+
   get(id: string): QueuedRun | undefined {
     return this.runs.get(id);
   }

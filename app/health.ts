@@ -1,0 +1,152 @@
+import type { Clock } from '../domain/clock.ts';
+import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
+import type { HealthReports } from '../api/dependencies.ts';
+import {
+  healthReport,
+  liveness,
+  pingCheck,
+  readiness,
+  type HealthCheck,
+} from '../observability/health.ts';
+import {
+  projectionsCheck,
+  schedulerCheck,
+  workersCheck,
+  type ProjectionState,
+} from '../observability/health-rules.ts';
+import type { Projection, ReadModel } from '../projections/read-model.ts';
+import { runsProjection } from '../projections/runs.ts';
+import { dueProjection } from '../projections/due.ts';
+import type { Going } from './going.ts';
+import { projections } from './projections.ts';
+import type { Stores } from './stores.ts';
+
+/** A view that is further behind than this, and does not move, is stuck. Seconds. */
+const LAG_LIMIT = 30;
+
+/** A task that is due for longer than this and has no fire and no recorded reason is overdue. Milliseconds. */
+const OVERDUE = 60_000;
+
+/** What the health endpoints of a process say. What it finds is the same in each process: it asks the stores. */
+export function createHealth(options: {
+  readonly stores: Stores;
+  readonly clock: Clock;
+  readonly going: Going;
+  readonly version: string;
+  /** False until everything is opened, and once the process is stopping. */
+  readonly started: () => boolean;
+}): HealthReports {
+  const { stores, clock, going, version, started } = options;
+  const { store, readModel, coordination } = stores;
+  const lag = new ViewLag(store, readModel, clock);
+
+  const storeChecks = (): Promise<HealthCheck[]> =>
+    Promise.all([
+      pingCheck('database', async () => {
+        await readModel.ping();
+        await coordination.ping();
+      }),
+      pingCheck('stream_store', () => store.ping()),
+    ]);
+
+  const scheduler = async (): Promise<HealthCheck> => {
+    const members = await coordination.alive();
+    const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
+    const before = new Date(clock.now() - OVERDUE).toISOString();
+    const overdueTasks = await readModel.count(dueProjection, [
+      { field: 'next_run_at', op: 'lt', value: before },
+      { field: 'next_run_at', op: 'gt', value: '' },
+    ]);
+    return schedulerCheck({ led, overdueTasks });
+  };
+
+  const workers = async (): Promise<HealthCheck> => {
+    const members = await coordination.alive();
+    const alive = members.filter(({ about }) => hasRole(about['roles'], 'worker')).length;
+    const waiting = await readModel.count(runsProjection, [
+      { field: 'state', op: 'eq', value: 'queued' },
+    ]);
+    return workersCheck({ alive, waiting });
+  };
+
+  const views = async (): Promise<HealthCheck> => projectionsCheck(await lag.look(), LAG_LIMIT);
+
+  return {
+    async report() {
+      const [stored, ...rest] = await Promise.all([
+        storeChecks(),
+        orUnhealthy('scheduler', scheduler),
+        orUnhealthy('workers', workers),
+        orUnhealthy('projections', views),
+      ]);
+      const answer = healthReport([...stored, ...rest], { now: clock.now(), version });
+      return { status: answer.httpStatus, body: answer.body };
+    },
+    async ready() {
+      const checks = await storeChecks();
+      const waitedFor = going.notGoing();
+      if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
+      const answer = readiness(checks, started());
+      return { status: answer.httpStatus, body: answer.body };
+    },
+    live: () => liveness({ now: clock.now(), version }).body,
+  };
+}
+
+function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {
+  const message = waitedFor
+    .map(({ name, problem }) => (problem === null ? name : `${name}: ${problem}`))
+    .join('; ');
+  return { name: 'projections', status: 'unhealthy', message: `not yet: ${message}` };
+}
+
+async function orUnhealthy(
+  name: HealthCheck['name'],
+  look: () => Promise<HealthCheck>,
+): Promise<HealthCheck> {
+  try {
+    return await look();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { name, status: 'unhealthy', message: `can't be known: ${message}` };
+  }
+}
+
+function hasRole(roles: unknown, role: string): boolean {
+  return Array.isArray(roles) && roles.includes(role);
+}
+
+/** How far the views are behind the log, as time, and whether they move. Asks the stores alone. */
+class ViewLag {
+  private readonly store: EventStore;
+  private readonly readModel: ReadModel;
+  private readonly clock: Clock;
+  private readonly last = new Map<string, Position>();
+
+  constructor(store: EventStore, readModel: ReadModel, clock: Clock) {
+    this.store = store;
+    this.readModel = readModel;
+    this.clock = clock;
+  }
+
+  async look(): Promise<readonly ProjectionState[]> {
+    const head = await this.store.head();
+    return Promise.all(projections.map((projection) => this.lookAt(projection, head)));
+  }
+
+  private async lookAt(projection: Projection, head: Position): Promise<ProjectionState> {
+    const { name } = projection;
+    const live = await this.readModel.liveGeneration(projection);
+    const position = live === null ? BEGINNING : await this.readModel.checkpoint(projection);
+    const progressed = this.last.get(name) !== position;
+    this.last.set(name, position);
+    return { name, lagSeconds: await this.lagOf(position, head), progressed, parked: 0 };
+  }
+
+  private async lagOf(position: Position, head: Position): Promise<number> {
+    if (position >= head) return 0;
+    const [next] = await this.store.readAll(position, 1);
+    if (next === undefined) return 0;
+    return Math.max(0, this.clock.now() - Date.parse(next.metadata.occurredAt)) / 1000;
+  }
+}

@@ -1,0 +1,94 @@
+import { createTelemetry } from '../observability/create-telemetry.ts';
+import { SystemClock } from './clock.ts';
+import { readConfiguration, type Configuration } from './configuration.ts';
+import { credentialsFile } from './first-start.ts';
+import { startService, version, type RunningService } from './service.ts';
+import { ConfigurationError } from './setting-readers.ts';
+
+/** The service as a process: settings from the environment, ends by SIGTERM or SIGINT with exit code 0. */
+async function main(): Promise<void> {
+  const configuration = readConfiguration(process.env);
+  const telemetry = createTelemetry({ level: configuration.logLevel });
+  for (const warning of configuration.warnings) telemetry.log.warn(warning);
+  const service = await startService({
+    configuration,
+    clock: new SystemClock(),
+    telemetry,
+    secrets: (name) => process.env[`SVC_SECRET_${name}`],
+  });
+  stopOnSignals(service, telemetry.log);
+  telemetry.log.info('listening', {
+    address: service.address,
+    version,
+    roles: configuration.roles,
+  });
+  await greet(service, configuration);
+}
+
+/** The first signal stops the service; a second one shortens nothing. */
+function stopOnSignals(
+  service: RunningService,
+  log: ReturnType<typeof createTelemetry>['log'],
+): void {
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      log.info('stopping', { signal });
+      service.stop().then(
+        () => {
+          log.info('stopped');
+          process.exit(0);
+        },
+        (error: unknown) => {
+          log.error('could not stop in order', { error });
+          process.exit(1);
+        },
+      );
+    });
+  }
+}
+
+/** Tells a person at a terminal where it listens and what to do first. */
+async function greet(service: RunningService, configuration: Configuration): Promise<void> {
+  const { address } = service;
+  if (!configuration.roles.includes('api')) return;
+  const admin = await service.firstAdmin;
+  const lines =
+    admin === null
+      ? [
+          `Listening on ${address}. A token, with an agent's id and secret:`,
+          '',
+          ...tokenCall(address, '<id>', '<secret>'),
+        ]
+      : [
+          `Listening on ${address}. The first agent is made; this is shown once, and kept in`,
+          `${credentialsFile(configuration.dataDirectory)}:`,
+          '',
+          `  id      ${admin.agent_id}`,
+          `  secret  ${admin.agent_secret}`,
+          '',
+          'The first call, for a token:',
+          '',
+          ...tokenCall(address, admin.agent_id, admin.agent_secret),
+        ];
+  process.stdout.write(`\n${lines.join('\n')}\n\n`);
+}
+
+function tokenCall(address: string, id: string, secret: string): string[] {
+  const body = JSON.stringify({ agent_id: id, agent_secret: secret });
+  return [
+    `  curl -s ${address}/agents/auth/token \\`,
+    `    -H 'content-type: application/json' -d '${body}'`,
+  ];
+}
+
+try {
+  await main();
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error);
+  // One line that names what is wrong; the stack helps nobody who set a wrong setting.
+  process.stderr.write(`${message.split('\n', 1)[0]}\n`);
+  process.exit(error instanceof ConfigurationError ? 2 : 1);
+}

@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { hostname } from 'node:os';
+import { createApi, createObservingApp } from '../api/app.ts';
+import type { ApiDependencies } from '../api/dependencies.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
+import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
+import { Membership } from '../scheduler/membership.ts';
+import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
+import type { Configuration } from './configuration.ts';
+import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
+import { Going } from './going.ts';
+import { createHealth } from './health.ts';
+import { jwtKeys } from './keys.ts';
+import { followIndexes, type LiveIndexes } from './live-indexes.ts';
+import { CHECKPOINT_NOTICE } from './projector-host.ts';
+import { startProjector, type RunningProjector } from './projector.ts';
+import { startSchedulerRole, type SchedulerRole } from './scheduler-role.ts';
+import { listen, stopServing } from './serving.ts';
+import { openStores, type Stores } from './stores.ts';
+import { serviceActions } from './service-actions.ts';
+import { startWorkerRole, type WorkerRole } from './worker-role.ts';
+
+/** A service that runs in this process. */
+export interface RunningService {
+  /** `http://host:port` */
+  readonly address: string;
+  /** Made by this start on an empty store; null when there was an admin. Resolves once that is known. */
+  readonly firstAdmin: Promise<AdminCredentials | null>;
+  readonly stores: Stores;
+  /** Stops claiming, finishes what runs (for up to 25 s), hands back the rest, closes all. */
+  stop(): Promise<void>;
+}
+
+/** package.json's version. */
+export const version = (
+  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  }
+).version;
+
+/**
+ * Starts the roles of this process over the stores of its settings.
+ * @throws Error when the port is taken or the data directory can't be used, saying so in one line
+ */
+export async function startService(options: {
+  readonly configuration: Configuration;
+  readonly clock: Clock;
+  readonly telemetry: ProcessTelemetry;
+  /** The value of `${secrets.NAME}`. */
+  readonly secrets: (name: string) => string | undefined;
+}): Promise<RunningService> {
+  const service = new Service(options);
+  try {
+    await service.start();
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+  return service;
+}
+
+class Service implements RunningService {
+  address = '';
+  firstAdmin: Promise<AdminCredentials | null> = Promise.resolve(null);
+  private readonly options: Parameters<typeof startService>[0];
+  private readonly going: Going;
+  private readonly member: string;
+  private opened: Stores | null = null;
+  private server: Server | null = null;
+  private projector: RunningProjector | null = null;
+  private scheduler: SchedulerRole | null = null;
+  private worker: WorkerRole | null = null;
+  private tools: BuiltInTools | null = null;
+  private positions: PositionWaiter | null = null;
+  private started = false;
+
+  constructor(options: Parameters<typeof startService>[0]) {
+    this.options = options;
+    this.going = new Going(options.clock, options.telemetry);
+    this.member = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  }
+
+  get stores(): Stores {
+    if (this.opened === null) throw new Error('the stores are not open');
+    return this.opened;
+  }
+
+  async start(): Promise<void> {
+    const { configuration, clock, telemetry } = this.options;
+    const { roles } = configuration;
+    const stores = (this.opened = await openStores(configuration, telemetry));
+    this.positions = createPositionWaiter({ readModel: stores.readModel, clock });
+    stores.notices?.subscribe((notice) => this.onNotice(notice));
+    if (roles.includes('projector')) this.startProjector();
+    const membership = this.join(stores);
+    const indexes = followIndexes(stores.store, stores.readModel, this.going);
+    this.tools = createBuiltInTools({
+      actions: serviceActions(stores.store, indexes, clock),
+      allowPrivate: configuration.httpAllowPrivate,
+      userAgent: `task-scheduling-service/${version}`,
+    });
+    const shared = { stores, indexes, clock, telemetry, going: this.going };
+    if (roles.includes('scheduler')) {
+      this.scheduler = startSchedulerRole({ ...shared, member: this.member });
+    }
+    if (roles.includes('worker')) {
+      this.worker = startWorkerRole({
+        ...shared,
+        membership,
+        tools: this.tools.registry,
+        concurrency: configuration.workerConcurrency,
+        secrets: this.options.secrets,
+      });
+    }
+    this.addGauges(telemetry);
+    if (roles.includes('api')) this.makeFirstAdmin(stores);
+    await this.serve(stores, indexes);
+    this.started = true;
+  }
+
+  /** Ends what this process does, in the order in which it depends on each other. */
+  async stop(): Promise<void> {
+    this.started = false;
+    await this.scheduler?.stop();
+    await this.worker?.drain();
+    if (this.server !== null) await stopServing(this.server);
+    await this.going.end();
+    await this.projector?.stop();
+    await this.tools?.close();
+    await this.opened?.close();
+  }
+
+  private join({ coordination }: Stores): Membership {
+    const { configuration, clock, telemetry } = this.options;
+    const { roles, leaseSeconds } = configuration;
+    const membership = new Membership({
+      id: this.member,
+      lease: leaseSeconds * 1000,
+      about: { roles: [...roles], host: hostname(), pid: process.pid },
+      coordination,
+      clock,
+      telemetry,
+    });
+    this.going.keep('saying that this process is alive', async (started) => {
+      started();
+      await membership.run(this.going.signal);
+    });
+    return membership;
+  }
+
+  private startProjector(): void {
+    const { configuration, clock, telemetry } = this.options;
+    const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles } = configuration;
+    this.projector = startProjector({
+      data: {
+        settings: { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles },
+        owner: this.member,
+        lease: PROJECTOR_LEASE,
+      },
+      clock,
+      telemetry,
+      onWord: (word) => {
+        if (word.kind === 'checkpoint') this.positions?.notify(word.name, word.position);
+      },
+    });
+  }
+
+  /** Word of a projector in another process of this machine. */
+  private onNotice(notice: string): void {
+    if (!notice.startsWith(CHECKPOINT_NOTICE)) return;
+    const [name, position] = notice.slice(CHECKPOINT_NOTICE.length).split(' ');
+    if (name !== undefined && position !== undefined) this.positions?.notify(name, position);
+  }
+
+  /** Kept up until the log answers: on a store that is away at start, the admin is made once it is there. */
+  private makeFirstAdmin({ store }: Stores): void {
+    const { configuration, clock } = this.options;
+    this.firstAdmin = new Promise((resolve) => {
+      this.going.keep('making the first admin', async (started) => {
+        resolve(await makeFirstAdmin(store, configuration, clock));
+        started();
+        await new Promise<void>((ended) => {
+          if (this.going.signal.aborted) ended();
+          this.going.signal.addEventListener('abort', () => ended(), { once: true });
+        });
+      });
+      this.going.signal.addEventListener('abort', () => resolve(null), { once: true });
+    });
+  }
+
+  private async serve(stores: Stores, indexes: LiveIndexes): Promise<void> {
+    const { configuration, clock, telemetry } = this.options;
+    const { production } = configuration;
+    const { going } = this;
+    const health = createHealth({ stores, clock, going, version, started: () => this.started });
+    const observing = { health, metricsText: () => telemetry.metrics.text() };
+    const app = configuration.roles.includes('api')
+      ? createApi(this.apiDependencies(stores, indexes), observing)
+      : createObservingApp(observing, { telemetry, production });
+    this.server = await listen(app, configuration);
+    const address = this.server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    this.address = `http://${configuration.host.includes(':') ? `[${configuration.host}]` : configuration.host}:${port}`;
+  }
+
+  private apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {
+    const { configuration, clock, telemetry } = this.options;
+    const { positions, tools } = this;
+    if (positions === null || tools === null) throw new Error('the API is built last');
+    const { store, readModel, coordination } = stores;
+    const { agents, sessions, tasks, topics } = indexes;
+    return {
+      store,
+      readModel,
+      coordination,
+      clock,
+      telemetry,
+      settings: { ...configuration, ...jwtKeys(configuration, telemetry.log), version },
+      agents,
+      sessions,
+      tasks,
+      topics,
+      positions: {
+        wait: async (projection, position, limit) =>
+          (await positions.passed(projection, position, limit)).passed,
+      },
+      tools: tools.registry,
+    };
+  }
+
+  private addGauges({ metrics }: ProcessTelemetry): void {
+    const { worker } = this;
+    metrics.gauge('runs_under_way', () => [{ value: worker?.worker.active ?? 0 }]);
+    metrics.gauge('runs_waiting', () => [{ value: worker?.queue.waiting ?? 0 }]);
+  }
+}
+
+/** Milliseconds after which a projector that is gone is followed by another. */
+const PROJECTOR_LEASE = 3000;
