@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { keepGoing, type Ongoing } from './keep-going.ts';
@@ -13,6 +14,8 @@ export class Going {
   constructor(clock: Clock, telemetry: Telemetry) {
     this.clock = clock;
     this.telemetry = telemetry;
+    // Each piece of work listens, and some of them more than once: that is no leak.
+    setMaxListeners(0, this.controller.signal);
   }
 
   get signal(): AbortSignal {
