@@ -61,12 +61,12 @@ export function isDuplicateKey(error: unknown): boolean {
  * Which statements of an unordered bulk write met a taken key, when nothing else went wrong.
  * @returns their places in the bulk; null when there was any other fault
  */
-export function duplicatesOf(error: unknown): readonly number[] | null {
+export function duplicatesOf(error: unknown): ReadonlySet<number> | null {
   if (!(error instanceof MongoBulkWriteError)) return null;
   if (error.result.getWriteConcernError() !== undefined) return null;
   const faults = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
   if (faults.length === 0 || faults.some((fault) => fault.code !== DUPLICATE_KEY)) return null;
-  return faults.map((fault) => fault.index);
+  return new Set(faults.map((fault) => fault.index));
 }
 
 /**

@@ -186,7 +186,7 @@ export class MongoViewWriter implements ViewWriter {
       } catch (error) {
         const refused = duplicatesOf(error);
         if (refused === null) throw error;
-        const met = left.filter((_, index) => refused.includes(index));
+        const met = left.filter((_, index) => refused.has(index));
         left = await this.#keptBehind(db, met);
         if (left.length > 0 && attempt >= ATTEMPTS) throw error;
       }

@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import {
+  type Db,
+  type Document,
+  MongoBulkWriteError,
+  MongoClient,
+  MongoServerError,
+} from 'mongodb';
+import { leavesNothingOpen } from '../leaks.ts';
+import { MongoServer } from './server.ts';
+
+interface Row extends Document {
+  readonly _id: string;
+}
+
+/** The stand-in, as the real driver sees it. */
+describe('the stand-in for a MongoDB server', () => {
+  let server: MongoServer;
+  let client: MongoClient;
+  let db: Db;
+  let now: number;
+
+  async function start(replicaSet?: string): Promise<void> {
+    now = Date.parse('2030-01-01T00:00:00Z');
+    server = await MongoServer.start({
+      now: () => now,
+      ...(replicaSet !== undefined && { replicaSet }),
+    });
+    client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 1000 });
+    db = client.db('test');
+  }
+  const rows = () => db.collection<Row>('rows');
+  async function failure(promise: Promise<unknown>): Promise<unknown> {
+    return promise.then(
+      () => 'it resolved',
+      (error: unknown) => error,
+    );
+  }
+
+  afterEach(async () => {
+    await client.close();
+    await server.stop();
+  });
+  leavesNothingOpen();
+
+  it('gives more than one batch through a cursor', async () => {
+    await start();
+    await rows().insertMany(Array.from({ length: 250 }, (_, i) => ({ _id: `k${i}`, n: i })));
+    const found = await rows()
+      .find({ n: { $gte: 5 } }, { sort: { n: -1 }, skip: 1, batchSize: 50 })
+      .toArray();
+    expect(found).to.have.length(244);
+    expect(found.at(0)).to.deep.equal({ _id: 'k248', n: 248 });
+    expect(server.log.filter(({ command }) => command === 'getMore')).to.have.length(4);
+  });
+
+  it('puts nothing before numbers, numbers before texts, and texts in the order of UTF-8', async () => {
+    await start();
+    const values = [null, -1, 2 ** 40, '', 'Z', 'z', '\uFFFD', '\u{1F600}', false, true];
+    await rows().insertMany(values.map((value, i) => ({ _id: `k${i}`, value })).reverse());
+    const found = await rows()
+      .find({}, { sort: { value: 1 } })
+      .toArray();
+    expect(found.map((row) => row['value'] as unknown)).to.deep.equal(values);
+  });
+
+  it('refuses a taken key in the words of a server', async () => {
+    await start();
+    await rows().createIndex({ 'f.name': 1 }, { unique: true, name: 'by_name' });
+    await rows().insertOne({ _id: 'a', f: { name: 'x' } });
+    const error = await failure(rows().insertOne({ _id: 'b', f: { name: 'x' } }));
+    expect(error).to.be.instanceOf(MongoServerError);
+    expect(error).to.deep.include({
+      code: 11000,
+      message:
+        'E11000 duplicate key error collection: test.rows index: by_name dup key: { f.name: "x" }',
+    });
+  });
+
+  it('goes on after an error of an unordered bulk, and ends an ordered one', async () => {
+    await start();
+    await rows().insertOne({ _id: 'b' });
+    const three = ['a', 'b', 'c'].map((_id) => ({ insertOne: { document: { _id } } }));
+    const ordered = await failure(rows().bulkWrite(three, { ordered: true }));
+    expect(ordered).to.be.instanceOf(MongoBulkWriteError);
+    expect(await rows().countDocuments()).to.equal(2);
+    await rows().deleteOne({ _id: 'a' });
+    await failure(rows().bulkWrite(three, { ordered: false }));
+    expect(await rows().countDocuments()).to.equal(3);
+  });
+
+  it('fails an upsert whose filter misses the document by another field than its key', async () => {
+    await start();
+    const upsert = (n: number) =>
+      rows().updateOne({ _id: 'a', n: { $lt: n } }, { $set: { n } }, { upsert: true });
+    await upsert(5);
+    expect(await failure(upsert(4))).to.deep.include({ code: 11000 });
+    await upsert(6);
+    expect(await rows().findOne({ _id: 'a' })).to.deep.equal({ _id: 'a', n: 6 });
+  });
+
+  it('refuses two arrays in one index, and a changed key', async () => {
+    await start();
+    await rows().createIndex({ a: 1, b: 1 });
+    expect(await failure(rows().insertOne({ _id: 'x', a: [1], b: [2] }))).to.include({ code: 171 });
+    await rows().insertOne({ _id: 'x', a: [1], b: 2 });
+    const changed = rows().findOneAndReplace({ a: 1 }, { _id: 'y' } as never);
+    expect(await failure(changed)).to.include({ code: 66 });
+  });
+
+  it('computes updates from the document as it was, by its own clock', async () => {
+    await start();
+    const swap = [{ $set: { a: '$b', b: '$a', at: '$$NOW', text: { $literal: '$$NOW' } } }];
+    await rows().insertOne({ _id: 'x', a: 1, b: 2 });
+    const after = await rows().findOneAndUpdate({ _id: 'x' }, swap, { returnDocument: 'after' });
+    expect(after).to.deep.equal({ _id: 'x', a: 2, b: 1, at: new Date(now), text: '$$NOW' });
+    now += 1000;
+    const late = await rows()
+      .aggregate([{ $match: { $expr: { $lt: ['$at', '$$NOW'] } } }])
+      .toArray();
+    expect(late).to.have.length(1);
+  });
+
+  it('has no transactions when it stands alone', async () => {
+    await start();
+    const attempt = client.withSession(async (session) => {
+      session.startTransaction();
+      await rows().insertOne({ _id: 'a' }, { session });
+    });
+    expect(await failure(attempt)).to.be.instanceOf(Error);
+    expect(await rows().countDocuments()).to.equal(0);
+  });
+
+  it('shows a transaction to others after its commit, and undoes an aborted one', async () => {
+    await start('rs0');
+    await client.withSession(async (session) => {
+      session.startTransaction();
+      await rows().insertOne({ _id: 'a' }, { session });
+      expect(await rows().countDocuments({}, { session })).to.equal(1);
+      expect(await rows().countDocuments()).to.equal(0);
+      await session.abortTransaction();
+      session.startTransaction();
+      await rows().insertOne({ _id: 'b' }, { session });
+      await session.commitTransaction();
+    });
+    expect(await rows().find().toArray()).to.deep.equal([{ _id: 'b' }]);
+  });
+
+  it('lets the second of two transactions over one document fail', async () => {
+    await start('rs0');
+    await rows().insertOne({ _id: 'a', n: 0 });
+    await client.withSession(async (session) => {
+      session.startTransaction();
+      await rows().updateOne({ _id: 'a' }, { $inc: { n: 1 } }, { session });
+      await rows().updateOne({ _id: 'a' }, { $inc: { n: 10 } });
+      const error = await failure(session.commitTransaction());
+      expect(error).to.be.instanceOf(MongoServerError);
+      expect((error as MongoServerError).hasErrorLabel('TransientTransactionError')).to.equal(true);
+    });
+    expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(10);
+  });
+});
