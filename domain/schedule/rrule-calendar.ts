@@ -1,4 +1,15 @@
-import { civilOf, dayOf, MAX_YEAR, modulo, monthLength, weekdayOf, yearLength } from './civil.ts';
+import {
+  bitCount,
+  civilOf,
+  dayOf,
+  gcd,
+  lowestBit,
+  MAX_YEAR,
+  modulo,
+  monthLength,
+  weekdayOf,
+  yearLength,
+} from './civil.ts';
 import { allDays, MonthTable, nthWeekdayDay, weekdayDays } from './month-table.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import type { DayCalendar } from './wall-rule.ts';
@@ -10,6 +21,8 @@ export interface DayPhase {
   /** The day the rule starts on. */
   readonly start: number;
 }
+
+const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
 
 /**
  * The days that an RRULE's day parts leave, in the periods its INTERVAL meets. RFC 5545's table of
@@ -34,7 +47,9 @@ export class RruleCalendar implements DayCalendar {
     const start = civilOf(phase.start);
     this.#parts = parts;
     this.#phase = phase;
-    this.period = phase.interval === 1 ? 4800 : Infinity;
+    // The calendar repeats after 400 years, a rule when its interval does so too.
+    const { interval, unit } = phase;
+    this.period = (4800 * interval) / gcd(interval, periodsOf400Years[unit]);
     this.#startYear = start.year;
     this.#startMonth = start.year * 12 + start.month - 1;
     this.#startWeek = weekOf(phase.start, parts.weekStart);
@@ -59,9 +74,20 @@ export class RruleCalendar implements DayCalendar {
     if (this.#countInYear) mask &= this.#yearWeekdays(year, first);
     if (this.#parts.yearDays !== null) mask &= this.#yearDays(year, first, this.#parts.yearDays);
     if (this.#parts.weekNumbers !== null && mask !== 0) {
-      mask &= this.#weeks(first, this.#parts.weekNumbers);
+      mask &= this.#weeks(mask, first, this.#parts.weekNumbers);
     }
     return mask & allDays(monthLength(year, month));
+  }
+
+  /** The most days that any month can have. */
+  get maxDays(): number {
+    let most = 0;
+    for (let length = 28; length <= 31; length++) {
+      for (let first = 0; first < 7; first++) {
+        most = Math.max(most, bitCount(this.#pattern(length, first)));
+      }
+    }
+    return most;
   }
 
   nextMonth(month: number): number {
@@ -162,9 +188,11 @@ export class RruleCalendar implements DayCalendar {
     return mask;
   }
 
-  #weeks(first: number, wanted: readonly number[]): number {
+  /** Those of some days of a month that lie in wanted weeks. */
+  #weeks(days: number, first: number, wanted: readonly number[]): number {
     let mask = 0;
-    for (let day = 0; day < 31; day++) {
+    for (let bits = days; bits !== 0; bits &= bits - 1) {
+      const day = lowestBit(bits);
       const { number, total } = weekNumber(first + day, this.#parts.weekStart);
       if (wanted.includes(number) || wanted.includes(number - total - 1)) mask |= 1 << day;
     }

@@ -5,8 +5,9 @@ import { ScheduleError } from './schedule-error.ts';
 import type { Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 
-/** COUNT is followed through the clock changes of this many years, which takes 5 ms at most. */
-const MAX_SPAN = 40 * 365.25 * DAY;
+/** COUNT is followed through the clock changes of so many years, which takes 5 ms at most. */
+const MAX_YEARS = 30;
+const MAX_SPAN = MAX_YEARS * 365.25 * DAY;
 /** Wall times are counted up to here; a COUNT that reaches further never ends for anyone. */
 const LAST_COUNTED = Date.UTC(2200, 0, 1);
 
@@ -24,7 +25,7 @@ export interface CountedRule extends BareRule {
  * The instant of the COUNT-th fire, so that COUNT can be kept as an end: nothing has to be counted
  * again when the rule is asked. Null when it lies beyond the year 2200. The work grows with the
  * logarithm of COUNT and the length of the span, not with COUNT.
- * @throws ScheduleError when an hourly or minutely rule's COUNT reaches further than 40 years.
+ * @throws ScheduleError when an hourly or minutely rule's COUNT reaches further than 30 years.
  */
 export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   const { zoned, startInstant } = rule;
@@ -36,7 +37,7 @@ export function lastOfCount(rule: CountedRule, count: number): Instant | null {
     if (rule.elapsed && zoned.next(limit) !== null) {
       throw new ScheduleError(
         'schedule_expr',
-        `COUNT=${count} reaches further than 40 years from the start, which takes too long to ` +
+        `COUNT=${count} reaches further than ${MAX_YEARS} years from the start, which takes too long to ` +
           `count; leave it out, or give an UNTIL`,
       );
     }

@@ -36,7 +36,7 @@ const known = new Set(
 );
 
 /** Larger intervals and counts mean nothing and only cost time. */
-const MAX_INTERVAL = 1_000_000;
+const MAX_INTERVAL = 100_000;
 const MAX_COUNT = 1_000_000_000;
 
 /**

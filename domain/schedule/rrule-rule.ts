@@ -13,6 +13,9 @@ const MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY;
 /** A stepped rule with BY-parts must repeat its times of day within this many days. */
 const MAX_STEPPED_DAYS = 366;
 
+/** BYSETPOS chooses from at most so many times of a day. */
+const MAX_CHOICES = 5000;
+
 const every = (length: number): number[] => Array.from({ length }, (_, value) => value);
 const sorted = (values: readonly number[]): number[] => [...new Set(values)].sort((a, b) => a - b);
 
@@ -87,6 +90,13 @@ function makeDaily(
     const times = new ClockTimes(hours, minutes, seconds);
     return { rule: new CalendarRule(calendar, times, from), timesPerDay: times.perDay };
   }
+  const size = hours.length * minutes.length * seconds.length;
+  if (size > MAX_CHOICES) {
+    throw new ScheduleError(
+      'schedule_expr',
+      `BYSETPOS would choose from ${size} times a day, which takes too long (at most ${MAX_CHOICES})`,
+    );
+  }
   const times = combine(hours, minutes, seconds);
   if (unit === 'DAILY') {
     const chosen = positionIndexes(positions, times.length).map((index) => times[index] ?? 0);
@@ -94,7 +104,7 @@ function makeDaily(
     return { rule: new CalendarRule(calendar, listed, from), timesPerDay: listed.perDay };
   }
   const weekDays = new Set(parts.weekdays?.map((day) => day.weekday)).size;
-  const maxDays = unit === 'YEARLY' ? 366 : unit === 'MONTHLY' ? 31 : weekDays;
+  const maxDays = unit === 'WEEKLY' ? weekDays : calendar.maxDays * (unit === 'YEARLY' ? 12 : 1);
   const shape = {
     unit,
     positions,

@@ -1,4 +1,13 @@
-import { civilOf, DAY, dayOf, lowestBit, MAX_YEAR, SECOND, SECONDS_PER_DAY } from './civil.ts';
+import {
+  civilOf,
+  DAY,
+  dayOf,
+  lowestBit,
+  MAX_YEAR,
+  monthLength,
+  SECOND,
+  SECONDS_PER_DAY,
+} from './civil.ts';
 import { weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
 
@@ -145,11 +154,20 @@ export class SetPositionRule implements WallRule {
     const { unit, weekStart, calendar } = this.#shape;
     if (unit === 'WEEKLY') {
       const first = period * 7 + weekStart - 4;
-      for (let day = first; day < first + 7; day++) {
-        const { year, month, day: date } = civilOf(day);
-        const index = year * 12 + month - 1;
-        if (calendar.nextMonth(index) !== index) continue;
-        if ((calendar.mask(year, month) & (1 << (date - 1))) !== 0) days.push(day);
+      const start = civilOf(first);
+      let index = start.year * 12 + start.month - 1;
+      // The week's days in the month it begins in, then those in the next.
+      let monthStart = first - start.day + 1;
+      for (let rest = 2; rest > 0; rest--, index++) {
+        const year = Math.floor(index / 12);
+        const month = (index % 12) + 1;
+        const named = calendar.nextMonth(index) === index;
+        for (let bits = named ? calendar.mask(year, month) : 0; bits !== 0; bits &= bits - 1) {
+          const day = monthStart + lowestBit(bits);
+          if (day >= first && day < first + 7) days.push(day);
+        }
+        monthStart += monthLength(year, month);
+        if (monthStart >= first + 7) break;
       }
       return days;
     }

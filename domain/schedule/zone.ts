@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { DAY, FIRST_DAY, HOUR, LAST_DAY, SECOND } from './civil.ts';
+import { civilOf, DAY, FIRST_DAY, HOUR, LAST_DAY, SECOND } from './civil.ts';
 
 /**
  * A stretch of time with one offset from UTC. `before` is the offset that held until `start`; it
@@ -28,7 +28,10 @@ export const MAX_OFFSET = 16 * HOUR;
 /** No clock change is, or was, larger than this (Samoa left out a whole day in 2011). */
 export const MAX_SHIFT = 25 * HOUR;
 
-/** Zones are probed at this distance: no two clock changes undo each other within six days. */
+/**
+ * Zones are probed at this distance. The shortest time in which one clock change undid another is
+ * 6.96 days (Brazil's northeast in October 2000, Gaza's Ramadan in years to come).
+ */
 const PROBE = 6 * DAY;
 /** Segments are kept by the chunk (96 days). */
 const CHUNK = 16 * PROBE;
@@ -52,6 +55,8 @@ const notIana = new Set(
 /** The wall clock of one place, by the tz database of the runtime; the process's own zone never matters. */
 export class Zone {
   readonly name: string;
+  /** Zones that are an offset by their name: nothing to look for in them. */
+  readonly #constant: boolean;
   readonly #format: Intl.DateTimeFormat;
   readonly #chunks = new Map<number, readonly Segment[]>();
   #last: Segment;
@@ -59,13 +64,12 @@ export class Zone {
   /** @throws RangeError for an unknown name; use `zoneOf`. */
   constructor(name: string) {
     this.name = name;
+    this.#constant = /^(?:etc\/.*|utc|uct|gmt.*|zulu|universal|greenwich)$/i.test(name);
     this.#format = new Intl.DateTimeFormat('en-US', {
       timeZone: name,
       calendar: 'gregory',
       numberingSystem: 'latn',
       hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
       day: 'numeric',
       hour: '2-digit',
       minute: '2-digit',
@@ -125,6 +129,10 @@ export class Zone {
   }
 
   #probe(start: Instant): readonly Segment[] {
+    if (this.#constant) {
+      const offset = this.#offset(0);
+      return [{ start: EARLIEST, end: LATEST, offset, before: offset }];
+    }
     const segments: Segment[] = [];
     // One step earlier, so that a change shortly before the chunk is known to it.
     let from = start - PROBE;
@@ -152,34 +160,31 @@ export class Zone {
     return segments;
   }
 
-  /** Asks the tz database; about 2 µs. */
+  /** Asks the tz database; about 1.5 µs. */
   #offset(instant: Instant): number {
+    // Day and time say enough: local and UTC dates are at most a day apart.
     const text = this.#format.format(instant);
-    const parts = [0, 0, 0, 0, 0, 0];
+    const parts = [0, 0, 0, 0];
     let index = 0;
-    let digits = false;
+    let inNumber = false;
     for (let i = 0; i < text.length; i++) {
       const digit = text.charCodeAt(i) - 48;
       if (digit >= 0 && digit <= 9) {
         parts[index] = (parts[index] ?? 0) * 10 + digit;
-        digits = true;
-      } else if (digits) {
+        inNumber = true;
+      } else if (inNumber) {
         index++;
-        digits = false;
+        inNumber = false;
       }
     }
-    const [month, day, year, hour, minute, second] = parts as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    const wall = new Date(0);
-    wall.setUTCFullYear(year, month - 1, day);
-    wall.setUTCHours(hour, minute, second);
-    return wall.getTime() - Math.floor(instant / 1000) * 1000;
+    const [date = 0, hour = 0, minute = 0, second = 0] = parts;
+    const day = Math.floor(instant / DAY);
+    let days = date - civilOf(day).day;
+    // The 1st is the day after the 31st.
+    if (days > 15) days = -1;
+    else if (days < -15) days = 1;
+    const secondsOfDay = Math.floor((instant - day * DAY) / SECOND);
+    return (days * 86_400 + hour * 3600 + minute * 60 + second - secondsOfDay) * SECOND;
   }
 }
 
