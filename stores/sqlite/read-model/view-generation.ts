@@ -122,7 +122,7 @@ function requireFields(
 function fillingOf(database: Database): string | null {
   const row: unknown = database.prepare('SELECT filling FROM checkpoint').get();
   return typeof row === 'object' && row !== null && 'filling' in row && row.filling !== null
-    ? String(row.filling)
+    ? (row.filling as string)
     : null;
 }
 

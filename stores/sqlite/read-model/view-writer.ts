@@ -10,6 +10,12 @@ import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { createIndexes, type Column } from './view-table.ts';
 
+/**
+ * Documents to a commit while filling in bulk: a page that many batches change is written once for all of
+ * them. A fill that is cut short goes on from the last commit.
+ */
+const COMMIT_WHEN_FILLING = 50_000;
+
 /** What a writer is made with; the file is open already and has its tables. */
 export interface WriterSetup {
   readonly projection: Projection;
@@ -36,6 +42,8 @@ export class SqliteViewWriter implements ViewWriter {
   readonly #selectCheckpoint;
   readonly #updateCheckpoint;
   #filling: boolean;
+  /** Documents of batches that are written, but not committed yet. */
+  #uncommitted = 0;
 
   constructor(setup: WriterSetup) {
     const { database, columns, file, bulk } = setup;
@@ -63,19 +71,17 @@ export class SqliteViewWriter implements ViewWriter {
   async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
     this.#guarded(() => {
       const { database, fence } = this.#setup;
-      database.exec('BEGIN IMMEDIATE');
+      if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
       try {
-        const found = this.#checkpoint();
-        if (found.fence > fence)
-          throw fenced(`a writer with the fence ${String(found.fence)} is at it`);
-        if (found.position !== batch.from) {
-          throw fenced(`its checkpoint is "${found.position}", not "${batch.from}"`);
-        }
+        this.#requireTurn(batch.from);
+        this.#uncommitted += Math.max(1, batch.documents.length);
         this.#table.write(batch.documents);
         this.#updateCheckpoint.run(batch.to, fence);
-        database.exec('COMMIT');
+        if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
       } catch (error) {
-        if (database.isTransaction) database.exec('ROLLBACK');
+        // A batch that is merely refused takes nothing back of those before it.
+        const refused = error instanceof ReadModelError && this.#uncommitted > 0;
+        if (!refused) this.#rollback();
         throw error;
       }
     });
@@ -84,6 +90,7 @@ export class SqliteViewWriter implements ViewWriter {
   async finish(): Promise<void> {
     if (!this.#filling) return;
     this.#guarded(() => {
+      this.#commit();
       finishFilling(this.#setup.database, this.#setup.projection, this.#setup.columns);
       this.#filling = false;
       this.#table.endBulk();
@@ -97,13 +104,34 @@ export class SqliteViewWriter implements ViewWriter {
     // on whatever thread that is. A file that was thrown away is not worth it.
     const worthIt = fileNumber(file) === this.#fileNumber;
     try {
-      if (worthIt) database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      if (worthIt) {
+        this.#commit();
+        database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      }
     } catch (error) {
       throw this.#setup.errorOf(error);
     } finally {
       database.close();
       closed(this);
     }
+  }
+
+  /** @throws ReadModelError `FENCED` when another has written, or the checkpoint is elsewhere */
+  #requireTurn(from: Position): void {
+    const { position, fence } = this.#checkpoint();
+    if (fence > this.#setup.fence)
+      throw fenced(`a writer with the fence ${String(fence)} is at it`);
+    if (position !== from) throw fenced(`its checkpoint is "${position}", not "${from}"`);
+  }
+
+  #commit(): void {
+    if (this.#setup.database.isTransaction) this.#setup.database.exec('COMMIT');
+    this.#uncommitted = 0;
+  }
+
+  #rollback(): void {
+    if (this.#setup.database.isTransaction) this.#setup.database.exec('ROLLBACK');
+    this.#uncommitted = 0;
   }
 
   #checkpoint(): { readonly position: Position; readonly fence: number } {

@@ -137,6 +137,28 @@ describe('the files of the embedded read model', function () {
     await anew.close();
   });
 
+  it('filled in bulk take back what was not committed when a batch fails, and say where they are', async () => {
+    const projection = thingsProjection();
+    const readModel = await open();
+    const writer = await writerOf(readModel, projection, { bulk: true });
+    await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
+    const cyclic: Record<string, JsonObject> = {};
+    cyclic['self'] = cyclic;
+    const failing = writer.write({
+      documents: [{ key: 'b', position: at(2), document: cyclic }],
+      from: at(1),
+      to: at(2),
+    });
+    expect(await failing.catch((error: unknown) => error)).to.be.instanceOf(TypeError);
+    const from = await writer.checkpoint();
+    expect((await writer.load(['a'])).size).to.equal(from === BEGINNING ? 0 : 1);
+    await writer.write({ documents: [thing('a', 1, {})], from, to: at(1) });
+    await writer.finish();
+    await writer.close();
+    await readModel.switchTo(projection, 1);
+    expect(await keysOf(readModel, projection, {})).to.deep.equal(['a']);
+  });
+
   it('are finished by a writer that goes on with an unfinished fill not in bulk', async () => {
     const projection = thingsProjection();
     const readModel = await open();
