@@ -1,0 +1,312 @@
+import { localTimes, type ScheduleCase } from './schedule-case.ts';
+
+function rfc(
+  name: string,
+  dtstart: string,
+  rule: string,
+  fires: string,
+  more: { ends?: boolean; exdate?: string; time?: string } = {},
+): ScheduleCase {
+  const lines = [`DTSTART;TZID=America/New_York:${dtstart}`, `RRULE:${rule}`];
+  if (more.exdate !== undefined) lines.push(`EXDATE;TZID=America/New_York:${more.exdate}`);
+  return {
+    name,
+    kind: 'rrule',
+    expr: lines.join('\n'),
+    timezone: 'America/New_York',
+    after: '1996-01-01T00:00:00Z',
+    fires: localTimes(fires, more.time),
+    ends: more.ends ?? false,
+  };
+}
+
+const ends = { ends: true };
+const everyWeekday = 'SU,MO,TU,WE,TH,FR,SA';
+const januaries = '1998-01 EST 1-31|1999-01 EST 1-31|2000-01 EST 1-31';
+const nineToFive =
+  '@09:00,09:20,09:40,10:00,10:20,10:40,11:00,11:20,11:40,12:00,12:20,12:40,13:00,13:20,13:40,14:00,14:20,14:40,15:00,15:20,15:40,16:00,16:20,16:40';
+
+/** The examples of RFC 5545, section 3.8.5.3, in its order (SECONDLY has none there). */
+export const rfc5545Cases: readonly ScheduleCase[] = [
+  rfc(
+    'daily for 10 occurrences',
+    '19970902T090000',
+    'FREQ=DAILY;COUNT=10',
+    '1997-09 EDT 2-11',
+    ends,
+  ),
+  rfc(
+    'daily until December 24, 1997',
+    '19970902T090000',
+    'FREQ=DAILY;UNTIL=19971224T000000Z',
+    '1997-09 EDT 2-30|1997-10 EDT 1-25|1997-10 EST 26-31|1997-11 EST 1-30|1997-12 EST 1-23',
+    ends,
+  ),
+  rfc(
+    'every other day',
+    '19970902T090000',
+    'FREQ=DAILY;INTERVAL=2',
+    '1997-09 EDT 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30|1997-10 EDT 2 4 6 8 10 12 14 16 18 20 22 24|1997-10 EST 26 28 30|1997-11 EST 1 3 5 7 9 11 13 15 17 19 21 23 25 27 29|1997-12 EST 1 3',
+  ),
+  rfc(
+    'every 10 days, 5 occurrences',
+    '19970902T090000',
+    'FREQ=DAILY;INTERVAL=10;COUNT=5',
+    '1997-09 EDT 2 12 22|1997-10 EDT 2 12',
+    ends,
+  ),
+  rfc(
+    'every day in January, for three years, by year',
+    '19980101T090000',
+    `FREQ=YEARLY;UNTIL=20000131T140000Z;BYMONTH=1;BYDAY=${everyWeekday}`,
+    januaries,
+    ends,
+  ),
+  rfc(
+    'every day in January, for three years, by day',
+    '19980101T090000',
+    'FREQ=DAILY;UNTIL=20000131T140000Z;BYMONTH=1',
+    januaries,
+    ends,
+  ),
+  rfc(
+    'weekly for 10 occurrences',
+    '19970902T090000',
+    'FREQ=WEEKLY;COUNT=10',
+    '1997-09 EDT 2 9 16 23 30|1997-10 EDT 7 14 21|1997-10 EST 28|1997-11 EST 4',
+    ends,
+  ),
+  rfc(
+    'weekly until December 24, 1997',
+    '19970902T090000',
+    'FREQ=WEEKLY;UNTIL=19971224T000000Z',
+    '1997-09 EDT 2 9 16 23 30|1997-10 EDT 7 14 21|1997-10 EST 28|1997-11 EST 4 11 18 25|1997-12 EST 2 9 16 23',
+    ends,
+  ),
+  rfc(
+    'every other week',
+    '19970902T090000',
+    'FREQ=WEEKLY;INTERVAL=2;WKST=SU',
+    '1997-09 EDT 2 16 30|1997-10 EDT 14|1997-10 EST 28|1997-11 EST 11 25|1997-12 EST 9 23|1998-01 EST 6 20|1998-02 EST 3 17',
+  ),
+  rfc(
+    'weekly on Tuesday and Thursday for five weeks, by UNTIL',
+    '19970902T090000',
+    'FREQ=WEEKLY;UNTIL=19971007T000000Z;WKST=SU;BYDAY=TU,TH',
+    '1997-09 EDT 2 4 9 11 16 18 23 25 30|1997-10 EDT 2',
+    ends,
+  ),
+  rfc(
+    'weekly on Tuesday and Thursday for five weeks, by COUNT',
+    '19970902T090000',
+    'FREQ=WEEKLY;COUNT=10;WKST=SU;BYDAY=TU,TH',
+    '1997-09 EDT 2 4 9 11 16 18 23 25 30|1997-10 EDT 2',
+    ends,
+  ),
+  rfc(
+    'every other week on Monday, Wednesday and Friday until December 24, 1997',
+    '19970901T090000',
+    'FREQ=WEEKLY;INTERVAL=2;UNTIL=19971224T000000Z;WKST=SU;BYDAY=MO,WE,FR',
+    '1997-09 EDT 1 3 5 15 17 19 29|1997-10 EDT 1 3 13 15 17|1997-10 EST 27 29 31|1997-11 EST 10 12 14 24 26 28|1997-12 EST 8 10 12 22',
+    ends,
+  ),
+  rfc(
+    'every other week on Tuesday and Thursday, for 8 occurrences',
+    '19970902T090000',
+    'FREQ=WEEKLY;INTERVAL=2;COUNT=8;WKST=SU;BYDAY=TU,TH',
+    '1997-09 EDT 2 4 16 18 30|1997-10 EDT 2 14 16',
+    ends,
+  ),
+  rfc(
+    'monthly on the first Friday for 10 occurrences',
+    '19970905T090000',
+    'FREQ=MONTHLY;COUNT=10;BYDAY=1FR',
+    '1997-09 EDT 5|1997-10 EDT 3|1997-11 EST 7|1997-12 EST 5|1998-01 EST 2|1998-02 EST 6|1998-03 EST 6|1998-04 EST 3|1998-05 EDT 1|1998-06 EDT 5',
+    ends,
+  ),
+  rfc(
+    'monthly on the first Friday until December 24, 1997',
+    '19970905T090000',
+    'FREQ=MONTHLY;UNTIL=19971224T000000Z;BYDAY=1FR',
+    '1997-09 EDT 5|1997-10 EDT 3|1997-11 EST 7|1997-12 EST 5',
+    ends,
+  ),
+  rfc(
+    'every other month on the first and last Sunday for 10 occurrences',
+    '19970907T090000',
+    'FREQ=MONTHLY;INTERVAL=2;COUNT=10;BYDAY=1SU,-1SU',
+    '1997-09 EDT 7 28|1997-11 EST 2 30|1998-01 EST 4 25|1998-03 EST 1 29|1998-05 EDT 3 31',
+    ends,
+  ),
+  rfc(
+    'monthly on the second-to-last Monday for 6 months',
+    '19970922T090000',
+    'FREQ=MONTHLY;COUNT=6;BYDAY=-2MO',
+    '1997-09 EDT 22|1997-10 EDT 20|1997-11 EST 17|1997-12 EST 22|1998-01 EST 19|1998-02 EST 16',
+    ends,
+  ),
+  rfc(
+    'monthly on the third-to-the-last day',
+    '19970928T090000',
+    'FREQ=MONTHLY;BYMONTHDAY=-3',
+    '1997-09 EDT 28|1997-10 EST 29|1997-11 EST 28|1997-12 EST 29|1998-01 EST 29|1998-02 EST 26',
+  ),
+  rfc(
+    'monthly on the 2nd and 15th for 10 occurrences',
+    '19970902T090000',
+    'FREQ=MONTHLY;COUNT=10;BYMONTHDAY=2,15',
+    '1997-09 EDT 2 15|1997-10 EDT 2 15|1997-11 EST 2 15|1997-12 EST 2 15|1998-01 EST 2 15',
+    ends,
+  ),
+  rfc(
+    'monthly on the first and last day for 10 occurrences',
+    '19970930T090000',
+    'FREQ=MONTHLY;COUNT=10;BYMONTHDAY=1,-1',
+    '1997-09 EDT 30|1997-10 EDT 1|1997-10 EST 31|1997-11 EST 1 30|1997-12 EST 1 31|1998-01 EST 1 31|1998-02 EST 1',
+    ends,
+  ),
+  rfc(
+    'every 18 months on the 10th through 15th for 10 occurrences',
+    '19970910T090000',
+    'FREQ=MONTHLY;INTERVAL=18;COUNT=10;BYMONTHDAY=10,11,12,13,14,15',
+    '1997-09 EDT 10-15|1999-03 EST 10-13',
+    ends,
+  ),
+  rfc(
+    'every Tuesday, every other month',
+    '19970902T090000',
+    'FREQ=MONTHLY;INTERVAL=2;BYDAY=TU',
+    '1997-09 EDT 2 9 16 23 30|1997-11 EST 4 11 18 25|1998-01 EST 6 13 20 27|1998-03 EST 3 10 17 24 31',
+  ),
+  rfc(
+    'yearly in June and July for 10 occurrences',
+    '19970610T090000',
+    'FREQ=YEARLY;COUNT=10;BYMONTH=6,7',
+    '1997-06 EDT 10|1997-07 EDT 10|1998-06 EDT 10|1998-07 EDT 10|1999-06 EDT 10|1999-07 EDT 10|2000-06 EDT 10|2000-07 EDT 10|2001-06 EDT 10|2001-07 EDT 10',
+    ends,
+  ),
+  rfc(
+    'every other year in January, February and March for 10 occurrences',
+    '19970310T090000',
+    'FREQ=YEARLY;INTERVAL=2;COUNT=10;BYMONTH=1,2,3',
+    '1997-03 EST 10|1999-01 EST 10|1999-02 EST 10|1999-03 EST 10|2001-01 EST 10|2001-02 EST 10|2001-03 EST 10|2003-01 EST 10|2003-02 EST 10|2003-03 EST 10',
+    ends,
+  ),
+  rfc(
+    'every third year on the 1st, 100th and 200th day for 10 occurrences',
+    '19970101T090000',
+    'FREQ=YEARLY;INTERVAL=3;COUNT=10;BYYEARDAY=1,100,200',
+    '1997-01 EST 1|1997-04 EDT 10|1997-07 EDT 19|2000-01 EST 1|2000-04 EDT 9|2000-07 EDT 18|2003-01 EST 1|2003-04 EDT 10|2003-07 EDT 19|2006-01 EST 1',
+    ends,
+  ),
+  rfc(
+    'every 20th Monday of the year',
+    '19970519T090000',
+    'FREQ=YEARLY;BYDAY=20MO',
+    '1997-05 EDT 19|1998-05 EDT 18|1999-05 EDT 17',
+  ),
+  rfc(
+    'Monday of week number 20',
+    '19970512T090000',
+    'FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO',
+    '1997-05 EDT 12|1998-05 EDT 11|1999-05 EDT 17',
+  ),
+  rfc(
+    'every Thursday in March',
+    '19970313T090000',
+    'FREQ=YEARLY;BYMONTH=3;BYDAY=TH',
+    '1997-03 EST 13 20 27|1998-03 EST 5 12 19 26|1999-03 EST 4 11 18 25',
+  ),
+  rfc(
+    'every Thursday, but only in June, July and August',
+    '19970605T090000',
+    'FREQ=YEARLY;BYDAY=TH;BYMONTH=6,7,8',
+    '1997-06 EDT 5 12 19 26|1997-07 EDT 3 10 17 24 31|1997-08 EDT 7 14 21 28|1998-06 EDT 4 11 18 25|1998-07 EDT 2 9 16 23 30|1998-08 EDT 6 13 20 27|1999-06 EDT 3 10 17 24|1999-07 EDT 1 8 15 22 29|1999-08 EDT 5 12 19 26',
+  ),
+  rfc(
+    'every Friday the 13th',
+    '19970902T090000',
+    'FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13',
+    '1998-02 EST 13|1998-03 EST 13|1998-11 EST 13|1999-08 EDT 13|2000-10 EDT 13',
+    { exdate: '19970902T090000' },
+  ),
+  rfc(
+    'the first Saturday that follows the first Sunday of the month',
+    '19970913T090000',
+    'FREQ=MONTHLY;BYDAY=SA;BYMONTHDAY=7,8,9,10,11,12,13',
+    '1997-09 EDT 13|1997-10 EDT 11|1997-11 EST 8|1997-12 EST 13|1998-01 EST 10|1998-02 EST 7|1998-03 EST 7|1998-04 EDT 11|1998-05 EDT 9|1998-06 EDT 13',
+  ),
+  rfc(
+    'U.S. presidential election day',
+    '19961105T090000',
+    'FREQ=YEARLY;INTERVAL=4;BYMONTH=11;BYDAY=TU;BYMONTHDAY=2,3,4,5,6,7,8',
+    '1996-11 EST 5|2000-11 EST 7|2004-11 EST 2',
+  ),
+  rfc(
+    'the third instance of Tuesday, Wednesday or Thursday for 3 months',
+    '19970904T090000',
+    'FREQ=MONTHLY;COUNT=3;BYDAY=TU,WE,TH;BYSETPOS=3',
+    '1997-09 EDT 4|1997-10 EDT 7|1997-11 EST 6',
+    ends,
+  ),
+  rfc(
+    'the second-to-last weekday of the month',
+    '19970929T090000',
+    'FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-2',
+    '1997-09 EDT 29|1997-10 EST 30|1997-11 EST 27|1997-12 EST 30|1998-01 EST 29|1998-02 EST 26|1998-03 EST 30',
+  ),
+  rfc(
+    'every 3 hours from 9:00 to 17:00 on one day',
+    '19970902T090000',
+    'FREQ=HOURLY;INTERVAL=3;UNTIL=19970902T210000Z',
+    '1997-09 EDT 2 @09:00,12:00,15:00',
+    ends,
+  ),
+  rfc(
+    'every 15 minutes for 6 occurrences',
+    '19970902T090000',
+    'FREQ=MINUTELY;INTERVAL=15;COUNT=6',
+    '1997-09 EDT 2 @09:00,09:15,09:30,09:45,10:00,10:15',
+    ends,
+  ),
+  rfc(
+    'every hour and a half for 4 occurrences',
+    '19970902T090000',
+    'FREQ=MINUTELY;INTERVAL=90;COUNT=4',
+    '1997-09 EDT 2 @09:00,10:30,12:00,13:30',
+    ends,
+  ),
+  rfc(
+    'every 20 minutes from 9:00 to 16:40 every day, by day',
+    '19970902T090000',
+    'FREQ=DAILY;BYHOUR=9,10,11,12,13,14,15,16;BYMINUTE=0,20,40',
+    `1997-09 EDT 2-4 ${nineToFive}`,
+  ),
+  rfc(
+    'every 20 minutes from 9:00 to 16:40 every day, by minute',
+    '19970902T090000',
+    'FREQ=MINUTELY;INTERVAL=20;BYHOUR=9,10,11,12,13,14,15,16',
+    `1997-09 EDT 2-4 ${nineToFive}`,
+  ),
+  rfc(
+    'every other week on Tuesday and Sunday, weeks from Monday',
+    '19970805T090000',
+    'FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU;WKST=MO',
+    '1997-08 EDT 5 10 19 24',
+    ends,
+  ),
+  rfc(
+    'every other week on Tuesday and Sunday, weeks from Sunday',
+    '19970805T090000',
+    'FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU;WKST=SU',
+    '1997-08 EDT 5 17 19 31',
+    ends,
+  ),
+  rfc(
+    'an invalid date (February 30) is ignored',
+    '20070115T090000',
+    'FREQ=MONTHLY;BYMONTHDAY=15,30;COUNT=5',
+    '2007-01 EST 15 30|2007-02 EST 15|2007-03 EDT 15 30',
+    ends,
+  ),
+];
