@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 
@@ -70,6 +70,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   });
   try {
     requireSqlite(database);
+    // SQLite quietly opens for reading what may not be written, and fails at the first write.
+    if (!readOnly) requireWritable(options.file);
     const found = schemaVersion(database);
     if (found > options.version) throw newerFile(options, found);
     if (!readOnly) {
@@ -96,12 +98,13 @@ export function openDatabase(options: DatabaseOptions): Database {
 export type DatabaseFault =
   'busy' | 'full' | 'read-only' | 'io' | 'cannot-open' | 'corrupt' | 'constraint' | 'other';
 
-/** The fault of an error thrown by the driver; undefined when it is not one of SQLite's. */
+/** The fault of an error thrown by the driver or the file system; undefined for any other error. */
 export function faultOf(error: unknown): DatabaseFault | undefined {
-  if (!(error instanceof Error) || !('errcode' in error)) return undefined;
-  const code = error.errcode;
-  if (typeof code !== 'number') return undefined;
-  return faults.get(code & 0xff) ?? 'other';
+  if (!(error instanceof Error)) return undefined;
+  if ('errcode' in error && typeof error.errcode === 'number') {
+    return faults.get(error.errcode & 0xff) ?? 'other';
+  }
+  return 'code' in error ? fileFaults.get(String(error.code)) : undefined;
 }
 
 /** A fault in words that say what an operator has to look at. */
@@ -132,6 +135,17 @@ const faults = new Map<number, DatabaseFault>([
   [19, 'constraint'],
 ]);
 
+/** By the system's error code, as `node:fs` gives it. */
+const fileFaults = new Map<string, DatabaseFault>([
+  ['EACCES', 'read-only'],
+  ['EPERM', 'read-only'],
+  ['EROFS', 'read-only'],
+  ['ENOSPC', 'full'],
+  ['EIO', 'io'],
+  ['ENOENT', 'cannot-open'],
+  ['ENOTDIR', 'cannot-open'],
+]);
+
 const faultTexts: Readonly<Record<DatabaseFault, string>> = {
   busy: 'is locked by another process',
   full: 'cannot grow, the disk is full',
@@ -145,6 +159,11 @@ const faultTexts: Readonly<Record<DatabaseFault, string>> = {
 
 function fileUri(file: string): string {
   return `file:${encodeURI(file).replaceAll('?', '%3f').replaceAll('#', '%23')}`;
+}
+
+/** Both the file and its folder, where the WAL is made. */
+function requireWritable(file: string): void {
+  for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
 }
 
 function requireSqlite(database: Database): void {

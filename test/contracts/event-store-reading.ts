@@ -232,6 +232,10 @@ function describeTheLog(subject: Subject): void {
       expect(await readAllOf(store, position, stream)).to.deep.equal([]);
     });
 
+    it('refuses a position of another engine as INVALID_EVENT', async () => {
+      await rejected('INVALID_EVENT', subject().store.readAll('not a position', 1));
+    });
+
     it('has its head at the last event', async () => {
       const { store } = subject();
       const before = await store.head();

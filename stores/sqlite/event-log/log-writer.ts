@@ -16,7 +16,7 @@ import { StreamMemory, type KnownStream } from './stream-memory.ts';
 export interface Written {
   readonly createdAt: number;
   /** As in the protocol's `appended`. */
-  readonly results: readonly number[];
+  readonly results: Float64Array;
   readonly failures: readonly WriteFailure[];
   readonly timing: CommitTiming;
 }
@@ -93,7 +93,7 @@ export class LogWriter {
         results[countAt] = count;
       }
       if (this.#position !== before) this.#setHead.run(this.#position);
-      return { createdAt, results, failures, timing };
+      return { createdAt, results: Float64Array.from(results), failures, timing };
     });
   }
 

@@ -56,7 +56,7 @@ export type WriterAnswer =
        * Sequences in the order they were written: ticket, number of appends that succeeded, and for each of
        * these 1 for a duplicate or 0, revision, position.
        */
-      readonly results: readonly number[];
+      readonly results: Float64Array;
       readonly failures: readonly WriteFailure[];
       readonly timing: CommitTiming;
     }

@@ -4,7 +4,13 @@ import {
   type RawEvent,
   type RecordedEvent,
 } from '../../../domain/event-store.ts';
-import { describeFault, faultOf, type Database, type Statement } from '../database.ts';
+import {
+  IncompatibleDatabaseError,
+  describeFault,
+  faultOf,
+  type Database,
+  type Statement,
+} from '../database.ts';
 import { prepareForArrays } from './log-writer.ts';
 import { formatPosition } from './position.ts';
 import { LOG, openLogForReading } from './schema.ts';
@@ -211,6 +217,9 @@ export class LogReader {
   }
 
   #unavailable(error: unknown): unknown {
+    if (error instanceof IncompatibleDatabaseError) {
+      return new EventStoreError('NEWER_SCHEMA', error.message, { cause: error });
+    }
     if (faultOf(error) === undefined) return error;
     return new EventStoreError('UNAVAILABLE', describeFault(LOG, this.#file, error), {
       cause: error,

@@ -17,8 +17,15 @@ import {
 } from './protocol.ts';
 import { LOG, openLogForWriting } from './schema.ts';
 
-/** How much goes into one transaction: enough to make waiting for the disk cheap, and answers soon. */
-const MAX_EVENTS = 1_000;
+/**
+ * How many appends go into one transaction: a quarter of those that wait, so that the first are answered,
+ * and their callers prepare the next, while the others are being written; but enough to make waiting for
+ * the disk cheap, and few enough to be answered soon.
+ */
+const FEWEST_APPENDS = 200;
+const MOST_APPENDS = 1_000;
+const SHARE = 4;
+/** Bytes of a transaction, about, above which it is closed early. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 type Task = WriteSequence | Exclude<WriterRequest, { readonly kind: 'appends' }>;
@@ -119,22 +126,20 @@ class WriterThread {
 
   /** As many of the next sequences as fit into one transaction; at least one. */
   #nextBatch(): WriteSequence[] {
+    const waiting = this.#tasks.length - this.#next;
+    const most = Math.min(MOST_APPENDS, Math.max(FEWEST_APPENDS, Math.ceil(waiting / SHARE)));
     const batch: WriteSequence[] = [];
-    let events = 0;
     let characters = 0;
-    for (;;) {
+    while (batch.length < most && characters < MAX_CHARACTERS) {
       const task = this.#tasks[this.#next];
-      if (task === undefined || !('appends' in task)) return batch;
-      for (const append of task.appends) {
-        events += append.events.length;
-        for (const { data, metadata } of append.events) {
-          characters += data.length + metadata.length;
-        }
+      if (task === undefined || !('appends' in task)) break;
+      for (const { events } of task.appends) {
+        for (const { data, metadata } of events) characters += data.length + metadata.length;
       }
-      if (batch.length > 0 && (events > MAX_EVENTS || characters > MAX_CHARACTERS)) return batch;
       batch.push(task);
       this.#next += 1;
     }
+    return batch;
   }
 
   #write(sequences: readonly WriteSequence[]): void {

@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import { mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { openNotices, type Notices } from '../../../stores/sqlite/event-log/notices.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { Signal, eventually } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('notices between processes', () => {
+  const directory = useTemporaryDirectory();
+  const opened: Notices[] = [];
+  const open = async (folder = directory()): Promise<Notices> => {
+    const notices = await openNotices(folder);
+    opened.push(notices);
+    return notices;
+  };
+  leavesNothingOpen();
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((notices) => notices.close()));
+  });
+
+  /** What a member hears, once the others know it. */
+  const heard = (notices: Notices): Signal<string> => {
+    const signal = new Signal<string>('a notice');
+    notices.subscribe(signal.send);
+    return signal;
+  };
+  /** Publishes until it is heard: the greeting of a new member takes a moment. */
+  const reaches = async (from: Notices, to: Notices): Promise<void> => {
+    const signal = heard(to);
+    await eventually(() => {
+      from.publish('hello');
+      return signal.values.includes('hello');
+    });
+  };
+
+  it('reach every other member, in both directions', async () => {
+    const [one, two, three] = [await open(), await open(), await open()];
+    for (const from of [one, two, three]) {
+      for (const to of [one, two, three]) if (from !== to) await reaches(from, to);
+    }
+  });
+
+  it('do not come back to who sent them', async () => {
+    const [one, two] = [await open(), await open()];
+    const own = heard(one);
+    await reaches(one, two);
+    await reaches(two, one);
+    one.publish('mine');
+    two.publish('theirs');
+    await own.wait((message) => message === 'theirs');
+    expect(own.values).not.to.include('mine');
+  });
+
+  it('of one turn of the event loop come once each', async () => {
+    const [one, two] = [await open(), await open()];
+    await reaches(one, two);
+    const signal = heard(two);
+    for (let i = 0; i < 100; i += 1) one.publish(i % 2 === 0 ? 'even' : 'odd');
+    await signal.wait((message) => message === 'odd');
+    one.publish('end');
+    await signal.wait((message) => message === 'end');
+    expect(signal.values.filter((message) => message !== 'hello')).to.deep.equal([
+      'even',
+      'odd',
+      'end',
+    ]);
+  });
+
+  it('end for a listener that has unsubscribed', async () => {
+    const [one, two] = [await open(), await open()];
+    await reaches(one, two);
+    const gone = new Signal<string>();
+    two.subscribe(gone.send)();
+    const signal = heard(two);
+    one.publish('later');
+    await signal.wait((message) => message === 'later');
+    expect(gone.values).to.deep.equal([]);
+  });
+
+  it('go on when a member has left, and its socket is gone', async () => {
+    const [one, two, three] = [await open(), await open(), await open()];
+    await reaches(one, three);
+    await two.close();
+    await reaches(one, three);
+    expect(readdirSync(join(directory(), 'peers'))).to.have.lengthOf(2);
+  });
+
+  it('remove the socket that a killed process has left', async () => {
+    const folder = join(directory(), 'peers');
+    mkdirSync(folder, { recursive: true });
+    const stale = join(folder, 'dead.sock');
+    // Closing unlinks the name, so it is moved away before: what stays is a name that nobody listens on.
+    const server = createServer();
+    const living = join(folder, 'living.sock');
+    await new Promise<void>((resolve) => server.listen(living, resolve));
+    renameSync(living, stale);
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    expect(readdirSync(folder)).to.deep.equal(['dead.sock']);
+    await open();
+    expect(readdirSync(folder)).not.to.include('dead.sock');
+  });
+
+  it('work where the path is too long for a socket', async () => {
+    const long = join(directory(), 'x'.repeat(120));
+    const [one, two] = [await open(long), await open(long)];
+    await reaches(one, two);
+  });
+
+  it('are not mixed up between directories', async () => {
+    const other = join(directory(), 'other');
+    const [one, two, stranger] = [await open(), await open(), await open(other)];
+    const signal = heard(stranger);
+    await reaches(one, two);
+    expect(signal.values).to.deep.equal([]);
+  });
+
+  it('may be closed twice', async () => {
+    const one = await open();
+    await one.close();
+    await one.close();
+    one.publish('nothing');
+  });
+});
