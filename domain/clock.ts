@@ -23,9 +23,17 @@ export interface Clock {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
+let lastInstant = Number.NaN;
+let lastText = '';
+
 /** An instant as the service writes it: ISO 8601, UTC, milliseconds, `Z`. */
 export function toIso(instant: Instant): string {
-  return new Date(instant).toISOString();
+  // Much is written within one millisecond, and writing a date is slow.
+  if (instant !== lastInstant) {
+    lastText = new Date(instant).toISOString();
+    lastInstant = instant;
+  }
+  return lastText;
 }
 
 /** The instant of a timestamp that the service itself wrote. */
