@@ -50,11 +50,11 @@ async function runItems(
     return noteFailure(progress, step, step.id, startedAt, failure);
   }
   for (const [index, item] of items.entries()) {
+    const breath = progress.breathe();
+    if (breath) await breath;
     if (signal.aborted) return aborted;
     const outcome = await runItem(progress, step, index, item, signal);
     if (outcome.kind !== 'done') return outcome;
-    const breath = progress.breathe();
-    if (breath) await breath;
   }
   const result = items.length === 0 ? [] : null;
   progress.ended({ step: step.id, status: 'succeeded', result, startedAt });

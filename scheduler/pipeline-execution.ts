@@ -91,6 +91,8 @@ export async function executePipeline(
     };
   }
   for (const step of pipeline.steps) {
+    const breath = environment.signal.aborted ? undefined : progress.breathe();
+    if (breath) await breath;
     if (environment.signal.aborted) return { kind: 'aborted', steps: await progress.rest() };
     const running =
       step.kind === 'group'
@@ -99,8 +101,6 @@ export async function executePipeline(
     const outcome = running instanceof Promise ? await running : running;
     if (outcome.kind === 'aborted') return { kind: 'aborted', steps: await progress.rest() };
     if (outcome.kind === 'failed') return failed(progress, outcome);
-    const breath = progress.breathe();
-    if (breath) await breath;
   }
   const steps = await progress.rest();
   return { kind: 'succeeded', steps, output: progress.output(null) };

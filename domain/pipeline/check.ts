@@ -1,6 +1,7 @@
 import type { Issue } from '../errors.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import type { JsonObject } from '../json.ts';
 import { argumentCheck } from './arguments.ts';
+import { argumentsOf } from './compile.ts';
 import { parseExpression, scopeNames, type Expression } from './expression.ts';
 import { readPayload } from './parse.ts';
 import { DEFAULT_TIMEOUT_SECONDS, isGroup, type CallStep, type Step } from './pipeline.ts';
@@ -56,7 +57,7 @@ function checkCall(step: CallStep, field: string, tools: KnownTools, found: Foun
   if (typeof for_each === 'string') {
     warnOf(parseExpression(insideOf(for_each) ?? for_each), `${field}.for_each`, found.warnings);
   }
-  const args = (step.with ?? {}) as JsonValue;
+  const args = argumentsOf(step);
   const templates: (readonly string[])[] = [];
   compileTemplate(args, (expression, path) => {
     templates.push(path.map(String));
@@ -108,6 +109,9 @@ function warnOf(expression: Expression, field: string, warnings: string[]): void
   if (expression.fault !== null) {
     warnings.push(`${field}: ${expression.fault}`);
     return;
+  }
+  if (/!\s*[A-Za-z_]\w*\s*\./.test(expression.text)) {
+    warnings.push(`${field}: in JMESPath !a.b means (!a).b; write !(a.b)`);
   }
   const root = expression.path?.[0];
   if (root !== undefined && !scopeNames.has(root) && !root.startsWith('now')) {

@@ -128,7 +128,7 @@ function compileCall(step: CallStep): CompiledCall {
     kind: 'call',
     id: step.id,
     uses: step.uses,
-    args: compileTemplate((step.with ?? {}) as JsonValue),
+    args: compileTemplate(argumentsOf(step)),
     saveAs: step.save_as ?? null,
     condition,
     conditionPerItem: for_each !== undefined && aboutItem,
@@ -142,6 +142,11 @@ function compileCall(step: CallStep): CompiledCall {
     maxRetries: step.max_retries ?? 0,
     onError: step.on_error ?? 'fail',
   };
+}
+
+/** What stands as `with`; an explicit null is one. */
+export function argumentsOf(step: CallStep): JsonValue {
+  return step.with === undefined ? {} : (step.with as JsonValue);
 }
 
 function conditionOf(step: Step): Expression | boolean | null {

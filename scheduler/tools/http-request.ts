@@ -2,7 +2,13 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Agent, request, type Dispatcher } from 'undici';
 import { defineTool } from './basic-tools.ts';
 import { decodeBody, mayPass, plainHeaders, readBody, retryAfterMs } from './http-response.ts';
-import { publicLookup, refusePrivateHost, type LookUpAll } from './private-addresses.ts';
+import {
+  isPrivateAddress,
+  publicLookup,
+  refusePrivateHost,
+  type AddressCheck,
+  type LookUpAll,
+} from './private-addresses.ts';
 import { ToolError, type Tool, type ToolCall } from './tool.ts';
 
 /** Redirects that are followed. */
@@ -59,28 +65,33 @@ interface Hop {
  * The tool `http.request`. The agent that it keeps connections in is closed with it.
  * @param options.allowPrivate lets requests go to loopback, private and link-local addresses
  * @param options.lookUpAll in the place of `dns.lookup`
+ * @param options.isPrivate in the place of {@link isPrivateAddress}
  */
 export function createHttpTool(options: {
   readonly allowPrivate: boolean;
   readonly userAgent?: string;
   readonly lookUpAll?: LookUpAll;
+  readonly isPrivate?: AddressCheck;
 }): { readonly tool: Tool; close(): Promise<void> } {
   const { allowPrivate, lookUpAll, userAgent = 'task-scheduling-service' } = options;
-  const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll) };
+  const { isPrivate = isPrivateAddress } = options;
+  const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll, isPrivate) };
   // The step's own timeout, by the signal, is the one that counts.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { ...lookup } });
   const tool = defineTool({
     name: 'http.request',
     description: 'Makes an HTTP request.',
     schema: Arguments,
-    run: (args, call) => fetchAll(args, call, { agent, allowPrivate, userAgent }),
+    run: (args, call) =>
+      fetchAll(args, call, { agent, isPrivate: allowPrivate ? null : isPrivate, userAgent }),
   });
   return { tool, close: () => agent.destroy() };
 }
 
 interface Means {
   readonly agent: Dispatcher;
-  readonly allowPrivate: boolean;
+  /** Null: all may be reached. */
+  readonly isPrivate: AddressCheck | null;
   readonly userAgent: string;
 }
 
@@ -105,9 +116,9 @@ async function fetchAll(args: Arguments, call: ToolCall, means: Means): Promise<
 async function fetchOne(
   hop: Hop,
   { signal }: ToolCall,
-  { agent, allowPrivate }: Means,
+  { agent, isPrivate }: Means,
 ): Promise<Dispatcher.ResponseData> {
-  if (!allowPrivate) refusePrivateHost(hop.url);
+  if (isPrivate) refusePrivateHost(hop.url, isPrivate);
   const { url, method, headers, body } = hop;
   try {
     return await request(url, {

@@ -29,21 +29,27 @@ export function isPrivateAddress(address: string): boolean {
   return ipaddr.process(address).range() !== 'unicast';
 }
 
+/** Says of an IP address whether it is out of bounds. */
+export type AddressCheck = (address: string) => boolean;
+
 /** @throws PrivateAddressError when a URL's host is a private address itself. Names are checked on connecting. */
-export function refusePrivateHost(url: URL): void {
+export function refusePrivateHost(url: URL, isPrivate: AddressCheck = isPrivateAddress): void {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError(host);
+  if (isIP(host) !== 0 && isPrivate(host)) throw new PrivateAddressError(host);
 }
 
 /**
  * A look-up for sockets that refuses names with a private address among theirs. It is the very look-up
  * that the connection is made by, so a name can't change its meaning in between.
  */
-export function publicLookup(lookUpAll: LookUpAll = systemLookup): LookupFunction {
+export function publicLookup(
+  lookUpAll: LookUpAll = systemLookup,
+  isPrivate: AddressCheck = isPrivateAddress,
+): LookupFunction {
   return (hostname, options, callback) => {
     lookUpAll(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, '', 0);
-      const found = addresses.find(({ address }) => isPrivateAddress(address));
+      const found = addresses.find(({ address }) => isPrivate(address));
       if (found) return callback(new PrivateAddressError(`${hostname} (${found.address})`), '', 0);
       const [first] = addresses;
       if (options.all === true) return callback(null, addresses);

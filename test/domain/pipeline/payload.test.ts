@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+import { Refusal } from '../../../domain/errors.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { checkPayload } from '../../../domain/pipeline/check.ts';
+import { parsePayload } from '../../../domain/pipeline/parse.ts';
+
+const schemas: Readonly<Record<string, object>> = {
+  echo: {},
+  sleep: {
+    type: 'object',
+    properties: { seconds: { type: 'number', maximum: 86_400 } },
+    required: ['seconds'],
+    additionalProperties: false,
+  },
+  choose: {
+    type: 'object',
+    properties: { what: { enum: ['a', 'b'] }, list: { type: 'array', items: { type: 'number' } } },
+  },
+};
+const tools = { schemaOf: (name: string): object | undefined => schemas[name] };
+
+const check = (pipeline: unknown, more: object = {}): ReturnType<typeof checkPayload> =>
+  checkPayload({ pipeline, ...more } as unknown as JsonObject, tools);
+const fields = (pipeline: unknown, more: object = {}): readonly string[] =>
+  check(pipeline, more).issues.map(({ field }) => field);
+
+describe('a payload', () => {
+  it('may have an empty pipeline', () => {
+    expect(check([])).to.deep.equal({ issues: [], warnings: [] });
+  });
+
+  it('must hold an array pipeline', () => {
+    expect(checkPayload({}, tools).issues[0]?.field).to.equal('payload.pipeline');
+    expect(fields({})).to.deep.equal(['payload.pipeline']);
+  });
+
+  it('has params that are an object', () => {
+    expect(fields([], { params: [] })).to.deep.equal(['payload.params']);
+  });
+
+  it('says when it holds what nobody reads', () => {
+    const { issues, warnings } = check([], { pipelines: [] });
+    expect(issues).to.deep.equal([]);
+    expect(warnings[0]).to.match(/^payload\.pipelines: is not used/);
+  });
+
+  describe('names each fault by its path', () => {
+    const cases: readonly (readonly [what: string, step: unknown, field: string])[] = [
+      ['a step that is no object', 'echo', ''],
+      ['no tool', {}, '.uses'],
+      ['an empty tool', { uses: '' }, '.uses'],
+      ['a tool that is no text', { uses: 5 }, '.uses'],
+      ['an unknown field', { uses: 'echo', wiht: {} }, '.wiht'],
+      ['an id with brackets', { uses: 'echo', id: 'a[0]' }, '.id'],
+      ['a negative timeout', { uses: 'echo', timeout_seconds: -1 }, '.timeout_seconds'],
+      ['retries that are no number', { uses: 'echo', max_retries: '3' }, '.max_retries'],
+      ['another on_error', { uses: 'echo', on_error: 'ignore' }, '.on_error'],
+      ['a for_each that is an object', { uses: 'echo', for_each: {} }, '.for_each'],
+      ['an empty group', { parallel: [] }, '.parallel'],
+      ['a tool beside a group', { parallel: [{ uses: 'echo' }], uses: 'echo' }, '.uses'],
+      ['a fault in a group', { parallel: [{ uses: 'echo' }, {}] }, '.parallel.1.uses'],
+      ['a group in a group', { parallel: [{ parallel: [] }] }, '.parallel.0.parallel'],
+    ];
+    for (const [what, step, field] of cases) {
+      it(what, () => {
+        expect(fields([{ uses: 'echo' }, step])).to.include(`payload.pipeline.1${field}`);
+      });
+    }
+  });
+
+  it('lists all faults', () => {
+    expect(fields([{}, { uses: 'echo', x: 1 }])).to.deep.equal([
+      'payload.pipeline.0.uses',
+      'payload.pipeline.1.x',
+    ]);
+  });
+
+  describe('with ids', () => {
+    it('refuses one that comes twice, also within a group', () => {
+      expect(
+        fields([
+          { uses: 'echo', id: 'a' },
+          { uses: 'echo', id: 'a' },
+        ]),
+      ).to.deep.equal(['payload.pipeline.1.id']);
+      expect(
+        fields([{ uses: 'echo', id: 'a' }, { parallel: [{ uses: 'echo', id: 'a' }] }]),
+      ).to.deep.equal(['payload.pipeline.1.parallel.0.id']);
+    });
+
+    it('refuses one that another step has without saying so', () => {
+      expect(fields([{ uses: 'echo', id: 'step_1' }, { uses: 'echo' }])).to.deep.equal([
+        'payload.pipeline.1',
+      ]);
+    });
+  });
+
+  describe('whose tool has a schema', () => {
+    it('is checked by it', () => {
+      expect(fields([{ uses: 'sleep', with: { seconds: 'x' } }])).to.deep.equal([
+        'payload.pipeline.0.with.seconds',
+      ]);
+      expect(fields([{ uses: 'sleep' }])).to.deep.equal(['payload.pipeline.0.with.seconds']);
+      expect(fields([{ uses: 'sleep', with: { seconds: 1, more: 1 } }])).to.deep.equal([
+        'payload.pipeline.0.with.more',
+      ]);
+    });
+
+    it('is not checked where a template stands', () => {
+      expect(fields([{ uses: 'sleep', with: { seconds: '${params.s}' } }])).to.deep.equal([]);
+      expect(fields([{ uses: 'sleep', with: '${params}' }])).to.deep.equal([]);
+      expect(
+        fields([{ uses: 'choose', with: { what: '${params.s}', list: [1, '${x}'] } }]),
+      ).to.deep.equal([]);
+    });
+
+    it('is checked beside a template', () => {
+      expect(
+        fields([{ uses: 'choose', with: { what: 'c', list: ['${item}', 'no'] } }]),
+      ).to.have.members(['payload.pipeline.0.with.what', 'payload.pipeline.0.with.list.1']);
+      expect(fields([{ uses: 'sleep', with: { secs: '${params.s}' } }])).to.include(
+        'payload.pipeline.0.with.seconds',
+      );
+    });
+  });
+
+  describe('is accepted with a warning', () => {
+    const cases: readonly (readonly [what: string, step: unknown, says: RegExp])[] = [
+      ['for an unknown tool', { uses: 'acme.ship' }, /0\.uses: no tool named acme\.ship/],
+      ['for a broken expression', { uses: 'echo', with: { a: '${b(}' } }, /0\.with\.a: .*"b\("/],
+      ['for a broken condition', { uses: 'echo', if: 'a ==' }, /0\.if: /],
+      ['for a broken for_each', { uses: 'echo', for_each: '${[}' }, /0\.for_each: /],
+      ['for a negation of less than it seems', { uses: 'echo', if: '!params.x' }, /0\.if: .*!\(/],
+      ['for a misspelt name', { uses: 'echo', with: '${parms.x}' }, /nothing named parms/],
+      ['for a sleep beyond its timeout', { uses: 'sleep', with: { seconds: 60 } }, /30 s/],
+    ];
+    for (const [what, step, says] of cases) {
+      it(what, () => {
+        const { issues, warnings } = check([step]);
+        expect(issues).to.deep.equal([]);
+        expect(warnings).to.have.lengthOf(1);
+        expect(warnings[0]).to.match(says);
+      });
+    }
+  });
+});
+
+describe('a parsed payload', () => {
+  it('has an id for each step, counted from 0, and in groups', () => {
+    const { pipeline } = parsePayload({
+      pipeline: [
+        { uses: 'echo' },
+        { parallel: [{ uses: 'echo' }, { uses: 'echo', id: 'b' }] },
+        { uses: 'echo', id: 'last' },
+      ],
+    });
+    const ids = pipeline.flatMap((step) =>
+      'parallel' in step ? [step.id, ...step.parallel.map(({ id }) => id)] : [step.id],
+    );
+    expect(ids).to.deep.equal(['step_0', 'step_1', 'step_1_0', 'b', 'last']);
+  });
+
+  it('is refused with its first fault', () => {
+    expect(() => parsePayload({ pipeline: [{}] })).to.throw(Refusal, 'payload.pipeline.0.uses');
+  });
+});

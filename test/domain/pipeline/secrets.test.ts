@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { Secrets } from '../../../domain/pipeline/secrets.ts';
+
+describe('a secret', () => {
+  const values = new Map([
+    ['KEY', 'pa"ss wörd'],
+    ['LONG', 'pa"ss wörd and more'],
+    ['PIN', '1234'],
+    ['EMPTY', ''],
+  ]);
+
+  it('is masked once it was given out', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    expect(secrets.maskText('PIN 1234')).to.equal('PIN 1234');
+    expect(secrets.get('PIN')).to.equal('1234');
+    expect(secrets.maskText('PIN 1234, 12345')).to.equal('PIN ***, ***5');
+  });
+
+  it('is masked before it was given out, when it is expected', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    secrets.expect('PIN');
+    secrets.expect('UNKNOWN');
+    expect(secrets.maskText('1234')).to.equal('***');
+  });
+
+  it('is masked in values, keys and numbers, at any depth', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    secrets.get('PIN');
+    expect(secrets.mask({ a: ['x1234y', { '1234': 1234 }], b: 12345, c: null })).to.deep.equal({
+      a: ['x***y', { '***': '***' }],
+      b: 12345,
+      c: null,
+    });
+  });
+
+  it('is masked where it is escaped', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    const value = secrets.get('KEY');
+    const forms = [
+      JSON.stringify({ value }),
+      `https://x/?k=${encodeURIComponent(value)}`,
+      Buffer.from(value).toString('base64'),
+    ];
+    for (const form of forms) expect(secrets.maskText(form)).to.match(/\*\*\*/);
+    expect(secrets.maskText(forms.join(' '))).not.to.match(/pa|cGE/);
+  });
+
+  it('that is part of another does not leave the rest', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    secrets.get('KEY');
+    secrets.get('LONG');
+    expect(secrets.maskText(`<${values.get('LONG') ?? ''}>`)).to.equal('<***>');
+  });
+
+  it('that is empty masks nothing', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    secrets.get('EMPTY');
+    expect(secrets.maskText('text')).to.equal('text');
+  });
+});

@@ -1,0 +1,224 @@
+import { expect } from 'chai';
+import type { JsonValue } from '../../../domain/json.ts';
+import type { Scope } from '../../../domain/pipeline/expression.ts';
+import { PipelineFault } from '../../../domain/pipeline/fault.ts';
+import { Secrets } from '../../../domain/pipeline/secrets.ts';
+import { compileTemplate, insideOf } from '../../../domain/pipeline/template.ts';
+
+function scope(values: Partial<Scope> = {}): Scope {
+  return {
+    now: '2026-03-01T12:00:00.000Z',
+    params: {},
+    steps: {},
+    event: null,
+    task: { id: 't1' },
+    run: { id: 'r1', attempt: 2 },
+    item: null,
+    index: null,
+    secrets: new Secrets((name) => (name === 'TOKEN' ? 'hush' : undefined)),
+    ...values,
+  };
+}
+
+const render = (value: JsonValue, values: Partial<Scope> = {}): JsonValue =>
+  compileTemplate(value).render(scope(values));
+
+describe('a template', () => {
+  const params = {
+    n: 7,
+    yes: true,
+    list: [1, 2],
+    o: { a: { b: 'x' } },
+    nothing: null,
+    text: '${params.n}',
+    people: [
+      { name: 'Ada', age: 36 },
+      { name: 'Bob', age: 17 },
+    ],
+  };
+
+  describe('that is one expression', () => {
+    const cases: readonly (readonly [text: string, value: JsonValue])[] = [
+      ['${params.n}', 7],
+      ['${ params.n }', 7],
+      ['${params.yes}', true],
+      ['${params.list}', [1, 2]],
+      ['${params.o}', { a: { b: 'x' } }],
+      ['${params.nothing}', null],
+      ['${params.missing.deep}', null],
+      ['${nobody}', null],
+      ['${params.people[?age > `18`].name | [0]}', 'Ada'],
+      ['${params.n + `1`}', 8],
+      ["${{who: params.people[0].name, fix: 'a}b'}}", { who: 'Ada', fix: 'a}b' }],
+      ['${`{"a": "}"}`}', { a: '}' }],
+      ['${"params".n}', 7],
+      ["${'it\\'s {'}", "it's {"],
+      ['${run.attempt}', 2],
+    ];
+    for (const [text, value] of cases) {
+      it(`keeps the type of the value: ${text}`, () => {
+        expect(render(text, { params })).to.deep.equal(value);
+      });
+    }
+  });
+
+  describe('with expressions inside of text', () => {
+    const cases: readonly (readonly [text: string, value: string])[] = [
+      ['n is ${params.n}!', 'n is 7!'],
+      ['${params.n}${params.n}', '77'],
+      ['${params.nothing} and ${params.yes}', 'null and true'],
+      ['o: ${params.o}; l: ${params.list}', 'o: {"a":{"b":"x"}}; l: [1,2]'],
+      [' ${params.n}', ' 7'],
+      ['costs $5 {or so}', 'costs $5 {or so}'],
+      ['${params.n} of ${params.n', '7 of ${params.n'],
+      ['${ and ${params.n}', '${ and 7'],
+      ['${', '${'],
+    ];
+    for (const [text, value] of cases) {
+      it(`becomes text: ${text}`, () => {
+        expect(render(text, { params })).to.equal(value);
+      });
+    }
+  });
+
+  it('is rendered at any depth, but not in keys', () => {
+    const value = { '${params.n}': ['${params.n}', { deep: 'x${params.n}' }], plain: 1 };
+    expect(render(value, { params })).to.deep.equal({
+      '${params.n}': [7, { deep: 'x7' }],
+      plain: 1,
+    });
+  });
+
+  it('does not render again what an expression gives', () => {
+    expect(render('${params.text}', { params })).to.equal('${params.n}');
+    expect(render('<${params.text}>', { params })).to.equal('<${params.n}>');
+  });
+
+  it('sees item and index', () => {
+    expect(render('${index}: ${item.a}', { item: { a: 'x' }, index: 3 })).to.equal('3: x');
+  });
+
+  it('is constant where it holds no expression, and frozen then', () => {
+    const template = compileTemplate({ a: ['${unclosed', 1] });
+    expect(template.constant).to.equal(true);
+    expect(Object.isFrozen(template.render(scope()))).to.equal(true);
+  });
+
+  describe('with now', () => {
+    const cases: readonly (readonly [text: string, value: string])[] = [
+      ['${now}', '2026-03-01T12:00:00.000Z'],
+      ['${now+24h}', '2026-03-02T12:00:00.000Z'],
+      ['${now - 30s}', '2026-03-01T11:59:30.000Z'],
+      ['${now+1d-2h+5m}', '2026-03-02T10:05:00.000Z'],
+      ['${now-1w}', '2026-02-22T12:00:00.000Z'],
+      ['at ${now+1m}', 'at 2026-03-01T12:01:00.000Z'],
+      ["${join(' ', ['now+1h', now+1h])}", 'now+1h 2026-03-01T13:00:00.000Z'],
+    ];
+    for (const [text, value] of cases) {
+      it(`computes ${text}`, () => {
+        expect(render(text)).to.equal(value);
+      });
+    }
+
+    it('knows now+1h inside of other expressions, also where the context has changed', () => {
+      const value = render('${params.list[*].{at: now+1h}}', { params: { list: [1] } });
+      expect(value).to.deep.equal([{ at: '2026-03-01T13:00:00.000Z' }]);
+    });
+
+    it('fails on a date that does not exist', () => {
+      expect(() => render('${now+99999999999w}')).to.throw(PipelineFault, /beyond all dates/);
+    });
+  });
+
+  describe('with a broken expression', () => {
+    for (const text of ['${params.[}', 'a ${foo(} b', '${}', '${now+5y}']) {
+      it(`fails when it is rendered, naming it: ${text}`, () => {
+        const template = compileTemplate(text);
+        const expression = insideOf(text) ?? 'foo(';
+        expect(() => template.render(scope())).to.throw(PipelineFault, `"${expression}"`);
+      });
+    }
+
+    it('fails on a function that does not exist, or is given the wrong type', () => {
+      expect(() => render('${nope(params)}')).to.throw(PipelineFault, /nope/);
+      expect(() => render('${length(params.n)}')).to.throw(PipelineFault, /length/);
+    });
+  });
+
+  describe('with a secret', () => {
+    it('holds its value', () => {
+      expect(render('Bearer ${secrets.TOKEN}')).to.equal('Bearer hush');
+    });
+
+    it('fails when there is none of that name, naming it', () => {
+      expect(() => render('${secrets.OTHER}')).to.throw(PipelineFault, 'there is no secret OTHER');
+    });
+
+    for (const text of ['${secrets}', '${keys(secrets)}', '${values(secrets)}', '${secrets.*}']) {
+      it(`does not list secrets: ${text}`, () => {
+        const read = (): string => {
+          try {
+            return JSON.stringify(render(text));
+          } catch (error) {
+            return String(error);
+          }
+        };
+        expect(read()).not.to.include('hush');
+      });
+    }
+  });
+
+  describe('that reaches for prototypes', () => {
+    for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
+      it(`finds nothing under ${name}`, () => {
+        expect(render(`\${params.${name}}`)).to.equal(null);
+        expect(render(`\${params.${name}.x || 'none'}`)).to.equal('none');
+        expect(render(`\${[params][0].${name}}`)).to.equal(null);
+      });
+    }
+
+    it('finds what somebody set under such a name', () => {
+      const params = JSON.parse('{"__proto__": 1, "constructor": "Ferrari"}') as JsonValue;
+      expect(render('${params.constructor}', { params })).to.equal('Ferrari');
+      expect(render('${params.__proto__}', { params })).to.equal(1);
+    });
+
+    it('keeps a key __proto__ as a key of its own', () => {
+      const value = render(JSON.parse('{"__proto__": {"polluted": "${params.n}"}}') as JsonValue, {
+        params,
+      });
+      expect(JSON.stringify(value)).to.equal('{"__proto__":{"polluted":7}}');
+      expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined);
+    });
+  });
+
+  describe('that asks for too much', () => {
+    const list = Array.from({ length: 2000 }, (_, index) => index);
+    const cases: readonly (readonly [what: string, text: string])[] = [
+      ['nested projections', '${params.list[*].[$.params.list[*].[$.params.list[*].[@]]]}'],
+      ['padding', "${pad_left('x', `300000000`)}"],
+      ['counted replacements', "${replace('x', 'x', 'y', `4000000000`)}"],
+    ];
+    for (const [what, text] of cases) {
+      it(`fails soon: ${what}`, () => {
+        const started = performance.now();
+        expect(() => render(text, { params: { list } })).to.throw(PipelineFault);
+        expect(performance.now() - started).to.be.lessThan(2000);
+      });
+    }
+
+    it('trims long texts in linear time', () => {
+      const text = `${' '.repeat(200_000)}x${' '.repeat(200_000)}`;
+      const started = performance.now();
+      expect(render('${trim(params.text)}', { params: { text } })).to.equal('x');
+      expect(performance.now() - started).to.be.lessThan(2000);
+    });
+
+    it('takes a text full of unclosed expressions apart in linear time', () => {
+      const text = '${'.repeat(100_000);
+      const started = performance.now();
+      expect(render(text)).to.equal(text);
+      expect(performance.now() - started).to.be.lessThan(2000);
+    });
+  });
+});

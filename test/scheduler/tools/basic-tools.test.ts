@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import { execute } from '../pipeline-execution-harness.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
+import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+
+/** The result of a single step, or how it failed. */
+async function run(uses: string, args?: unknown): Promise<unknown> {
+  const step = args === undefined ? { uses } : { uses, with: args };
+  const { result, output } = await execute({ pipeline: [step] });
+  if (result.kind === 'failed') return { error: result.error, retryable: result.retryable };
+  return (output['steps'] as Record<string, unknown>)['step_0'];
+}
+
+describe('the tool echo', () => {
+  for (const args of [{ a: [1, null] }, [1], 'text', 5, false, null]) {
+    it(`gives back ${JSON.stringify(args)}`, async () => {
+      expect(await run('echo', args)).to.deep.equal(args);
+    });
+  }
+
+  it('gives back an empty object for nothing', async () => {
+    expect(await run('echo')).to.deep.equal({});
+  });
+});
+
+describe('the tool log', () => {
+  it('takes any message; objects become JSON', async () => {
+    const { ends } = await execute({ pipeline: [{ uses: 'log', with: { message: { a: 1 } } }] });
+    expect(ends[0]?.result).to.deep.equal({ logged: true });
+    expect(ends[0]?.log[0]).to.include({ level: 'info', message: '{"a":1}' });
+  });
+
+  it('refuses other levels and no message', async () => {
+    expect(await run('log', { message: 'x', level: 'loud' })).to.have.property('retryable', false);
+    expect(await run('log', {})).to.have.property('retryable', false);
+  });
+});
+
+describe('the tool sleep', () => {
+  it('waits by the clock', async () => {
+    const clock = new VirtualClock();
+    const running = execute({ clock, pipeline: [{ uses: 'sleep', with: { seconds: 2.5 } }] });
+    await clock.advance(2499);
+    expect(clock.pending).to.equal(2);
+    await clock.advance(1);
+    expect((await running).output['steps']).to.deep.equal({ step_0: { slept_seconds: 2.5 } });
+  });
+
+  for (const seconds of [-1, 86_401, '5', null]) {
+    it(`refuses ${JSON.stringify(seconds)} seconds`, async () => {
+      expect(await run('sleep', { seconds })).to.have.property('retryable', false);
+    });
+  }
+});
+
+describe('the tool fail', () => {
+  it('fails with the message, and may be tried again unless it says otherwise', async () => {
+    expect(await run('fail', { message: 'm' })).to.deep.equal({ error: 'm', retryable: true });
+    expect(await run('fail', { message: 'm', retryable: false })).to.deep.equal({
+      error: 'm',
+      retryable: false,
+    });
+  });
+});
+
+describe('the tool transform', () => {
+  it('gives the value of the expression over its input', async () => {
+    const input = {
+      people: [
+        { n: 'a', age: 20 },
+        { n: 'b', age: 10 },
+      ],
+    };
+    const expression = 'people[?age > `15`].{name: upper(n)}';
+    expect(await run('transform', { expression, input })).to.deep.equal([{ name: 'A' }]);
+  });
+
+  it('gives null where there is nothing', async () => {
+    expect(await run('transform', { expression: 'a.b', input: {} })).to.equal(null);
+  });
+});
+
+describe('the registry of tools', () => {
+  it('lists tools by name, finds them, and knows their schemas', () => {
+    const registry = new ToolRegistry();
+    for (const tool of basicTools) registry.register(tool);
+    const names = ['echo', 'fail', 'log', 'sleep', 'transform'];
+    expect(registry.list().map(({ name }) => name)).to.deep.equal(names);
+    expect(registry.get('echo')?.description).to.be.a('string');
+    expect(registry.schemaOf('sleep')).to.have.nested.property('properties.seconds');
+    expect(registry.schemaOf('nobody')).to.equal(undefined);
+  });
+
+  it('refuses a name that is taken, and a schema that is none', () => {
+    const registry = new ToolRegistry();
+    const tool = { name: 'x.y', description: '', schema: {}, run: () => 1 };
+    registry.register(tool);
+    expect(() => registry.register(tool)).to.throw(/x\.y already/);
+    const schema = { type: 'nonsense' };
+    expect(() => registry.register({ ...tool, name: 'x.z', schema })).to.throw();
+    registry.unregister('x.y');
+    expect(registry.get('x.y')).to.equal(undefined);
+  });
+
+  it('takes schemas of any dialect, and two of the same $id', () => {
+    const registry = new ToolRegistry();
+    const base = { description: '', run: () => 1 };
+    const dialects = [
+      'http://json-schema.org/draft-07/schema#',
+      'https://json-schema.org/draft/2020-12/schema',
+    ];
+    for (const [index, $schema] of dialects.entries()) {
+      const schema = { $schema, $id: 'same', type: 'object', required: ['a'] };
+      registry.register({ ...base, name: `t${index}`, schema });
+      expect(registry.find(`t${index}`)?.check({})).to.have.lengthOf(1);
+    }
+  });
+});

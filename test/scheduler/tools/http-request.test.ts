@@ -1,0 +1,263 @@
+import { expect } from 'chai';
+import { eventually } from '../../support/signals.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { httpHarness, serve } from './http-harness.ts';
+
+describe('the tool http.request', () => {
+  const { server, request } = httpHarness();
+
+  it('gives status, headers and parsed JSON', async () => {
+    const { origin, seen } = await server((_, response) => {
+      response.setHeader('content-type', 'application/json; charset=utf-8');
+      response.setHeader('x-two', ['a', 'b']);
+      response.end('{"ok":[1,true]}');
+    });
+    const { answered } = await request({ url: `${origin}/x?a=1`, query: { b: 'c d', e: [1, 2] } });
+    expect(answered.status).to.equal(200);
+    expect(answered.headers['x-two']).to.equal('a, b');
+    expect(answered.body).to.deep.equal({ ok: [1, true] });
+    expect(seen[0]).to.include({ method: 'GET', url: '/x?a=1&b=c+d&e=1&e=2', body: '' });
+  });
+
+  it('sends objects as JSON, text as it is, and the idempotency key', async () => {
+    const { origin, seen } = await server((_, response) => response.end());
+    await request({ url: origin, method: 'post', body: { a: 'ü' } });
+    await request({ url: origin, method: 'PUT', body: 'plain', headers: { 'X-N': 5 } });
+    await request({ url: origin, headers: { 'Idempotency-Key': 'own' } });
+    await request({ url: origin }, { step: { id: 'größe 1' } });
+    expect(seen.map(({ method, body }) => [method, body])).to.deep.equal([
+      ['POST', '{"a":"ü"}'],
+      ['PUT', 'plain'],
+      ['GET', ''],
+      ['GET', ''],
+    ]);
+    expect(seen[0]?.headers['content-type']).to.equal('application/json');
+    expect(seen[1]?.headers['x-n']).to.equal('5');
+    expect(seen.map(({ headers }) => headers['idempotency-key'])).to.deep.equal([
+      'run-1:step_0',
+      'run-1:step_0',
+      'own',
+      'run-1:gr%C3%B6%C3%9Fe%201',
+    ]);
+  });
+
+  const bodies: readonly (readonly [
+    what: string,
+    type: string,
+    sent: string | Buffer,
+    got: unknown,
+  ])[] = [
+    ['text as text', 'text/plain', 'hällo', 'hällo'],
+    ['broken JSON as text', 'application/json', '{', '{'],
+    ['other JSON types parsed', 'application/problem+json', '[1]', [1]],
+    ['nothing as null', 'text/plain', '', null],
+    ['bytes as Base64', 'image/png', Buffer.from([0xff, 0, 1]), '/wAB'],
+  ];
+  for (const [what, type, sent, got] of bodies) {
+    it(`gives ${what}`, async () => {
+      const { origin } = await server((_, response) => {
+        response.setHeader('content-type', type);
+        response.end(sent);
+      });
+      expect((await request({ url: origin })).answered.body).to.deep.equal(got);
+    });
+  }
+
+  const statuses: readonly (readonly [status: number, retryable: boolean])[] = [
+    [400, false],
+    [404, false],
+    [408, true],
+    [409, false],
+    [425, true],
+    [429, true],
+    [500, true],
+    [503, true],
+  ];
+  for (const [status, retryable] of statuses) {
+    it(`fails on ${status}, which ${retryable ? 'may' : 'does not'} heal`, async () => {
+      const { origin } = await server((_, response) => {
+        response.statusCode = status;
+        response.end('because');
+      });
+      const { failure } = await request({ url: `${origin}/p?token=x` });
+      expect(failure).to.include({ retryable });
+      expect(failure?.error).to.equal(`GET ${origin}/p answered ${status}: because`);
+    });
+  }
+
+  it('accepts the statuses it is told to expect', async () => {
+    const { origin } = await server(({ url }, response) => {
+      response.statusCode = Number(url.slice(1));
+      response.setHeader('location', '/200');
+      response.end();
+    });
+    const status = async (path: number, expect_status: unknown): Promise<number | undefined> =>
+      (await request({ url: `${origin}/${path}`, expect_status })).answered?.status;
+    expect(await status(404, 404)).to.equal(404);
+    expect(await status(404, ['2xx', '4xx'])).to.equal(404);
+    expect(await status(302, 302)).to.equal(302);
+    expect(await status(302, 200)).to.equal(200);
+    expect(await status(200, [201, '3xx'])).to.equal(undefined);
+  });
+
+  it('honours Retry-After, in seconds and as a date', async () => {
+    const clock = new VirtualClock('2026-01-01T00:00:00Z');
+    const { origin } = await server(({ url }, response) => {
+      response.statusCode = 429;
+      response.setHeader('retry-after', url === '/s' ? '90' : 'Thu, 01 Jan 2026 00:02:00 GMT');
+      response.end();
+    });
+    const seconds = await request({ url: `${origin}/s` }, { clock });
+    expect(seconds.failure).to.include({ retryable: true, retryAfterMs: 90_000 });
+    const date = await request({ url: `${origin}/d` }, { clock });
+    expect(date.failure).to.include({ retryable: true, retryAfterMs: 120_000 });
+  });
+
+  it('fails, and may be tried again, when nobody answers', async () => {
+    const { origin, server: gone } = await serve((_, response) => response.end());
+    await new Promise((resolve) => gone.close(resolve));
+    const { failure } = await request({ url: origin });
+    expect(failure?.retryable).to.equal(true);
+    expect(failure?.error).to.match(/^GET http:\/\/127\.0\.0\.1:\d+\/ failed: /);
+  });
+
+  it('fails, and may be tried again, when the answer breaks off', async () => {
+    const { origin } = await server((_, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('part');
+      response.socket?.end();
+    });
+    expect((await request({ url: origin })).failure).to.include({ retryable: true });
+  });
+
+  for (const url of ['ftp://example.com', 'file:///etc/passwd', 'nonsense', 'http://']) {
+    it(`refuses ${url}`, async () => {
+      const { failure } = await request({ url });
+      expect(failure).to.include({ retryable: false });
+    });
+  }
+
+  it('refuses headers that can not be written', async () => {
+    const { failure } = await request({ url: 'http://127.0.0.1:1', headers: { 'a b': '1' } });
+    expect(failure).to.include({ retryable: false });
+  });
+
+  it('reads no more than 1 MiB of a response, and keeps 256 KiB', async () => {
+    let closed = false;
+    const { origin } = await server((_, response) => {
+      response.on('close', () => (closed = true));
+      const more = (): void => {
+        while (!response.destroyed && response.write('x'.repeat(65_536)));
+        if (!response.destroyed) response.once('drain', more);
+      };
+      more();
+    });
+    const { answered } = await request({ url: origin });
+    expect(answered).to.include({ status: 200, truncated: true });
+    expect(JSON.stringify(answered).length).to.be.lessThan(256 * 1024);
+    await eventually(() => closed);
+  });
+
+  it('stops when its time is up', async () => {
+    const clock = new VirtualClock();
+    let closed = false;
+    const arrived = server((_, response) => {
+      response.on('close', () => (closed = true));
+      void clock.advance(5000);
+    });
+    const { origin } = await arrived;
+    const { failure } = await request({ url: origin }, { clock, step: { timeout_seconds: 5 } });
+    expect(failure).to.include({ retryable: true });
+    expect(failure?.error).to.match(/timed out after 5 s/);
+    await eventually(() => closed);
+  });
+
+  it('stops when the run is told to', async () => {
+    const controller = new AbortController();
+    const { origin } = await server(() => controller.abort(new Error('canceled')));
+    const { result } = await request({ url: origin }, { signal: controller.signal });
+    expect(result.kind).to.equal('aborted');
+  });
+
+  it('sends secrets, and shows none that come back', async () => {
+    const { origin, seen } = await server(({ headers }, response) => {
+      response.setHeader('x-echo', String(headers['authorization']));
+      response.end(JSON.stringify(headers));
+    });
+    const headers = { authorization: 'Bearer ${secrets.KEY}' };
+    const { answered } = await request({ url: origin, headers });
+    expect(seen[0]?.headers.authorization).to.equal('Bearer s3cret');
+    expect(answered.headers['x-echo']).to.equal('Bearer ***');
+    expect(JSON.stringify(answered)).not.to.include('s3cret');
+  });
+
+  it('turns credentials in the URL into a header', async () => {
+    const { origin, seen } = await server((_, response) => response.end());
+    await request({ url: origin.replace('//', '//me:p%40ss@') });
+    const basic = Buffer.from('me:p@ss').toString('base64');
+    expect(seen[0]?.headers.authorization).to.equal(`Basic ${basic}`);
+  });
+
+  describe('when it is redirected', () => {
+    it('follows, with method and body as the status asks', async () => {
+      const { origin, seen } = await server(({ url }, response) => {
+        if (url === '/end') return response.end('here');
+        response.writeHead(Number(url.slice(1)), { location: 'end' });
+        return response.end();
+      });
+      for (const status of [301, 302, 303, 307, 308]) {
+        seen.length = 0;
+        const { answered } = await request({
+          url: `${origin}/${status}`,
+          method: 'POST',
+          body: { a: 1 },
+          headers: { authorization: 'mine' },
+        });
+        expect(answered.body, String(status)).to.equal('here');
+        const kept = status >= 307;
+        expect(seen[1], String(status)).to.include({
+          method: kept ? 'POST' : 'GET',
+          url: '/end',
+          body: kept ? '{"a":1}' : '',
+        });
+        expect(seen[1]?.headers.authorization).to.equal('mine');
+        expect(seen[1]?.headers['content-type']).to.equal(kept ? 'application/json' : undefined);
+      }
+    });
+
+    it('gives up after five', async () => {
+      const { origin, seen } = await server((_, response) => {
+        response.writeHead(302, { location: '/again' });
+        response.end();
+      });
+      const { failure } = await request({ url: origin });
+      expect(failure?.error).to.match(/more than 5 redirects/);
+      expect(seen).to.have.lengthOf(6);
+    });
+
+    it('takes no credentials to another origin', async () => {
+      const other = await server((_, response) => response.end('there'));
+      const { origin } = await server((_, response) => {
+        response.writeHead(307, { location: other.origin });
+        response.end();
+      });
+      const headers = {
+        authorization: 'a',
+        cookie: 'b',
+        'x-api-key': 'c',
+        accept: 'text/plain',
+      };
+      const { answered } = await request({ url: origin, headers });
+      expect(answered.body).to.equal('there');
+      const names = Object.keys(other.seen[0]?.headers ?? {});
+      expect(names).not.to.include.members(['authorization']);
+      expect(names).to.have.members([
+        'accept',
+        'accept-encoding',
+        'connection',
+        'host',
+        'user-agent',
+      ]);
+    });
+  });
+});
