@@ -65,7 +65,12 @@ export type ExecutionResult =
       readonly steps: readonly StepEnd[];
       readonly output: JsonObject;
     }
-  | { readonly kind: 'aborted'; readonly steps: readonly StepEnd[] };
+  | {
+      readonly kind: 'aborted';
+      readonly steps: readonly StepEnd[];
+      /** For the case that the run ends with this. */
+      readonly output: JsonObject;
+    };
 
 /**
  * Executes a pipeline, step by step: a fold over the ends of its steps, so that any worker can go on where another
@@ -93,17 +98,21 @@ export async function executePipeline(
   for (const step of pipeline.steps) {
     const breath = environment.signal.aborted ? undefined : progress.breathe();
     if (breath) await breath;
-    if (environment.signal.aborted) return { kind: 'aborted', steps: await progress.rest() };
+    if (environment.signal.aborted) return stopped(progress);
     const running =
       step.kind === 'group'
         ? runGroup(progress, step, environment.signal)
         : runCall(progress, step, environment.signal);
     const outcome = running instanceof Promise ? await running : running;
-    if (outcome.kind === 'aborted') return { kind: 'aborted', steps: await progress.rest() };
+    if (outcome.kind === 'aborted') return stopped(progress);
     if (outcome.kind === 'failed') return failed(progress, outcome);
   }
   const steps = await progress.rest();
   return { kind: 'succeeded', steps, output: progress.output(null) };
+}
+
+async function stopped(progress: Progress): Promise<ExecutionResult> {
+  return { kind: 'aborted', steps: await progress.rest(), output: progress.output(null) };
 }
 
 async function failed(

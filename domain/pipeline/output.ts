@@ -56,9 +56,7 @@ export function outputOf(steps: readonly StepEnd[], stored: JsonObject): RunOutp
   const layout = (isJsonObject(stored['layout']) ? stored['layout'] : {}) as OutputLayout;
   const last = new Map<string, StepEnd>();
   for (const step of steps) last.set(step.step, step);
-  const summary = (
-    isJsonObject(stored['summary']) ? stored['summary'] : countOf(last)
-  ) as JsonObject;
+  const summary: JsonObject = isJsonObject(stored['summary']) ? stored['summary'] : countOf(last);
   const results = resultsOf(last, new Set(layout.hidden), summary['failed_step'] ?? null);
   const names = new Map(layout.names);
   const named: Record<string, unknown> = {};

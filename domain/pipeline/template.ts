@@ -69,7 +69,7 @@ export function compileTemplate(
       : { constant: false, render };
   }
   const members = Object.entries(value).map(
-    ([key, member]) => [key, compileTemplate(member as JsonValue, found, [...path, key])] as const,
+    ([key, member]) => [key, compileTemplate(member, found, [...path, key])] as const,
   );
   const render = (scope: Scope): JsonValue => {
     const rendered: Record<string, JsonValue> = {};

@@ -11,7 +11,7 @@ export function defineTool<S extends TSchema>(
     run(args: Static<S>, call: ToolCall): unknown;
   },
 ): Tool {
-  return { ...definition, run: (args, call) => definition.run(args as Static<S>, call) };
+  return { ...definition, run: (args, call) => definition.run(args, call) };
 }
 
 const closed = { additionalProperties: false };

@@ -6,7 +6,7 @@ import { serviceTools, type ServiceActions } from './service-tools.ts';
 /** A registry with all built-in tools, and what closes their connections. */
 export interface BuiltInTools {
   readonly registry: ToolRegistry;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /**

@@ -72,7 +72,7 @@ export function createHttpTool(options: {
   readonly userAgent?: string;
   readonly lookUpAll?: LookUpAll;
   readonly isPrivate?: AddressCheck;
-}): { readonly tool: Tool; close(): Promise<void> } {
+}): { readonly tool: Tool; readonly close: () => Promise<void> } {
   const { allowPrivate, lookUpAll, userAgent = 'task-scheduling-service' } = options;
   const { isPrivate = isPrivateAddress } = options;
   const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll, isPrivate) };

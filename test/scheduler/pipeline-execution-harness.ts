@@ -76,8 +76,7 @@ export async function execute(given: Given): Promise<Went> {
     },
   );
   const ends = [...recorded.flat(), ...result.steps];
-  const stored = result.kind === 'aborted' ? {} : result.output;
-  return { result, recorded, ends, output: outputOf([...finished, ...ends], stored) };
+  return { result, recorded, ends, output: outputOf([...finished, ...ends], result.output) };
 }
 
 /** A tool that notes its calls and answers later, as real ones do. */

@@ -154,7 +154,7 @@ describe('a run that is told to stop', () => {
     await settle();
     controller.abort(new Error('canceled'));
     const { result, recorded } = await running;
-    expect(result).to.deep.equal({ kind: 'aborted', steps: [] });
+    expect(result).to.deep.include({ kind: 'aborted', steps: [] });
     expect(statuses(recorded.flat())).to.deep.equal({ step_0: 'succeeded' });
     expect(after.calls).to.deep.equal([]);
     expect(clock.pending).to.equal(0);

@@ -207,7 +207,7 @@ describe('a group of parallel steps', () => {
     };
     const run: Tool['run'] = (args, { signal }) =>
       Promise.race([
-        of(String(args)).promise,
+        of(args as string).promise,
         new Promise((_, reject) => {
           signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
         }),
@@ -343,7 +343,7 @@ describe('a group of parallel steps', () => {
     });
     await settle();
     controller.abort(new Error('canceled'));
-    expect((await running).result).to.deep.equal({ kind: 'aborted', steps: [] });
+    expect((await running).result).to.deep.include({ kind: 'aborted', steps: [] });
     expect(clock.pending).to.equal(0);
   });
 
