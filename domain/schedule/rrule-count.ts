@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { DAY, SECOND } from './civil.ts';
+import { DAY, LAST_DAY, SECOND } from './civil.ts';
 import type { BareRule } from './rrule-rule.ts';
 import { ScheduleError } from './schedule-error.ts';
 import type { Zone } from './zone.ts';
@@ -8,7 +8,8 @@ import type { FireSource } from './zoned-fires.ts';
 /** COUNT is followed through the clock changes of so many years, which takes 5 ms at most. */
 const MAX_YEARS = 30;
 const MAX_SPAN = MAX_YEARS * 365.25 * DAY;
-/** Wall times are counted up to here; a COUNT that reaches further never ends for anyone. */
+/** A small COUNT is followed to the end of the calendar; a larger one up to here. */
+const SMALL_COUNT = 1000;
 const LAST_COUNTED = Date.UTC(2200, 0, 1);
 
 /** A rule whose COUNT is to be found. */
@@ -23,7 +24,8 @@ export interface CountedRule extends BareRule {
 
 /**
  * The instant of the COUNT-th fire, so that COUNT can be kept as an end: nothing has to be counted
- * again when the rule is asked. Null when it lies beyond the year 2200. The work grows with the
+ * again when the rule is asked. Null when there are fewer, or when a COUNT over 1,000 reaches beyond
+ * the year 2200, which is no end for anyone. The work grows with the
  * logarithm of COUNT and the length of the span, not with COUNT.
  * @throws ScheduleError when an hourly or minutely rule's COUNT reaches further than 30 years.
  */
@@ -43,7 +45,9 @@ export function lastOfCount(rule: CountedRule, count: number): Instant | null {
     }
   }
   const walls = (from: number, to: number): number => rule.rule.count(from, to);
-  const wall = nth(walls, rule.start, Math.max(LAST_COUNTED, rule.start), SECOND, count);
+  if (rule.rule.next(rule.start) === null) return null;
+  const limit = count <= SMALL_COUNT ? (LAST_DAY + 1) * DAY : Math.max(LAST_COUNTED, rule.start);
+  const wall = nth(walls, rule.start, limit, SECOND, count);
   return wall === null ? null : rule.zone.resolve(wall).at;
 }
 
@@ -65,22 +69,34 @@ function nth(
   for (;;) {
     const to = Math.min(from + span, limit);
     const found = count(from, to);
-    if (found >= missing) {
-      if (to - from <= unit) return from;
-      span = Math.max(unit, Math.floor((to - from) / 2 / unit) * unit);
-      // Halving: the member is in [from, to); go on with its first half, then the rest.
-      const half = count(from, from + span);
-      if (half < missing) {
-        missing -= half;
-        from += span;
-        span = to - from;
-      }
-      limit = to;
-      continue;
-    }
+    if (found >= missing) return within(count, from, to, unit, missing);
     if (to >= limit) return null;
     missing -= found;
     from = to;
     span *= 2;
   }
+}
+
+/** The number-th member of [from, to), which holds that many. */
+function within(
+  count: (from: number, to: number) => number,
+  from: number,
+  to: number,
+  unit: number,
+  number: number,
+): number {
+  let low = from;
+  let high = to;
+  let missing = number;
+  while (high - low > unit) {
+    const middle = low + Math.max(unit, Math.floor((high - low) / 2 / unit) * unit);
+    const found = count(low, middle);
+    if (found >= missing) {
+      high = middle;
+    } else {
+      missing -= found;
+      low = middle;
+    }
+  }
+  return low;
 }

@@ -16,6 +16,9 @@ const MAX_STEPPED_DAYS = 366;
 /** BYSETPOS chooses from at most so many times of a day. */
 const MAX_CHOICES = 5000;
 
+/** Weeks that months cut can only be counted one by one. */
+const MAX_COUNTED_WEEKS = 300;
+
 const every = (length: number): number[] => Array.from({ length }, (_, value) => value);
 const sorted = (values: readonly number[]): number[] => [...new Set(values)].sort((a, b) => a - b);
 
@@ -114,7 +117,15 @@ function makeDaily(
     maxDays,
     interval: parts.interval,
     startDay,
+    sameEveryPeriod: unit === 'WEEKLY' && parts.months === null,
   };
+  if (unit === 'WEEKLY' && parts.months !== null && (parts.count ?? 0) > MAX_COUNTED_WEEKS) {
+    throw new ScheduleError(
+      'schedule_expr',
+      `COUNT=${parts.count} beside FREQ=WEEKLY, BYMONTH and BYSETPOS takes too long to count ` +
+        `(at most ${MAX_COUNTED_WEEKS}); give an UNTIL`,
+    );
+  }
   return { rule: new SetPositionRule(shape, from), timesPerDay: times.length };
 }
 

@@ -44,6 +44,8 @@ export interface SetPositionShape {
   /** Weeks from one period to the next, and the day it counts from. */
   readonly interval: number;
   readonly startDay: number;
+  /** Whether every period has as many fires: weeks, where no month is left out. */
+  readonly sameEveryPeriod: boolean;
 }
 
 /**
@@ -95,10 +97,17 @@ export class SetPositionRule implements WallRule {
     if (!this.#possible || to <= low) return 0;
     let total = 0;
     const last = this.#periodOf(to);
-    let period = this.#seek(this.#periodOf(low), 1);
-    while (period <= last && this.#inRange(period)) {
+    const first = this.#seek(this.#periodOf(low), 1);
+    for (let period = first; period <= last && this.#inRange(period);) {
       for (const wall of this.#wallsOf(period)) if (wall >= low && wall < to) total++;
       period = this.#seek(period + 1, 1);
+      const { sameEveryPeriod, interval } = this.#shape;
+      if (sameEveryPeriod && period < last) {
+        // All whole weeks between the first and the last are alike.
+        const whole = Math.ceil((last - period) / interval);
+        total += whole * this.#wallsOf(period).length;
+        period += whole * interval;
+      }
     }
     return total;
   }

@@ -1,0 +1,231 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { compileSchedule, type Schedule } from '../../../domain/schedule/schedule.ts';
+import type { ScheduleKind } from '../../../domain/vocabulary.ts';
+
+const DAY = 86_400_000;
+const START = Date.UTC(2016, 0, 1);
+const NOW = Date.UTC(2026, 0, 1);
+
+interface Rule {
+  readonly kind: ScheduleKind;
+  readonly expr: string;
+  readonly timezone: string;
+  readonly anchor: number;
+}
+
+function compile(rule: Rule, bounds: { startsAt?: number; endsAt?: number } = {}): Schedule {
+  return compileSchedule({ startsAt: null, endsAt: null, ...rule, ...bounds });
+}
+
+const list = (min: number, max: number): fc.Arbitrary<string> =>
+  fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 3 }).map(String);
+const timezone = fc.constantFrom(
+  'UTC',
+  'America/New_York',
+  'Europe/Berlin',
+  'Australia/Lord_Howe',
+  'Asia/Kathmandu',
+  'Pacific/Kiritimati',
+  'America/Sao_Paulo',
+);
+const cronField = (min: number, max: number): fc.Arbitrary<string> =>
+  fc.oneof(
+    fc.constant('*'),
+    fc.integer({ min: 1, max: 12 }).map((step) => `*/${step}`),
+    list(min, max),
+  );
+const cron = fc
+  .tuple(
+    fc.oneof(cronField(0, 59), list(0, 59)),
+    cronField(0, 23),
+    fc.oneof(fc.constantFrom('*', 'L'), cronField(1, 28)),
+    cronField(1, 12),
+    fc.oneof(fc.constantFrom('*', '5L', '1#2'), list(0, 7)),
+  )
+  .map((fields) => fields.join(' '));
+const part = (name: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.option(value, { nil: null }).map((text) => (text === null ? '' : `;${name}=${text}`));
+const weekdays = fc
+  .uniqueArray(fc.constantFrom('MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'), { minLength: 1 })
+  .map(String);
+/** Recurrences without an end. */
+const rrule = fc
+  .tuple(
+    fc.constantFrom('YEARLY', 'MONTHLY', 'WEEKLY', 'DAILY', 'HOURLY', 'MINUTELY'),
+    fc.integer({ min: 1, max: 20 }),
+    part('BYMONTH', list(1, 12)),
+    part('BYDAY', weekdays),
+    part('BYHOUR', list(0, 23)),
+    part('BYMINUTE', list(0, 59)),
+    fc.constantFrom('', '', ';BYSETPOS=1', ';BYSETPOS=-1'),
+  )
+  .filter(([, , ...by]) => by[4] === '' || by.slice(0, 4).some((text) => text !== ''))
+  .map(([freq, interval, ...by]) => `FREQ=${freq};INTERVAL=${interval}${by.join('')}`);
+const anchor = fc.integer({ min: START / 1000, max: NOW / 1000 }).map((second) => second * 1000);
+const rule: fc.Arbitrary<Rule> = fc.oneof(
+  fc.record({ kind: fc.constant('cron' as const), expr: cron, timezone, anchor }),
+  fc.record({ kind: fc.constant('rrule' as const), expr: rrule, timezone, anchor }),
+);
+const instant = fc.integer({ min: START, max: NOW + 800 * DAY });
+const runs = { numRuns: 120 };
+
+describe('any schedule', () => {
+  it('has fires that strictly increase, on whole seconds', () => {
+    fc.assert(
+      fc.property(rule, instant, (given, from) => {
+        let last = from;
+        for (const { at } of compile(given).upcoming(from, 40)) {
+          expect(at).to.be.above(last);
+          expect(at % 1000).to.equal(0);
+          last = at;
+        }
+      }),
+      runs,
+    );
+  });
+
+  it('has the same fires one by one, in bulk, backwards, counted, and by a fresh copy', () => {
+    fc.assert(
+      fc.property(rule, instant, (given, from) => {
+        const schedule = compile(given);
+        const fires = schedule.upcoming(from, 25);
+        let cursor = from;
+        fires.forEach((fire, index) => {
+          const middle = cursor + Math.floor((fire.at - cursor) / 2);
+          expect(schedule.next(middle)).to.deep.equal(fire);
+          expect(compile(given).next(cursor)).to.deep.equal(fire);
+          expect(schedule.countBetween(from, fire.at)).to.deep.equal({
+            count: index + 1,
+            first: fires[0]?.at,
+            last: fire.at,
+          });
+          const before = schedule.previous(fire.at);
+          if (index > 0) expect(before).to.deep.equal(fires[index - 1]);
+          else if (before !== null) expect(before.at).to.be.at.most(from);
+          cursor = fire.at;
+        });
+      }),
+      runs,
+    );
+  });
+
+  it('has the same fires today as when it is followed from ten years back', () => {
+    const slow = fc.oneof(
+      fc
+        .constantFrom('0 9 * * 1', '30 2 * * *', '0 */6 1 * *')
+        .map((expr) => ['cron', expr] as const),
+      fc
+        .constantFrom(
+          'FREQ=DAILY;INTERVAL=3',
+          'FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR',
+          'FREQ=MONTHLY;BYDAY=-1FR',
+          'FREQ=HOURLY;INTERVAL=17',
+        )
+        .map((expr) => ['rrule', expr] as const),
+    );
+    fc.assert(
+      fc.property(slow, timezone, ([kind, expr], zone) => {
+        const schedule = compile({ kind, expr, timezone: zone, anchor: START });
+        const followed = schedule.upcoming(START, 6000);
+        const from = followed.length - 20;
+        expect(schedule.upcoming(followed[from - 1]?.at ?? NaN, 20)).to.deep.equal(
+          followed.slice(from),
+        );
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('answers "how many" as by going through them', () => {
+    fc.assert(
+      fc.property(rule, instant, fc.integer({ min: 0, max: 40 * DAY }), (given, from, span) => {
+        const schedule = compile(given);
+        const fires = schedule.upcoming(from, 500).filter((fire) => fire.at <= from + span);
+        fc.pre(fires.length < 500);
+        expect(schedule.countBetween(from, from + span)).to.deep.equal({
+          count: fires.length,
+          first: fires[0]?.at ?? null,
+          last: fires.at(-1)?.at ?? null,
+        });
+      }),
+      runs,
+    );
+  });
+
+  it('keeps to starts_at and ends_at, both included, and is otherwise the same', () => {
+    fc.assert(
+      fc.property(rule, instant, (given, from) => {
+        const fires = compile(given).upcoming(from, 10);
+        const [first, last] = [fires[2], fires[7]];
+        if (first === undefined || last === undefined) return;
+        const bounded = compile(given, { startsAt: first.at, endsAt: last.at });
+        expect(bounded.upcoming(from, 20)).to.deep.equal(fires.slice(2, 8));
+        expect(bounded.previous(first.at)).to.equal(null);
+        expect(bounded.previous(NOW + 1_000_000 * DAY)).to.deep.equal(last);
+        expect(bounded.countBetween(0, NOW + 1_000_000 * DAY).count).to.equal(6);
+      }),
+      runs,
+    );
+  });
+
+  it('with COUNT n has n fires', () => {
+    fc.assert(
+      fc.property(rrule, timezone, anchor, fc.integer({ min: 1, max: 60 }), (expr, zone, at, n) => {
+        const given = { kind: 'rrule', timezone: zone, anchor: at } as const;
+        const endless = compile({ ...given, expr }).upcoming(at - 1, n);
+        const counted = compile({ ...given, expr: `${expr};COUNT=${n}` }).upcoming(at - 1, n + 5);
+        expect(counted).to.deep.equal(endless);
+      }),
+      runs,
+    );
+  });
+
+  it('does not depend on when it is asked, only on its anchor', () => {
+    fc.assert(
+      fc.property(
+        rrule,
+        timezone,
+        anchor,
+        fc.integer({ min: 0, max: 999 }),
+        (expr, zone, at, ms) => {
+          const given = { kind: 'rrule', expr, timezone: zone } as const;
+          const whole = compile({ ...given, anchor: at }).upcoming(at, 5);
+          // The anchor is cut to the second.
+          expect(compile({ ...given, anchor: at + ms }).upcoming(at, 5)).to.deep.equal(whole);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('a recurrence anchored in a repeated hour', () => {
+  it('begins at its anchor and takes the rest of both passes', () => {
+    // 01:40 EDT, twenty minutes before the clock goes back to 01:00 EST.
+    const first = compile({
+      kind: 'rrule',
+      expr: 'FREQ=MINUTELY;INTERVAL=20',
+      timezone: 'America/New_York',
+      anchor: Date.UTC(2026, 10, 1, 5, 40),
+    });
+    expect(first.upcoming(0, 4).map((fire) => fire.local)).to.deep.equal([
+      '2026-11-01T01:40:00-04:00',
+      '2026-11-01T01:00:00-05:00',
+      '2026-11-01T01:20:00-05:00',
+      '2026-11-01T01:40:00-05:00',
+    ]);
+  });
+
+  it('has no fire before its anchor when that lies in the second pass', () => {
+    const second = compile({
+      kind: 'rrule',
+      expr: 'FREQ=DAILY',
+      timezone: 'America/New_York',
+      anchor: Date.UTC(2026, 10, 1, 6, 30),
+    });
+    expect(second.upcoming(0, 1).map((fire) => fire.local)).to.deep.equal([
+      '2026-11-02T01:30:00-05:00',
+    ]);
+  });
+});
