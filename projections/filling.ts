@@ -11,7 +11,7 @@ export interface FillingOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Events to a batch. A run's events lie near each other, so large batches save most of the writes. */
+  /** Events to a batch. A run's events lie near each other, so that one write takes them all. */
   readonly batchSize: number;
   /** Events a second at most; default: as fast as it goes. */
   readonly rate?: number | undefined;

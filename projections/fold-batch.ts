@@ -43,9 +43,13 @@ export function touchingEvents(
   after: Position,
 ): readonly TouchingEvent[] {
   const touching: TouchingEvent[] = [];
+  const { streams } = projection;
+  const isFollowed = (stream: string): boolean => {
+    for (const prefix of streams) if (stream.startsWith(prefix)) return true;
+    return false;
+  };
   for (const event of events) {
-    if (event.position <= after) continue;
-    if (!projection.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
+    if (event.position <= after || !isFollowed(event.stream)) continue;
     const touched = touchedBy(projection, event);
     if (touched.keys.length > 0) touching.push(touched);
   }
@@ -78,8 +82,9 @@ export function foldBatch(
   const poisoned = new Map<string, PoisonedKey>();
   for (const { event, keys, fault } of touching) {
     for (const key of keys) {
-      if (poisoned.has(key)) continue;
-      const since = parked.get(key);
+      // Asked only where there is something: nearly always nothing is held back.
+      if (poisoned.size > 0 && poisoned.has(key)) continue;
+      const since = parked.size > 0 ? parked.get(key) : undefined;
       if (since !== undefined && event.position >= since) continue;
       const before = changed.get(key) ?? known.get(key);
       if (before !== undefined && before.position >= event.position) continue;

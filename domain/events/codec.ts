@@ -44,18 +44,14 @@ export function createEventCodec(): EventCodec {
     },
 
     decode(raw: RawEvent): RecordedEvent {
-      const parsed = parse(raw);
-      const decoded = {
-        ...parsed,
-        fault: parsed.fault ?? faultOf(raw.type, parsed.data, parsed.metadata),
-      };
+      const { data, metadata, fault: parseFault } = parse(raw);
       const { id, type, stream, revision, position, createdAt } = raw;
-      const envelope = { id, stream, revision, position, createdAt };
-      const event = { ...envelope, type, data: decoded.data, metadata: decoded.metadata };
+      const fault = parseFault ?? faultOf(type, data, metadata);
+      // Written out, as this is on the way of every event that is read and copying objects costs as much as
+      // checking them.
+      const event = { id, stream, revision, position, createdAt, type, data, metadata };
       // The schema has just been checked, or `fault` says that it does not hold.
-      return (decoded.fault === null
-        ? event
-        : { ...event, fault: decoded.fault }) as unknown as RecordedEvent;
+      return (fault === null ? event : { ...event, fault }) as unknown as RecordedEvent;
     },
   };
 }
