@@ -115,7 +115,8 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
     case 'RunInterrupted':
       return {
         ...free,
-        state: 'queued',
+        // What loses its slot in a back-off is still followed by the next attempt.
+        state: state.state === 'retrying' ? 'retrying' : 'queued',
         interruptions: state.interruptions + (event.data.cause === 'lease_expired' ? 1 : 0),
       };
     case 'RunAttemptFailed':

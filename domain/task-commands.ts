@@ -1,12 +1,13 @@
 import { fromIso, toIso, type Instant } from './clock.ts';
 import { Refusal, invalid, notFound } from './errors.ts';
-import { isConflict, type AppendResult, type EventStore, type Position } from './event-store.ts';
-import type { FiresEvent, RunEvent, TaskEvent } from './events/catalogue.ts';
-import { handle, toNewEvents, type CommandContext, type Handled } from './handle.ts';
+import type { AppendResult, EventStore, Position } from './event-store.ts';
+import type { FiresEvent, TaskEvent } from './events/catalogue.ts';
+import { handle, type CommandContext, type Handled } from './handle.ts';
 import { manualRunId } from './ids.ts';
 import { compileSchedule, ScheduleError, type Schedule } from './schedule/schedule.ts';
 import { streams } from './streams.ts';
 import { cancelRun, runFold } from './run.ts';
+import { requestRun } from './run-request.ts';
 import {
   anchorAt,
   cancelTask,
@@ -21,7 +22,7 @@ import {
   type TaskState,
 } from './task.ts';
 import type { TaskDefinition } from './task-definition.ts';
-import type { MisfirePolicy } from './vocabulary.ts';
+import type { MisfirePolicy, RunSkipReason } from './vocabulary.ts';
 
 /** Whether the caller may change this task; throws what it is refused with. */
 export type MayChange = (task: LiveTask) => void;
@@ -82,12 +83,16 @@ export function createTaskCommand(options: {
 }): Promise<Handled<TaskState>> {
   const { store, taskId, definition, context } = options;
   const anchor = anchorAt(context.now);
-  const next_fire_at = firstFire(definition, anchor, context.now);
   return handle({
     store,
     stream: streams.task(taskId),
     fold: taskFold,
-    decide: (state) => createTask(state, definition, { anchor, next_fire_at }),
+    // Here and not before: a repetition finds the task made, though its one fire may have passed by then.
+    decide: (state) =>
+      createTask(state, definition, {
+        anchor,
+        next_fire_at: firstFire(definition, anchor, context.now),
+      }),
     context,
   });
 }
@@ -150,62 +155,110 @@ export async function snoozeTaskCommand(
   command: TaskCommand & { readonly delaySeconds: number },
 ): Promise<Handled<TaskState>> {
   const { store, taskId, delaySeconds } = command;
+  const fires = await lastDecision(store, taskId);
+  return onTask(command, (task) => snoozeTask(task, delaySeconds, nextFire(task, fires)));
+}
+
+/**
+ * When an active task's next fire runs, snooze included; null where there is none. Asks both of its streams: for
+ * an answer that is to be right before any view is.
+ */
+export async function nextRunAt(
+  store: EventStore,
+  taskId: string,
+  task: LiveTask,
+): Promise<string | null> {
+  if (task.status !== 'active' || task.definition.schedule_kind === 'event') return null;
+  const next = nextFire(task, await lastDecision(store, taskId));
+  return next !== null && next === task.next_fire_at ? (task.next_run_at ?? next) : next;
+}
+
+/** What the task's rhythm said last; null before the first fire. */
+async function lastDecision(store: EventStore, taskId: string): Promise<FiresEvent['data'] | null> {
   const [last] = await store.readStream(streams.fires(taskId), {
     direction: 'backwards',
     limit: 1,
   });
-  const fires = last === undefined ? null : (last as unknown as FiresEvent).data;
-  return onTask(command, (task) => {
-    // Which of the two streams speaks last of the next fire: see `nextFireOf`.
-    const next =
-      fires !== null && fires.task_revision >= task.rhythm_revision
-        ? fires.next_fire_at
-        : task.next_fire_at;
-    return snoozeTask(task, delaySeconds, next);
-  });
+  return last === undefined ? null : (last as unknown as FiresEvent).data;
+}
+
+/** Nominal time of the next fire: what the stream says that spoke last; see `nextFireOf`. */
+function nextFire(task: LiveTask, fires: FiresEvent['data'] | null): string | null {
+  return fires !== null && fires.task_revision >= task.rhythm_revision
+    ? fires.next_fire_at
+    : task.next_fire_at;
+}
+
+/** What became of a command to run a task now. */
+export interface ManualRun {
+  /** The run to look at: the new one, or the earlier one that stands for it. */
+  readonly runId: string;
+  /** Of what was appended; null where the same command had done it before. */
+  readonly result: AppendResult | null;
+  /** The task's dedupe key was in use: `runId` is the earlier run. */
+  readonly deduplicated: boolean;
+  /** The task's overlap policy lets it not run; `runId` is recorded as skipped because of that other run. */
+  readonly overlaps: string | null;
 }
 
 /**
- * Requests one run outside of the schedule. The same command requests the same run.
+ * Requests one run outside of the schedule, as the task's dedupe key and overlap policy allow. The same command
+ * requests the same run, and gets the same answer.
  * @param task as it is known: its revision is what the run is pinned to
- * @throws Refusal `STATE_CONFLICT` for a canceled task
+ * @throws Refusal `STATE_CONFLICT` for a canceled task, and when the request took so long that it was given up
  */
 export async function requestManualRun(
   store: EventStore,
   taskId: string,
   task: LiveTask,
   context: CommandContext,
-): Promise<{ readonly runId: string; readonly result: AppendResult | null }> {
+): Promise<ManualRun> {
   if (task.status === 'canceled') {
     throw new Refusal('STATE_CONFLICT', "a canceled task can't run", { status: task.status });
   }
   const runId = manualRunId(taskId, context.commandId);
-  const stream = streams.run(runId);
   const { created_by, priority, overlap_policy } = task.definition;
-  const requested: RunEvent = {
-    type: 'RunRequested',
-    data: {
-      task_id: taskId,
-      task_revision: task.revision,
-      created_by,
-      trigger: 'manual',
-      scheduled_for: null,
-      priority,
-      run_at: toIso(context.now),
-      event: null,
-      retry_of: null,
-      prior_steps: [],
-      overlap_policy,
-    },
+  const request = {
+    task_id: taskId,
+    task_revision: task.revision,
+    created_by,
+    trigger: 'manual' as const,
+    scheduled_for: null,
+    priority,
+    run_at: toIso(context.now),
+    event: null,
+    retry_of: null,
+    prior_steps: [],
+    overlap_policy,
   };
-  try {
-    const result = await store.append(stream, toNewEvents(stream, [requested], context), 'none');
-    return { runId, result };
-  } catch (error) {
-    // The id comes from the command: a run that is there was requested by this very command before.
-    if (isConflict(error)) return { runId, result: null };
-    throw error;
+  const requested = await requestRun(store, { runId, request, rules: task.definition, context });
+  if (requested.kind === 'requested') {
+    return { runId, result: requested.result, deduplicated: false, overlaps: null };
   }
+  if (requested.kind === 'skipped') {
+    const { reason, because_of, result } = requested;
+    return skippedRun(runId, reason, because_of, result);
+  }
+  // The id comes from the command: a run that is there was requested by this very command before.
+  const { event } = requested;
+  if (event.type === 'Abandoned') {
+    throw new Refusal('STATE_CONFLICT', 'the run was not requested in time; ask again');
+  }
+  if (event.type === 'RunSkipped') {
+    return skippedRun(runId, event.data.reason, event.data.because_of, null);
+  }
+  return { runId, result: null, deduplicated: false, overlaps: null };
+}
+
+function skippedRun(
+  runId: string,
+  reason: RunSkipReason,
+  because_of: string | null,
+  result: AppendResult | null,
+): ManualRun {
+  return reason === 'duplicate' && because_of !== null
+    ? { runId: because_of, result, deduplicated: true, overlaps: null }
+    : { runId, result, deduplicated: false, overlaps: because_of };
 }
 
 /**

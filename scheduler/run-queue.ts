@@ -52,6 +52,8 @@ export class RunQueue {
   onReady: () => void = () => {};
   /** A run that this process works on was changed by somebody else (or by this process itself). */
   onTaken: (run: QueuedRun, event: RecordedEvent) => void = () => {};
+  /** A run has ended that no worker of this process is busy with; its `state` is still the one before. */
+  onEnded: (run: QueuedRun) => void = () => {};
 
   constructor(store: EventStore, readModel: ReadModel, clock: Clock, telemetry: Telemetry) {
     this.store = store;
@@ -182,7 +184,8 @@ export class RunQueue {
         run.attempt = event.data.attempt;
         break;
       case 'RunInterrupted':
-        run.state = 'queued';
+        // What loses a key's slot in a back-off is still followed by the next attempt.
+        if (run.state !== 'retrying') run.state = 'queued';
         run.owner = null;
         if (event.data.cause === 'lease_expired') run.interruptions += 1;
         this.line(run);
@@ -203,6 +206,7 @@ export class RunQueue {
       case 'Abandoned':
         run.ended = true;
         this.runs.delete(run.id);
+        if (!run.taken) this.onEnded(run);
         break;
       case 'RunRequested':
       case 'RunStepCompleted':

@@ -9,6 +9,7 @@ import {
 import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
 import { triggeredRunId } from '../domain/ids.ts';
+import { requestRun } from '../domain/run-request.ts';
 import { idOf, streams } from '../domain/streams.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
@@ -222,26 +223,36 @@ export class RunRequester {
     particulars: Pick<DataOf<'RunRequested'>, 'trigger' | 'scheduled_for' | 'run_at' | 'event'>,
   ): Promise<void> {
     const { created_by, priority, overlap_policy } = task.definition;
-    const requested: RunEvent = {
-      type: 'RunRequested',
-      data: {
-        task_id: taskId,
-        task_revision: task.revision,
-        created_by,
-        priority,
-        overlap_policy,
-        retry_of: null,
-        prior_steps: [],
-        ...particulars,
-      },
+    const request: DataOf<'RunRequested'> = {
+      task_id: taskId,
+      task_revision: task.revision,
+      created_by,
+      priority,
+      overlap_policy,
+      retry_of: null,
+      prior_steps: [],
+      ...particulars,
     };
-    // What was asked of a task that is canceled by now ends where it begins.
-    const canceled = task.status === 'canceled' && particulars.trigger === 'event';
-    const events: RunEvent[] = canceled
-      ? [requested, { type: 'RunCanceled', data: { attempt: 0 } }]
-      : [requested];
-    const stream = streams.run(runId);
     const context = this.contextOf(requestCommandId(taskId, runId), cause);
+    if (task.status === 'canceled' && particulars.trigger === 'event') {
+      await this.recordCanceled(runId, request, context);
+      return;
+    }
+    // A run that is there already is as it should be.
+    await requestRun(this.store, { runId, request, rules: task.definition, context });
+  }
+
+  /** What was asked of a task that is canceled by now ends where it begins. */
+  private async recordCanceled(
+    runId: string,
+    request: DataOf<'RunRequested'>,
+    context: CommandContext,
+  ): Promise<void> {
+    const events: RunEvent[] = [
+      { type: 'RunRequested', data: request },
+      { type: 'RunCanceled', data: { attempt: 0 } },
+    ];
+    const stream = streams.run(runId);
     try {
       await this.store.append(stream, toNewEvents(stream, events, context), 'none');
     } catch (error) {

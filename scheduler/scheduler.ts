@@ -1,9 +1,15 @@
 import type { Cancel, Clock, Instant } from '../domain/clock.ts';
-import { isConflict, type EventStore, type StreamAppend } from '../domain/event-store.ts';
-import { decideFires, type FiresDecision } from '../domain/fires.ts';
+import {
+  isConflict,
+  type AppendResult,
+  type EventStore,
+  type StreamAppend,
+} from '../domain/event-store.ts';
+import { decideFires, type FiresDecision, type ScheduledRun } from '../domain/fires.ts';
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import { evolveRhythm, type Rhythm } from '../domain/rhythm.ts';
+import { isUnconditional, requestRun, type RequestRules } from '../domain/run-request.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './due-index.ts';
@@ -163,13 +169,12 @@ export class Scheduler {
       events: toNewEvents(stream, decision.events, decisionContext),
       expected: rhythm.fires?.revision ?? 'none',
     };
-    const requests = decision.runs.map((run) =>
-      requestOf(run, this.runContextOf(taskId, run, now)),
-    );
-    const [written] = await this.appendWithRuns(fires, requests);
-    for (const { runId } of decision.runs) this.onRequested(runId);
-    this.report(decision, now);
-    let revision = (written?.revision ?? 0) - decision.events.length;
+    const { definition } = rhythm;
+    const written = isUnconditional(definition)
+      ? await this.appendWithRuns(fires, decision.runs, now)
+      : await this.appendThenAsk(fires, decision.runs, definition, now);
+    this.report(decision, written.skipped, now);
+    let revision = written.revision - decision.events.length;
     let evolved: Rhythm | null = rhythm;
     for (const event of decision.events) {
       revision += 1;
@@ -182,25 +187,63 @@ export class Scheduler {
   /** The decision, then the runs. A run that somebody has requested already is as it should be. */
   private async appendWithRuns(
     fires: StreamAppend,
-    requests: readonly StreamAppend[],
-  ): Promise<readonly { readonly revision: number }[]> {
+    runs: readonly ScheduledRun[],
+    now: Instant,
+  ): Promise<Written> {
+    const requests = runs.map((run) => requestOf(run, this.runContextOf(run, now)));
+    let first: AppendResult | undefined;
     try {
-      return await this.store.appendInOrder([fires, ...requests]);
+      [first] = await this.store.appendInOrder([fires, ...requests]);
     } catch (error) {
       if (!isConflict(error) || error.stream === fires.stream) throw error;
-      const first = await this.store.append(fires.stream, fires.events, fires.expected);
+      first = await this.store.append(fires.stream, fires.events, fires.expected);
       for (const { stream, events, expected } of requests) {
         await this.store.append(stream, events, expected).catch(ignoreConflict);
       }
-      return [first];
     }
+    for (const { runId } of runs) this.onRequested(runId);
+    return { revision: first?.revision ?? 0, skipped: new Map() };
   }
 
-  private report(decision: FiresDecision, now: Instant): void {
+  /**
+   * The decision, then each run as the task's dedupe key and overlap policy allow. The decision stands once it is
+   * written: a run that can't be requested then is made up by whoever follows the log, like that of a
+   * scheduler that died here.
+   */
+  private async appendThenAsk(
+    fires: StreamAppend,
+    runs: readonly ScheduledRun[],
+    rules: RequestRules,
+    now: Instant,
+  ): Promise<Written> {
+    const { revision } = await this.store.append(fires.stream, fires.events, fires.expected);
+    const skipped = new Map<string, string>();
+    for (const run of runs) {
+      try {
+        const context = this.runContextOf(run, now);
+        const requested = await requestRun(this.store, { ...run, rules, context });
+        if (requested.kind === 'skipped') skipped.set(run.runId, requested.reason);
+        this.onRequested(run.runId);
+      } catch (error) {
+        this.telemetry.log.warn('a run could not be requested; it will be made up', {
+          run: run.runId,
+          error,
+        });
+      }
+    }
+    return { revision, skipped };
+  }
+
+  private report(
+    decision: FiresDecision,
+    skipped: ReadonlyMap<string, string>,
+    now: Instant,
+  ): void {
     for (const event of decision.events) {
       if (event.type === 'Fired') {
         const lateness = (now - Date.parse(event.data.nominal)) / 1000;
-        this.telemetry.count('fires_total', { outcome: 'run' });
+        const outcome = skipped.get(event.data.run_id) ?? 'run';
+        this.telemetry.count('fires_total', { outcome });
         this.telemetry.observe('fire_lateness_seconds', Math.max(0, lateness));
       } else if (event.type === 'FiresSkipped') {
         this.telemetry.count('fires_total', { outcome: event.data.reason }, event.data.count);
@@ -212,13 +255,15 @@ export class Scheduler {
     return { commandId, actor: 'service', source: this.name, correlationId, now };
   }
 
-  private runContextOf(
-    taskId: string,
-    run: FiresDecision['runs'][number],
-    now: Instant,
-  ): CommandContext {
-    return this.contextOf(requestCommandId(taskId, run.runId), run.runId, now);
+  private runContextOf({ runId, request }: ScheduledRun, now: Instant): CommandContext {
+    return this.contextOf(requestCommandId(request.task_id, runId), runId, now);
   }
+}
+
+/** What became of a decision: the revision of its last event, and why which runs do not run. */
+interface Written {
+  readonly revision: number;
+  readonly skipped: ReadonlyMap<string, string>;
 }
 
 /** The same for whoever requests this run: two who do so at once append the same event. */

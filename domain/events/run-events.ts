@@ -84,12 +84,16 @@ export const runEvents = {
     schema: closed({ worker: Type.String(), attempt, leased_until: Timestamp }),
   },
   RunStepCompleted: { version: 1, schema: StepEndSchema },
-  /** The worker is gone or gave the run back; it goes on elsewhere and no retry is used up. */
+  /**
+   * The worker is gone or gave the run back; it goes on elsewhere and no retry is used up. `slot_expired`: the
+   * run held a key and did not start; whoever was about to start it now loses the race, so that its slot can
+   * be given away.
+   */
   RunInterrupted: {
     version: 1,
     schema: closed({
       worker: Type.String(),
-      cause: OneOf(['lease_expired', 'drained'] as const),
+      cause: OneOf(['lease_expired', 'drained', 'slot_expired'] as const),
     }),
   },
   RunAttemptFailed: {
