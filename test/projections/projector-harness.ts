@@ -17,15 +17,23 @@ export class ProjectorHarness {
   readonly passed = new Signal<{ readonly name: string; readonly position: Position }>('steps');
   readonly store: EventStore;
   readonly readModel: ReadModel;
+  /** Where the views lie. */
+  readonly viewDirectory: string;
   readonly #remove: () => Promise<void>;
   #appended = 0;
   #fence = 0;
   #running: { readonly stop: AbortController; readonly ended: Promise<void> }[] = [];
 
-  private constructor(store: EventStore, readModel: ReadModel, remove: () => Promise<void>) {
-    this.store = store;
-    this.readModel = readModel;
-    this.#remove = remove;
+  private constructor(parts: {
+    readonly store: EventStore;
+    readonly readModel: ReadModel;
+    readonly viewDirectory: string;
+    readonly remove: () => Promise<void>;
+  }) {
+    this.store = parts.store;
+    this.readModel = parts.readModel;
+    this.viewDirectory = parts.viewDirectory;
+    this.#remove = parts.remove;
   }
 
   static async open(): Promise<ProjectorHarness> {
@@ -36,11 +44,10 @@ export class ProjectorHarness {
       codec,
       telemetry: silent,
     });
-    const readModel = await openSqliteReadModel({
-      directory: join(directory.path, 'views'),
-      telemetry: silent,
-    });
-    return new ProjectorHarness(store, readModel, () => directory.remove());
+    const viewDirectory = join(directory.path, 'views');
+    const readModel = await openSqliteReadModel({ directory: viewDirectory, telemetry: silent });
+    const remove = (): Promise<void> => directory.remove();
+    return new ProjectorHarness({ store, readModel, viewDirectory, remove });
   }
 
   /** Appends what was added to `log` since the last time; gives the log's head. */

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { JsonObject } from '../../domain/json.ts';
 import { agentsProjection } from '../../projections/agents.ts';
 import type { Projection } from '../../projections/read-model.ts';
@@ -314,6 +316,27 @@ describe('the projector', () => {
     });
     expect(await harness.readModel.count(reshaped, [])).to.equal(2);
     expect(await harness.readModel.count(runsProjection, [])).to.equal(2);
+  });
+
+  it('makes a view anew whose file was damaged', async () => {
+    addRuns(3);
+    const head = await harness.append();
+    harness.start([runsProjection, statisticsProjection]);
+    await harness.reached(statisticsProjection, head);
+    await harness.reached(runsProjection, head);
+    await harness.stop();
+    const files = await readdir(harness.viewDirectory, { recursive: true });
+    const damaged = files.filter((file) => /\bruns\b.*(db|sqlite)$/.test(file));
+    expect(damaged).to.have.length(1);
+    for (const file of damaged) {
+      await writeFile(join(harness.viewDirectory, file), 'x'.repeat(50_000));
+    }
+    const projector = harness.start([runsProjection, statisticsProjection]);
+    await eventually(async () => {
+      expect(projector.status()[0]).to.deep.include({ state: 'following', position: head });
+      await expectFolded(runsProjection);
+    });
+    await expectFolded(statisticsProjection);
   });
 
   it('leaves out what an earlier process left unfinished', async () => {
