@@ -4,13 +4,7 @@ import type { EventStore } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
-import { openEventStoreDb } from '../stores/eventstoredb/event-store.ts';
-import { openMongoCoordination } from '../stores/mongodb/coordination.ts';
-import { openMongoReadModel } from '../stores/mongodb/read-model.ts';
-import { openSqliteCoordination } from '../stores/sqlite/coordination/coordination.ts';
-import { openSqliteEventStore } from '../stores/sqlite/event-log/event-store.ts';
 import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
-import { openSqliteReadModel } from '../stores/sqlite/read-model/read-model.ts';
 import type { Configuration } from './configuration.ts';
 
 /** The three ports, as the settings say. */
@@ -34,22 +28,9 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
   const { dataDirectory: directory, eventStoreUrl, readModelUrl } = settings;
   const embedded = eventStoreUrl === undefined || readModelUrl === undefined;
   if (embedded) mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const codec = createEventCodec();
   const notices = embedded ? await openNotices(directory) : null;
-  const store =
-    eventStoreUrl === undefined
-      ? await openSqliteEventStore({ directory, codec, telemetry, ...(notices ? { notices } : {}) })
-      : await openEventStoreDb({ url: eventStoreUrl, codec, telemetry });
-  const [readModel, coordination] =
-    readModelUrl === undefined
-      ? [
-          await openSqliteReadModel({ directory, telemetry }),
-          await openSqliteCoordination({ directory, telemetry }),
-        ]
-      : [
-          await openMongoReadModel({ url: readModelUrl, telemetry }),
-          await openMongoCoordination({ url: readModelUrl, telemetry }),
-        ];
+  const store = await openEventStore(settings, telemetry, notices);
+  const [readModel, coordination] = await openViews(settings, telemetry);
   return {
     store,
     readModel,
@@ -61,4 +42,41 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
       await notices?.close();
     },
   };
+}
+
+// The adapters are loaded when they are asked for: the drivers that a process does not use would be most of what
+// it loads.
+
+async function openEventStore(
+  { dataDirectory: directory, eventStoreUrl: url }: StoreSettings,
+  telemetry: Telemetry,
+  notices: Notices | null,
+): Promise<EventStore> {
+  const codec = createEventCodec();
+  if (url !== undefined) {
+    const { openEventStoreDb } = await import('../stores/eventstoredb/event-store.ts');
+    return openEventStoreDb({ url, codec, telemetry });
+  }
+  const { openSqliteEventStore } = await import('../stores/sqlite/event-log/event-store.ts');
+  return openSqliteEventStore({ directory, codec, telemetry, ...(notices ? { notices } : {}) });
+}
+
+async function openViews(
+  { dataDirectory: directory, readModelUrl: url }: StoreSettings,
+  telemetry: Telemetry,
+): Promise<[ReadModel, Coordination]> {
+  if (url !== undefined) {
+    const { openMongoReadModel } = await import('../stores/mongodb/read-model.ts');
+    const { openMongoCoordination } = await import('../stores/mongodb/coordination.ts');
+    return [
+      await openMongoReadModel({ url, telemetry }),
+      await openMongoCoordination({ url, telemetry }),
+    ];
+  }
+  const { openSqliteReadModel } = await import('../stores/sqlite/read-model/read-model.ts');
+  const { openSqliteCoordination } = await import('../stores/sqlite/coordination/coordination.ts');
+  return [
+    await openSqliteReadModel({ directory, telemetry }),
+    await openSqliteCoordination({ directory, telemetry }),
+  ];
 }

@@ -62,9 +62,31 @@ function setTime(time: number): void {
   timeText = `${text.slice(0, 8)}-${text.slice(8)}`;
 }
 
-/** Id of an event: a command that is repeated appends the same events again. */
+/**
+ * An id made of a moment and a name: the same two give the same id, and ids of a moment stand together in an
+ * index, which makes writing many of them several times cheaper (RFC 9562, version 8: 48 bits of
+ * milliseconds as in version 7, then a hash).
+ */
+export function momentBasedId(at: Instant, ...parts: readonly string[]): string {
+  const time = at.toString(16).padStart(12, '0');
+  return withMoment(`${time.slice(0, 8)}-${time.slice(8)}`, nameBasedId(...parts));
+}
+
+const withMoment = (moment: string, hashed: string): string => `${moment}-8${hashed.slice(15)}`;
+
+/** Where the version of an id stands, and the versions that begin with a moment. */
+const VERSION_AT = 14;
+const MOMENT_VERSIONS = '78';
+
+/**
+ * Id of an event: a command that is repeated appends the same events again. Takes the moment of the command's
+ * id, where that has one.
+ */
 export function eventId(commandId: string, stream: string, index: number): string {
-  return nameBasedId('event', commandId, stream, String(index));
+  const hashed = nameBasedId('event', commandId, stream, String(index));
+  return MOMENT_VERSIONS.includes(commandId[VERSION_AT] ?? '-')
+    ? withMoment(commandId.slice(0, VERSION_AT - 1), hashed)
+    : hashed;
 }
 
 /** Id of the run that a task's fire at a nominal time becomes. */

@@ -233,7 +233,7 @@ export class RunRequester {
       prior_steps: [],
       ...particulars,
     };
-    const context = this.contextOf(requestCommandId(taskId, runId), cause);
+    const context = this.contextOf(requestCommandId(runId, request), cause);
     if (task.status === 'canceled' && particulars.trigger === 'event') {
       await this.recordCanceled(runId, request, context);
       return;

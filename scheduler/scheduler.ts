@@ -1,4 +1,4 @@
-import type { Cancel, Clock, Instant } from '../domain/clock.ts';
+import { fromIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
 import {
   isConflict,
   type AppendResult,
@@ -7,7 +7,8 @@ import {
 } from '../domain/event-store.ts';
 import { decideFires, type FiresDecision, type ScheduledRun } from '../domain/fires.ts';
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
-import { nameBasedId, newId } from '../domain/ids.ts';
+import type { DataOf } from '../domain/events/catalogue.ts';
+import { momentBasedId, newId } from '../domain/ids.ts';
 import { evolveRhythm, type Rhythm } from '../domain/rhythm.ts';
 import { isUnconditional, requestRun, type RequestRules } from '../domain/run-request.ts';
 import { streams } from '../domain/streams.ts';
@@ -256,7 +257,7 @@ export class Scheduler {
   }
 
   private runContextOf({ runId, request }: ScheduledRun, now: Instant): CommandContext {
-    return this.contextOf(requestCommandId(request.task_id, runId), runId, now);
+    return this.contextOf(requestCommandId(runId, request), runId, now);
   }
 }
 
@@ -267,8 +268,12 @@ interface Written {
 }
 
 /** The same for whoever requests this run: two who do so at once append the same event. */
-export function requestCommandId(taskId: string, runId: string): string {
-  return nameBasedId('request', taskId, runId);
+export function requestCommandId(
+  runId: string,
+  request: Pick<DataOf<'RunRequested'>, 'task_id' | 'scheduled_for' | 'run_at'>,
+): string {
+  const moment = fromIso(request.scheduled_for ?? request.run_at);
+  return momentBasedId(moment, 'request', request.task_id, runId);
 }
 
 /** The append that begins a run. */

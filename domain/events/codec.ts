@@ -18,12 +18,19 @@ const SURELY_SMALL = MAX_EVENT_BYTES / 3;
 /** The codec of the service's own events: schemas are checked when an event is written and when it is read. */
 export function createEventCodec(): EventCodec {
   const ajv = new Ajv({ strict: false, validateFormats: false });
+  // Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start.
   const checks = new Map<string, ValidateFunction>();
-  for (const [type, { schema }] of Object.entries(catalogue)) checks.set(type, ajv.compile(schema));
+  const checkOf = (type: string): ValidateFunction | undefined => {
+    const known = checks.get(type);
+    if (known !== undefined || !Object.hasOwn(catalogue, type)) return known;
+    const check = ajv.compile(catalogue[type as EventType].schema);
+    checks.set(type, check);
+    return check;
+  };
   const checkMetadata = ajv.compile(MetadataSchema);
 
   const faultOf = (type: string, data: unknown, metadata: unknown): string | null => {
-    const check = checks.get(type);
+    const check = checkOf(type);
     if (!check) return `there is no event type ${type}`;
     if (!check(data))
       return `data of ${type}: ${ajv.errorsText(check.errors, { dataVar: 'data' })}`;

@@ -6,6 +6,10 @@ const BUSY_PAGES = 8_000;
 /** Pages that are worth moving when there is nothing else to do. */
 const IDLE_PAGES = 2_000;
 
+/** Commits between two looks at how much has gathered; one may bring some hundred pages. */
+const BUSY_COMMITS = 16;
+const IDLE_COMMITS = 4;
+
 /**
  * Moves what was committed from the WAL to the file itself, between transactions and after they were
  * answered, so that no append waits for it that was already durable.
@@ -15,6 +19,8 @@ export class Checkpoints {
   readonly #move: Statement;
   /** While a reader holds pages back, another try must wait until as many again have come. */
   #held = 0;
+  /** Looking costs as much as writing a few events: a busy writer does it now and then. */
+  #unlooked = 0;
 
   constructor(database: Database) {
     this.#look = prepareForArrays(database, 'PRAGMA wal_checkpoint(NOOP)');
@@ -26,6 +32,9 @@ export class Checkpoints {
    * @throws the driver's error when the disk refuses; nothing is lost by that
    */
   make(idle: boolean): void {
+    this.#unlooked += 1;
+    if (this.#unlooked < (idle ? IDLE_COMMITS : BUSY_COMMITS)) return;
+    this.#unlooked = 0;
     const pages = idle ? IDLE_PAGES : BUSY_PAGES;
     if (pending(this.#look) < pages + this.#held) return;
     this.#held = Math.max(0, pending(this.#move));

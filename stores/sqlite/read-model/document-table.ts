@@ -1,6 +1,7 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Database, Statement as Prepared } from '../database.ts';
+import { RecentRows, type KnownRow } from './recent-rows.ts';
 import { cellOf, listTable, type Cell, type Column } from './view-table.ts';
 
 /** A document to be written; null deletes. */
@@ -13,8 +14,8 @@ export interface DocumentChange {
 /** Update statements kept prepared, by the columns they set. */
 const KEPT_UPDATES = 128;
 
-/** A row as it is before a write: id, position, then the columns. */
-type Row = readonly [number, string, ...Cell[]];
+/** A row as it is read: id, position, document, then the columns. */
+type Row = readonly [number, string, string, ...Cell[]];
 
 /**
  * Reads and writes the rows of `documents` and of the text-lists, inside the caller's transaction.
@@ -34,6 +35,7 @@ export class DocumentTable {
   readonly #insert: Prepared;
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
+  readonly #recent = new RecentRows();
   readonly #load: Prepared;
   #bulk: boolean;
 
@@ -44,11 +46,11 @@ export class DocumentTable {
     this.#bulk = bulk;
     const names = columns.map(({ name }) => `${name}, `).join('');
     this.#select = database.prepare(
-      `SELECT ${['id', 'position', ...columns.map(({ name }) => name)].join(', ')} FROM documents WHERE key = ?`,
+      `SELECT ${['id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')} FROM documents WHERE key = ?`,
     );
     this.#select.setReturnArrays(true);
     this.#load = database.prepare(
-      `SELECT documents.key, position, document
+      `SELECT ${['documents.key', 'documents.id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')}
        FROM json_each(?) AS wanted CROSS JOIN documents ON documents.key = wanted.value`,
     );
     this.#load.setReturnArrays(true);
@@ -75,12 +77,43 @@ export class DocumentTable {
     keys: readonly string[],
   ): ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }> {
     const found = new Map<string, { position: Position; document: JsonObject | null }>();
-    if (keys.length === 0) return found;
-    const rows = this.#load.all(JSON.stringify(keys)) as [string, string, string][];
-    for (const [key, position, text] of rows) {
-      found.set(key, { position, document: JSON.parse(text) as JsonObject });
+    const missing: string[] = [];
+    for (const key of keys) {
+      const row = this.#recent.get(key);
+      if (row === undefined) missing.push(key);
+      else found.set(key, { position: row.position, document: row.document });
+    }
+    if (missing.length === 0) return found;
+    const rows = this.#load.all(JSON.stringify(missing)) as [string, ...Row][];
+    for (const [key, ...row] of rows) {
+      const { position, document } = this.#keep(key, row);
+      found.set(key, { position, document });
     }
     return found;
+  }
+
+  /** Somebody else may have written: what is remembered of the rows counts no longer. */
+  forget(): void {
+    this.#recent.forget();
+  }
+
+  #keep(key: string, [id, position, text, ...cells]: Row): KnownRow {
+    const row = {
+      id,
+      position,
+      cells,
+      document: JSON.parse(text) as JsonObject,
+      size: text.length,
+    };
+    this.#recent.set(key, row);
+    return row;
+  }
+
+  #known(key: string): KnownRow | undefined {
+    const recent = this.#recent.get(key);
+    if (recent !== undefined) return recent;
+    const row = this.#select.get(key) as Row | undefined;
+    return row === undefined ? undefined : this.#keep(key, row);
   }
 
   write(changes: readonly DocumentChange[]): void {
@@ -93,44 +126,56 @@ export class DocumentTable {
   #put(key: string, position: Position, document: JsonObject): void {
     const cells = this.#columns.map((column) => cellOf(column, document));
     const text = JSON.stringify(document);
+    const size = text.length;
     // While filling most are new: try that first, and look only when it was there.
-    if (this.#bulk && this.#add(key, position, cells, text)) return;
-    const row = this.#select.get(key) as Row | undefined;
-    if (row === undefined) this.#add(key, position, cells, text);
-    else if (row[1] < position) this.#change(row, position, cells, text);
+    const row = this.#recent.get(key) ?? (this.#bulk ? undefined : this.#known(key));
+    if (row === undefined) {
+      const id = this.#add(key, position, cells, text);
+      if (id !== null) {
+        this.#recent.set(key, { id, position, cells, document, size });
+        return;
+      }
+    }
+    const there = row ?? this.#known(key);
+    if (there === undefined || there.position >= position) return;
+    this.#change(there, position, cells, text);
+    this.#recent.set(key, { id: there.id, position, cells, document, size });
   }
 
-  #add(key: string, position: Position, cells: readonly Cell[], text: string): boolean {
+  /** @returns the new row's id; null when there is a row of this key */
+  #add(key: string, position: Position, cells: readonly Cell[], text: string): number | null {
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
-    if (changes === 0) return false;
+    if (changes === 0) return null;
     if (!this.#bulk) {
       for (const { place, insert } of this.#lists) {
         for (const value of entries(cells[place])) insert.run(value, lastInsertRowid);
       }
     }
-    return true;
+    return Number(lastInsertRowid);
   }
 
-  #change(row: Row, position: Position, cells: readonly Cell[], text: string): void {
-    const changed = this.#columns.flatMap((_, i) => (cells[i] === row[i + 2] ? [] : [i]));
-    this.#update(changed).run(position, text, ...changed.map((i) => cells[i] ?? null), row[0]);
+  #change(row: KnownRow, position: Position, cells: readonly Cell[], text: string): void {
+    const changed: number[] = [];
+    for (let i = 0; i < cells.length; i += 1) if (cells[i] !== row.cells[i]) changed.push(i);
+    this.#update(changed).run(position, text, ...changed.map((i) => cells[i] ?? null), row.id);
     if (this.#bulk) return;
     for (const { place, insert, remove } of this.#lists) {
       if (!changed.includes(place)) continue;
-      const before = new Set(entries(row[place + 2]));
+      const before = new Set(entries(row.cells[place]));
       const after = new Set(entries(cells[place]));
-      for (const value of before) if (!after.has(value)) remove.run(value, row[0]);
-      for (const value of after) if (!before.has(value)) insert.run(value, row[0]);
+      for (const value of before) if (!after.has(value)) remove.run(value, row.id);
+      for (const value of after) if (!before.has(value)) insert.run(value, row.id);
     }
   }
 
   #remove({ key, position }: DocumentChange): void {
-    const row = this.#select.get(key) as Row | undefined;
-    if (row === undefined || row[1] >= position) return;
-    this.#delete.run(row[0]);
+    const row = this.#known(key);
+    if (row === undefined || row.position >= position) return;
+    this.#recent.delete(key);
+    this.#delete.run(row.id);
     if (this.#bulk) return;
     for (const { place, remove } of this.#lists) {
-      for (const value of entries(row[place + 2])) remove.run(value, row[0]);
+      for (const value of entries(row.cells[place])) remove.run(value, row.id);
     }
   }
 

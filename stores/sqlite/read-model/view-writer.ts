@@ -80,6 +80,7 @@ export class SqliteViewWriter implements ViewWriter {
         if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
       } catch (error) {
         // A batch that is merely refused takes nothing back of those before it.
+        this.#table.forget();
         const refused = error instanceof ReadModelError && this.#uncommitted > 0;
         if (!refused) this.#rollback();
         throw error;
@@ -130,6 +131,7 @@ export class SqliteViewWriter implements ViewWriter {
   }
 
   #rollback(): void {
+    this.#table.forget();
     if (this.#setup.database.isTransaction) this.#setup.database.exec('ROLLBACK');
     this.#uncommitted = 0;
   }

@@ -1,0 +1,58 @@
+import type { JsonObject } from '../../../domain/json.ts';
+import type { Cell } from './view-table.ts';
+
+/** A row as it stands in the file. */
+export interface KnownRow {
+  readonly id: number;
+  readonly position: string;
+  /** In the order of the columns. */
+  readonly cells: readonly Cell[];
+  readonly document: JsonObject;
+  /** Length of the document's text. */
+  readonly size: number;
+}
+
+/** How much text of documents is kept in memory, in characters. */
+const MOST_TEXT = 4 * 1024 * 1024;
+
+/** A larger document is not kept. */
+const LARGEST = 64 * 1024;
+
+/**
+ * The rows that were written or read last. What is written is mostly what was written a moment ago (a run is
+ * requested, starts, ends), so most batches need not look anything up. Good only as long as nobody else writes:
+ * the writer forgets it all when its turn is not its own.
+ */
+export class RecentRows {
+  private readonly rows = new Map<string, KnownRow>();
+  private text = 0;
+
+  get(key: string): KnownRow | undefined {
+    return this.rows.get(key);
+  }
+
+  set(key: string, row: KnownRow): void {
+    this.delete(key);
+    if (row.size > LARGEST) return;
+    this.rows.set(key, row);
+    this.text += row.size;
+    if (this.text <= MOST_TEXT) return;
+    for (const [oldest, { size }] of this.rows) {
+      this.rows.delete(oldest);
+      this.text -= size;
+      if (this.text <= MOST_TEXT) break;
+    }
+  }
+
+  delete(key: string): void {
+    const known = this.rows.get(key);
+    if (known === undefined) return;
+    this.rows.delete(key);
+    this.text -= known.size;
+  }
+
+  forget(): void {
+    this.rows.clear();
+    this.text = 0;
+  }
+}
