@@ -1,10 +1,11 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { KeyKeeper } from '../scheduler/key-keeper.ts';
 import type { Membership } from '../scheduler/membership.ts';
 import { RunExecutor } from '../scheduler/run-executor.ts';
 import { RunQueue } from '../scheduler/run-queue.ts';
 import { TakeOver } from '../scheduler/take-over.ts';
-import { taskAdmission } from '../scheduler/task-admission.ts';
+import { runAdmission } from '../scheduler/task-admission.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
 import { Worker } from '../scheduler/worker.ts';
 import type { Going } from './going.ts';
@@ -35,11 +36,13 @@ export function startWorkerRole(options: {
   const { store, readModel, coordination } = stores;
   const queue = new RunQueue(store, readModel, clock, telemetry);
   const shared = { store, queue, membership, clock, telemetry, tasks: indexes.pinnedTasks };
+  const keys = new KeyKeeper(shared);
   const executor = new RunExecutor({
     ...shared,
     runPipeline: pipelineRunner({ tools, clock, secrets: options.secrets }),
-    admit: taskAdmission(indexes.pinnedTasks),
-    released: () => {},
+    admit: runAdmission(indexes.pinnedTasks, keys),
+    released: (run, task) => keys.released(run, task),
+    lost: (run, task) => keys.lost(run, task),
     random: Math.random,
   });
   const worker = new Worker({ queue, executor, membership, clock, telemetry, slots: concurrency });
@@ -52,9 +55,18 @@ export function startWorkerRole(options: {
       started();
     }),
   );
+  going.keep('following keys', (started) => keys.follow(signal, started));
+  going.keep('looking after keys', async (started) => {
+    started();
+    await keys.mind(signal);
+  });
   going.keep('freeing runs of workers that are gone', async (started) => {
     started();
     await takeOver.run(signal);
   });
-  return { worker, queue, drain: () => worker.drain() };
+  const drain = async (): Promise<void> => {
+    await worker.drain();
+    await keys.settled();
+  };
+  return { worker, queue, drain };
 }

@@ -85,8 +85,13 @@ export interface ExecutorOptions {
   readonly runPipeline: PipelineRunner;
   /** Pause, keys of concurrency and overlap. */
   readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;
-  /** The run has ended, is to be tried again, or is given back: what it held is free. */
+  /**
+   * The work on a run is over here, and what there was to write is written. Whether it has ended, is to be tried
+   * again, or goes on elsewhere, the run itself says.
+   */
   readonly released: (run: QueuedRun, task: LiveTask) => void;
+  /** The run was admitted here, and somebody else has moved it on. */
+  readonly lost: (run: QueuedRun, task: LiveTask) => void;
   readonly random: () => number;
 }
 
@@ -111,6 +116,7 @@ class Execution implements RunHandle {
   private readonly freeSlot: () => void;
   private readonly controller = new AbortController();
   private cause: AbortCause | null = null;
+  private admitted: LiveTask | null = null;
   private cancelTimers: Cancel[] = [];
 
   constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void) {
@@ -140,6 +146,7 @@ class Execution implements RunHandle {
       // A lost race: whoever won goes on with it, and the log tells the queue.
       if (isConflict(error)) {
         telemetry.count('worker_lost_races_total');
+        if (this.admitted !== null) this.options.lost(this.run, this.admitted);
         return clock.now() + 1000;
       }
       telemetry.log.error('a run could not be led on; trying again', { run: this.run.id, error });
@@ -150,11 +157,12 @@ class Execution implements RunHandle {
   }
 
   private async steps(): Promise<Instant | null> {
-    const { tasks, admit, released } = this.options;
+    const { tasks, admit, released, lost } = this.options;
     const { run } = this;
     const task =
       tasks.peek(run.taskId, run.taskRevision) ?? (await tasks.at(run.taskId, run.taskRevision));
     const admission = await admit(run, task);
+    this.admitted = task;
     if (admission.kind === 'wait') return admission.until;
     if (admission.kind === 'end') {
       this.freeSlot();
@@ -163,9 +171,13 @@ class Execution implements RunHandle {
       return null;
     }
     const known = run.plain ? null : await this.loadKnown();
-    if (known !== null && (hasEnded(known) || known.state === 'running')) return null;
+    if (known !== null && (hasEnded(known) || known.state === 'running')) {
+      lost(run, task);
+      return null;
+    }
     if (known?.cancel_requested) {
       await this.append([{ type: 'RunCanceled', data: { attempt: known.attempt } }]);
+      released(run, task);
       return null;
     }
     const startedAt = await this.begin(run, known);

@@ -1,4 +1,5 @@
-import { requireTask } from '../domain/task.ts';
+import { requireTask, type LiveTask } from '../domain/task.ts';
+import type { KeyKeeper } from './key-keeper.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import type { Admission } from './run-executor.ts';
 import type { QueuedRun } from './run-queue.ts';
@@ -17,6 +18,20 @@ export function taskAdmission(
     return latest instanceof Promise
       ? latest.then((task) => admit(run, requireTask(task).status))
       : admit(run, latest.status);
+  };
+}
+
+/** First whether the task still wants the run, then whether the run has its keys: a run that is over needs none. */
+export function runAdmission(
+  tasks: PinnedTasks,
+  keys: KeyKeeper,
+): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {
+  const byTask = taskAdmission(tasks);
+  return (run, task) => {
+    const wanted = byTask(run);
+    const then = (admission: Admission): Admission | Promise<Admission> =>
+      admission.kind === 'go' ? keys.admit(run, task) : admission;
+    return wanted instanceof Promise ? wanted.then(then) : then(wanted);
   };
 }
 

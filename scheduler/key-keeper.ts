@@ -1,0 +1,316 @@
+import type { Clock, Instant } from '../domain/clock.ts';
+import type { EventStore } from '../domain/event-store.ts';
+import { Judgement, type KeyPlace } from '../domain/key-judgement.ts';
+import { changeKey, type KeyChange, type KeyContext } from '../domain/key-stream.ts';
+import {
+  holdKey,
+  releaseAll,
+  releaseKey,
+  standsBehindTheLine,
+  type KeyClaim,
+  type KeyName,
+  type KeyState,
+} from '../domain/key.ts';
+import { overlapKey } from '../domain/overlap.ts';
+import { cancelRunsAhead, placesOf } from '../domain/run-request.ts';
+import type { LiveTask } from '../domain/task.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
+import { KeyWatch } from './key-watch.ts';
+import type { Membership } from './membership.ts';
+import type { PinnedTasks } from './pinned-tasks.ts';
+import type { Admission } from './run-executor.ts';
+import type { QueuedRun, RunQueue } from './run-queue.ts';
+
+/** Milliseconds between looks at the keys that runs here wait for, and between two at the same full one. */
+const LOOK_EVERY = 3000;
+
+/** One look in so many takes in every key in use that this process looks after. */
+const LOOK_AT_ALL = 10;
+
+/** Most runs whose streams one look at a key reads; those left are seen by the next. */
+const MOST_SUSPECTS = 20;
+
+/** A run that waits for a key is woken when its turn comes; this is for what nothing wakes. Milliseconds. */
+const FALLBACK = 60_000;
+
+/** Pauses before giving a key back is tried again. After that, whoever wants it takes it. Milliseconds. */
+const GIVE_BACK_PAUSES = [100, 300, 1000, 3000] as const;
+
+const go: Admission = { kind: 'go' };
+
+/**
+ * Keeps the keys that a run needs while it runs: `concurrency_key`, and the task itself where its overlap policy is
+ * not `allow`. A run of a task without either passes without a read, an append, or a turn of the event loop.
+ *
+ * The order of appends, and what a death between two of them leaves:
+ * - `KeyHeld`, then `RunStarted`. In between: a slot of a queued run. It is still in every worker's queue, whoever takes
+ *   it finds its own slot; if nobody does for a lease, whoever wants the slot takes it (`Judgement`).
+ * - The run's end (or `RunAttemptFailed`), then `KeyReleased`. In between: a slot of a run that is over (or in
+ *   its back-off), which whoever wants it takes at once.
+ * - `RunInterrupted` releases nothing: the slot goes with the run to the next worker.
+ *
+ * A slot is only ever taken by an append that expects the key as it was before the run's stream was looked at, and a
+ * run that comes back for its slot appends too: so of two who see it differently one loses the race.
+ */
+export class KeyKeeper {
+  private readonly watch: KeyWatch;
+  private readonly store: EventStore;
+  private readonly queue: RunQueue;
+  private readonly tasks: PinnedTasks;
+  private readonly membership: Membership;
+  private readonly clock: Clock;
+  private readonly telemetry: Telemetry;
+  private readonly lookedAt = new Map<string, Instant>();
+  private readonly inFlight = new Set<Promise<void>>();
+  private firstSuspect = 0;
+
+  constructor(options: {
+    readonly store: EventStore;
+    readonly queue: RunQueue;
+    readonly tasks: PinnedTasks;
+    readonly membership: Membership;
+    readonly clock: Clock;
+    readonly telemetry: Telemetry;
+  }) {
+    this.store = options.store;
+    this.queue = options.queue;
+    this.tasks = options.tasks;
+    this.membership = options.membership;
+    this.clock = options.clock;
+    this.telemetry = options.telemetry;
+    this.watch = new KeyWatch(options);
+    this.queue.onEnded = (run) => this.onEnded(run);
+  }
+
+  /** Follows the keys until the signal is aborted. */
+  follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
+    return this.watch.follow(signal, started);
+  }
+
+  /** Looks at keys now and then for what nobody gave back, until the signal is aborted. */
+  async mind(signal: AbortSignal): Promise<void> {
+    for (let turn = 1; !signal.aborted; turn += 1) {
+      await this.clock.sleep(LOOK_EVERY, signal).catch(() => {});
+      if (signal.aborted) break;
+      try {
+        await this.look(turn % LOOK_AT_ALL === 0);
+      } catch (error) {
+        this.telemetry.log.warn('the keys in use could not be looked at; trying again', { error });
+      }
+    }
+  }
+
+  /** One look: at the keys that runs here wait for, or at all that this process looks after. */
+  async look(atAll: boolean): Promise<void> {
+    const wanted = this.watch.wanted();
+    for (const name of atAll ? [...wanted, ...this.watch.inUse()] : wanted) {
+      await this.sweep(name, (state) => this.suspects(state));
+      this.watch.wakeWaiting(name);
+    }
+    for (const [key, at] of this.lookedAt) {
+      if (this.clock.now() - at > LOOK_EVERY) this.lookedAt.delete(key);
+    }
+  }
+
+  /** Resolves when all that was to be given back is, or was given up. Never rejects. */
+  async settled(): Promise<void> {
+    while (this.inFlight.size > 0) await Promise.all(this.inFlight);
+  }
+
+  /** Whether a run may start now: it holds its keys then. `RunExecutor` asks just before the start. */
+  admit(run: QueuedRun, task: LiveTask): Admission | Promise<Admission> {
+    return isKeyed(task) ? this.take(run, task) : go;
+  }
+
+  /** The work on a run is over here: gives back what it needs no more. */
+  released(run: QueuedRun, task: LiveTask): void {
+    if (isKeyed(task)) this.giveBack(run, task);
+  }
+
+  /** Somebody else has moved the run on: what was taken for it here may be what it needs no more. */
+  lost(run: QueuedRun, task: LiveTask): void {
+    for (const name of keysOf(task, run)) {
+      this.inBackground(run, name, () => this.sweep(name, (state) => placesOfRun(state, run.id)));
+    }
+  }
+
+  private async take(run: QueuedRun, task: LiveTask): Promise<Admission> {
+    for (const name of keysOf(task, run)) {
+      if (!(await this.hold(run, task, name))) {
+        return { kind: 'wait', until: this.clock.now() + FALLBACK };
+      }
+    }
+    this.watch.forget(run.id);
+    return go;
+  }
+
+  private async hold(run: QueuedRun, task: LiveTask, name: KeyName): Promise<boolean> {
+    for (;;) {
+      const now = this.clock.now();
+      const claim = claimOf(run, task, name);
+      this.watch.expect(run, name);
+      const known = this.watch.peek(name);
+      if (known !== undefined && standsBehindTheLine(known.state, claim, now)) return false;
+      const context = this.contextFor(run.id, now);
+      const { answer, state, revision } = await this.claim(name, claim, context);
+      this.watch.note(name, state, revision);
+      if (answer === 'held') return true;
+      if (name.kind === 'overlap' && task.definition.overlap_policy === 'cancel_running') {
+        await cancelRunsAhead(this.store, state, run.id, context);
+      }
+      // Woken while it was being decided: what was decided is of the past.
+      this.watch.expect(run, name);
+      const later = this.watch.peek(name);
+      if (later === undefined || later.revision <= revision) return false;
+      if (holdKey(later.state, claim, now).outcome === 'waiting') return false;
+    }
+  }
+
+  private claim(
+    name: KeyName,
+    claim: KeyClaim,
+    context: KeyContext,
+  ): ReturnType<typeof changeKey<'held' | 'waiting'>> {
+    const judgement = new Judgement(this.store, context, this.membership.lease);
+    const mayLook = this.mayLook(name);
+    return changeKey(this.store, name, context, async (state) => {
+      const first = holdKey(state, claim, context.now);
+      if (first.outcome === 'held' || !mayLook) return changeBy(first);
+      const dead = await judgement.dead(name, this.suspects(state, claim.run_id));
+      if (dead.length === 0) return changeBy(first);
+      const after = releaseAll(state, dead);
+      this.mended(name, dead);
+      const second = holdKey(after.state, claim, context.now);
+      return changeBy({ ...second, events: [...after.events, ...second.events] });
+    });
+  }
+
+  /** Takes from a key those who have lost their claim to it. */
+  private async sweep(
+    name: KeyName,
+    suspects: (state: KeyState) => readonly KeyPlace[],
+  ): Promise<void> {
+    const context = this.contextFor(name.key, this.clock.now());
+    const judgement = new Judgement(this.store, context, this.membership.lease);
+    const { answer, state, revision } = await changeKey(this.store, name, context, async (key) => {
+      const dead = await judgement.dead(name, suspects(key));
+      return { events: releaseAll(key, dead).events, answer: dead };
+    });
+    if (answer.length > 0) this.mended(name, answer);
+    this.watch.note(name, state, revision);
+  }
+
+  /** Those whose run is not known here to need what it has: their streams tell more. */
+  private suspects(state: KeyState, except?: string): readonly KeyPlace[] {
+    const waiters = new Set(state.waiters.map(({ run_id }) => run_id));
+    const all = placesOf(state).filter(({ run_id }) => {
+      if (run_id === except) return false;
+      const known = this.queue.get(run_id);
+      if (known === undefined) return true;
+      return state.kind === 'concurrency' && known.state !== 'running' && !waiters.has(run_id);
+    });
+    if (all.length <= MOST_SUSPECTS) return all;
+    this.firstSuspect = (this.firstSuspect + MOST_SUSPECTS) % all.length;
+    return [...all, ...all].slice(this.firstSuspect, this.firstSuspect + MOST_SUSPECTS);
+  }
+
+  /** A full key is looked at again only after a while, however many want it. */
+  private mayLook({ kind, owner, key }: KeyName): boolean {
+    const id = `${kind} ${owner} ${key}`;
+    const now = this.clock.now();
+    if (now - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY) < LOOK_EVERY) return false;
+    this.lookedAt.set(id, now);
+    return true;
+  }
+
+  private giveBack(run: QueuedRun, task: LiveTask): void {
+    // Read now: the run may be taken up again before the key is written.
+    const { ended, state, attempt } = run;
+    if (ended) this.watch.forget(run.id);
+    for (const name of keysOf(task, run)) {
+      // In a back-off the task's own slot stays; one that goes on elsewhere keeps all.
+      if (!ended && (state !== 'retrying' || name.kind !== 'concurrency')) continue;
+      this.inBackground(run, name, async () => {
+        const context = this.contextFor(run.id, this.clock.now());
+        await changeKey(this.store, name, context, (key) => ({
+          events: ended ? releaseKey(key, run.id) : releaseKey(key, run.id, attempt),
+          answer: null,
+        }));
+      });
+    }
+  }
+
+  private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {
+    const doing = this.persist(run, name, work);
+    this.inFlight.add(doing);
+    void doing.finally(() => this.inFlight.delete(doing));
+  }
+
+  private async persist(run: QueuedRun, name: KeyName, work: () => Promise<void>): Promise<void> {
+    for (const pause of [...GIVE_BACK_PAUSES, null]) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (pause === null) {
+          const fields = { run: run.id, key: name.key, error };
+          this.telemetry.log.warn('a key could not be given back; it will be taken back', fields);
+          return;
+        }
+        await this.clock.sleep(pause);
+      }
+    }
+  }
+
+  /** A run has ended without a worker of this process: canceled in the queue, or led by another. */
+  private onEnded(run: QueuedRun): void {
+    const waited = this.watch.isWaiting(run.id);
+    const canceledInQueue = run.state !== 'running' && this.watch.isMine(run.id);
+    if (!waited && !canceledInQueue) return;
+    const task = this.tasks.peek(run.taskId, run.taskRevision);
+    if (task !== undefined && isKeyed(task)) this.giveBack(run, task);
+    else this.watch.forget(run.id);
+  }
+
+  private mended(name: KeyName, runs: readonly string[]): void {
+    this.telemetry.count('scheduler_mended_total', { what: 'key_without_run' }, runs.length);
+    this.telemetry.log.info('a key is taken back from runs that need it no more', {
+      kind: name.kind,
+      runs,
+    });
+  }
+
+  private contextFor(correlationId: string, now: Instant): KeyContext {
+    return { actor: 'service', source: this.membership.id, correlationId, now };
+  }
+}
+
+function isKeyed({ definition }: LiveTask): boolean {
+  return definition.concurrency_key !== null || definition.overlap_policy !== 'allow';
+}
+
+/** The keys that a run needs, in the order in which all take them: so nobody waits for each other. */
+function keysOf({ definition }: LiveTask, { taskId }: QueuedRun): readonly KeyName[] {
+  const { concurrency_key: key, overlap_policy, created_by: owner } = definition;
+  return [
+    ...(overlap_policy === 'allow' ? [] : [overlapKey(taskId, owner)]),
+    ...(key === null ? [] : [{ kind: 'concurrency' as const, owner, key }]),
+  ];
+}
+
+function claimOf(run: QueuedRun, { definition }: LiveTask, { kind }: KeyName): KeyClaim {
+  const { id: run_id, taskId: task_id, trigger, priority, since } = run;
+  const base = { run_id, task_id, trigger, priority, since };
+  if (kind === 'overlap') return { ...base, limit: 1, attempt: 0 };
+  // The attempt that its start will be of: see `startRun`.
+  const attempt = run.state === 'queued' && run.attempt > 0 ? run.attempt : run.attempt + 1;
+  return { ...base, limit: definition.concurrency_limit, attempt };
+}
+
+function placesOfRun(state: KeyState, runId: string): readonly KeyPlace[] {
+  return placesOf(state).filter(({ run_id }) => run_id === runId);
+}
+
+function changeBy({ outcome, events }: ReturnType<typeof holdKey>): KeyChange<typeof outcome> {
+  return { events, answer: outcome };
+}
