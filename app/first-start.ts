@@ -102,6 +102,16 @@ async function reserved(
   }
 }
 
+/** null for a file that its process did not finish writing. */
+function readDraft(path: string): AdminCredentials | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as AdminCredentials;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
 /**
  * A process died between the append and giving the file its last name: of the drafts that lie about, the one with
  * the right secret is it. Others are left for a while, as their process may be about to append.
@@ -115,8 +125,9 @@ async function finishDrafts(
   if (!existsSync(directory)) return;
   for (const name of readdirSync(directory).filter((file) => file.endsWith(DRAFT))) {
     const draft = join(directory, name);
-    const { agent_id, agent_secret } = JSON.parse(readFileSync(draft, 'utf8')) as AdminCredentials;
-    if (agent_id === agentId && (await verifySecret(agent_secret, hash))) {
+    const credentials = readDraft(draft);
+    const right = credentials?.agent_id === agentId;
+    if (right && (await verifySecret(credentials.agent_secret, hash))) {
       renameSync(draft, credentialsFile(directory));
     } else if (now - statSync(draft).mtimeMs > DRAFT_LIFE) {
       rmSync(draft, { force: true });

@@ -31,7 +31,8 @@ function keptKey(directory: string, log: Log): string {
   const kept = readKept(path);
   if (kept !== null) return kept;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const own = `${path}.${process.pid}`;
+  // Not the process's number: in containers over one volume, several may have the same.
+  const own = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(own, randomBytes(48).toString('base64url'), { mode: 0o600, flush: true });
   try {
     // Whole or not at all, and only where there is none: of several that start at once, one wins.

@@ -12,7 +12,15 @@ import {
   type AgentState,
 } from './agent.ts';
 import { isConflict, type EventStore } from './event-store.ts';
-import { handle, load, toNewEvents, type CommandContext, type Handled } from './handle.ts';
+import {
+  handle,
+  load,
+  revisionMismatch,
+  toNewEvents,
+  type CommandContext,
+  type Handled,
+} from './handle.ts';
+import { nameBasedId } from './ids.ts';
 import { streams } from './streams.ts';
 
 /** A name whose agent has not begun by then was left behind by a crash: anyone may void it. Milliseconds. */
@@ -51,7 +59,12 @@ export async function updateWithName(
   expectedRevision?: number,
 ): Promise<Handled<AgentState>> {
   const stream = streams.agent(agentId);
-  const before = requireAgent((await load(store, stream, agentFold)).state);
+  const loaded = await load(store, stream, agentFold);
+  const before = requireAgent(loaded.state);
+  // Before a name is reserved that would then not be used.
+  if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {
+    throw revisionMismatch(stream, expectedRevision, loaded.revision);
+  }
   const renamed = changes.name !== undefined && changes.name !== before.name;
   if (renamed) await reserve(store, changes.name ?? '', agentId, context);
   const handled = await handle({
@@ -127,5 +140,7 @@ async function voidIfLeftBehind(
       throw error;
     }
   }
-  await release(store, name, held.agent_id, context);
+  // A command of its own: by the events of this one, the name that is reserved next would count as reserved.
+  const voiding = { ...context, commandId: nameBasedId('void', context.commandId, held.agent_id) };
+  await release(store, name, held.agent_id, voiding);
 }

@@ -55,28 +55,64 @@ export function decideFires(
   now: Instant,
 ): FiresDecision {
   if (rhythm.status !== 'active') return nothing;
-  const writer = new FiresWriter(taskId, rhythm, timetable);
-  if (rhythm.owed !== null) return decideOwed(writer, rhythm.owed, timetable);
+  const [owed] = rhythm.owed;
+  if (owed !== undefined) return decideOwed(taskId, rhythm, owed, timetable, now);
   const next = nextFireOf(rhythm);
   const runAt = nextRunOf(rhythm);
   if (next === null || runAt === null || fromIso(runAt) > now) return nothing;
-  if (runAt !== next) return decideSnoozed(writer, fromIso(next), fromIso(runAt), now);
-  return decideDue(writer, fromIso(next), now);
+  const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
+  // What the rule says now counts: another tz database may have moved the fire since it was written.
+  const due = timetable.next(fromIso(next) - 1)?.at ?? null;
+  if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
+  if (writer.exhausted) return outOfBounds(writer, due, now);
+  const snoozed = runAt !== next && due === fromIso(next);
+  return snoozed
+    ? decideSnoozed(writer, due, fromIso(runAt), now)
+    : decideDue(writer, due, now, now).result();
 }
 
 /**
  * What was due while the task was paused, or by the rule before it was changed; the fires after that are not
- * touched by it. The timetable is that of the span.
+ * touched by it. The timetable is that of the span. What is left of a span rests on the task as it was before the
+ * span's end; the event that completes it rests on the task as it is.
  */
-function decideOwed(writer: FiresWriter, owed: OwedSpan, timetable: Timetable): FiresDecision {
-  const from = fromIso(owed.from);
+function decideOwed(
+  taskId: string,
+  rhythm: Rhythm,
+  owed: OwedSpan,
+  timetable: Timetable,
+  now: Instant,
+): FiresDecision {
+  const writer = new FiresWriter(taskId, rhythm, timetable, owed.until - 1);
+  const [, then] = rhythm.owed;
+  const complete = (): FiresDecision =>
+    writer.result({
+      task_revision: then === undefined ? rhythm.task_revision : owed.until,
+      next_fire_at: then?.from ?? rhythm.set.next_fire_at,
+    });
   const to = fromIso(owed.to);
-  const following = (): string | null => writer.rhythm.set.next_fire_at;
-  const late = timetable.countBetween(from - 1, to);
-  if (late.count === 0 || late.last === null) return writer.correct(following());
-  if (owed.policy === 'skip') return writer.skip(owed.reason, from, late, following).result();
-  const wanted = owed.policy === 'latest' ? 1 : MOST_AT_ONCE;
-  return writer.runNewest(wanted, owed.reason, from, late, following).result();
+  const from = Math.max(fromIso(owed.from), writer.decidedUpTo + 1);
+  const span = timetable.countBetween(from - 1, to);
+  if (span.first === null) {
+    writer.correct(null);
+  } else if (writer.exhausted) {
+    outOfBounds(writer, span.first, to);
+  } else if (owed.reason === 'missed') {
+    decideDue(writer, span.first, now, to);
+    if (writer.requested >= MOST_AT_ONCE && writer.decidedUpTo < (span.last ?? to)) {
+      return writer.result();
+    }
+  } else if (owed.policy === 'latest' || owed.policy === 'all') {
+    writer.runNewest(owed.policy === 'latest' ? 1 : MOST_AT_ONCE, owed.reason, span);
+  } else {
+    writer.skip(owed.reason, span);
+  }
+  return complete();
+}
+
+/** The fires that the task may not have any more: `max_runs` is spent, or was made smaller than what had run. */
+function outOfBounds(writer: FiresWriter, due: Instant, upTo: Instant): FiresDecision {
+  return writer.skip('bounds', writer.timetable.countBetween(due - 1, upTo)).result();
 }
 
 /** The fire that was put off runs as itself; what came due in the meantime does not run. */
@@ -87,47 +123,44 @@ function decideSnoozed(
   now: Instant,
 ): FiresDecision {
   const { timetable, rhythm } = writer;
-  const tooLate = now - runAt > rhythm.definition.misfire_grace_seconds * 1000;
-  if (tooLate && rhythm.definition.misfire_policy === 'skip') {
-    const span = timetable.countBetween(nominal - 1, nominal);
-    writer.skip('missed', nominal, span, () => writer.following(nominal));
-  } else {
-    writer.fire(nominal, () => writer.following(nominal), runAt);
-  }
+  const { misfire_grace_seconds, misfire_policy } = rhythm.definition;
   const between = timetable.countBetween(nominal, runAt);
-  if (between.count > 0 && between.first !== null && !writer.exhausted) {
-    writer.skip('snoozed', between.first, between, () => writer.following(runAt));
+  const then = timetable.next(runAt)?.at ?? null;
+  const tooLate = now - runAt > misfire_grace_seconds * 1000;
+  const newerRuns = misfire_policy === 'latest' && then !== null && then <= now;
+  if (tooLate && (misfire_policy === 'skip' || newerRuns)) {
+    writer.skip('missed', { count: 1, first: nominal, last: nominal });
+  } else {
+    writer.fire(nominal, runAt);
   }
+  if (!writer.exhausted) writer.skip('snoozed', between);
   return writer.result();
 }
 
-function decideDue(writer: FiresWriter, due: Instant, now: Instant): FiresDecision {
+/** Decides what is due from `due`, a fire of the timetable, up to an instant: as much as one decision may. */
+function decideDue(
+  writer: FiresWriter,
+  due: Instant,
+  now: Instant,
+  upTo: Instant,
+): FiresWriter {
   const { timetable, rhythm } = writer;
-  const { misfire_grace_seconds, misfire_policy } = rhythm.definition;
-  const graceStart = now - misfire_grace_seconds * 1000;
-  let cursor = due - 1;
-  if (due < graceStart) {
-    const late = timetable.countBetween(cursor, graceStart - 1);
-    const following = (): string | null => writer.following(graceStart - 1);
-    if (late.count > 0 && late.last !== null) {
-      const inGrace = timetable.next(graceStart - 1);
-      const coversLatest = inGrace !== null && inGrace.at <= now;
-      if (misfire_policy === 'skip' || (misfire_policy === 'latest' && coversLatest)) {
-        writer.skip('missed', due, late, following);
-      } else {
-        const wanted = misfire_policy === 'latest' ? 1 : MOST_AT_ONCE;
-        writer.runNewest(wanted, 'missed', due, late, following);
-      }
-    }
-    cursor = graceStart - 1;
+  const { misfire_grace_seconds, misfire_policy } = (rhythm.owed[0] ?? rhythm).definition;
+  const lateUpTo = Math.min(now - misfire_grace_seconds * 1000 - 1, upTo);
+  let fire: Instant | null = due;
+  if (due <= lateUpTo) {
+    const late = timetable.countBetween(due - 1, lateUpTo);
+    fire = timetable.next(lateUpTo)?.at ?? null;
+    const newerRuns = misfire_policy === 'latest' && fire !== null && fire <= upTo;
+    if (misfire_policy === 'skip' || newerRuns) writer.skip('missed', late);
+    else writer.runNewest(misfire_policy === 'latest' ? 1 : MOST_AT_ONCE, 'missed', late);
   }
-  while (writer.requested < MOST_AT_ONCE && !writer.exhausted) {
-    const fire = cursor === due - 1 ? due : timetable.next(cursor)?.at;
-    if (fire === undefined || fire > now) break;
-    writer.fire(fire, () => writer.following(fire), fire);
-    cursor = fire;
+  while (fire !== null && fire <= upTo && writer.requested < MOST_AT_ONCE && !writer.exhausted) {
+    const then: Instant | null = timetable.next(fire)?.at ?? null;
+    writer.fire(fire, fire, then);
+    fire = then;
   }
-  return writer.result();
+  return writer;
 }
 
 /** The rule that the next decision goes by: the one before a change as long as something is owed by it. */
@@ -135,23 +168,37 @@ export function ruleInForce(rhythm: Rhythm): {
   readonly definition: FiringDefinition;
   readonly anchor: string;
 } {
-  return rhythm.owed ?? rhythm;
+  return rhythm.owed[0] ?? rhythm;
+}
+
+/** Fires of a timetable that follow each other: how many, and which are their ends. */
+interface Span {
+  readonly count: number;
+  readonly first: Instant | null;
+  readonly last: Instant | null;
 }
 
 /** Collects the events of one decision. */
 class FiresWriter {
   readonly rhythm: Rhythm;
   readonly timetable: Timetable;
+  /** Everything up to here is decided, by earlier decisions or by this one. */
+  decidedUpTo: Instant;
   private readonly taskId: string;
+  /** What the events rest on. */
+  private readonly taskRevision: number;
   private readonly events: FiresEvent[] = [];
   private readonly runs: ScheduledRun[] = [];
   private fireCount: number;
 
-  constructor(taskId: string, rhythm: Rhythm, timetable: Timetable) {
+  constructor(taskId: string, rhythm: Rhythm, timetable: Timetable, taskRevision: number) {
     this.taskId = taskId;
     this.rhythm = rhythm;
     this.timetable = timetable;
+    this.taskRevision = taskRevision;
     this.fireCount = rhythm.fires?.fire_count ?? 0;
+    const decided = rhythm.fires?.decided ?? null;
+    this.decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
   }
 
   get requested(): number {
@@ -164,95 +211,87 @@ class FiresWriter {
     return max_runs !== null && this.fireCount >= max_runs;
   }
 
-  /** The first fire after an instant, unless there may be none any more. */
-  following(after: Instant): string | null {
-    if (this.exhausted) return null;
-    const next = this.timetable.next(after);
-    return next === null ? null : toIso(next.at);
-  }
-
-  fire(nominal: Instant, following: () => string | null, runAt: Instant): this {
-    if (this.exhausted) return this;
+  /**
+   * A fire that runs.
+   * @param then the fire after it, where that is known
+   */
+  fire(nominal: Instant, runAt: Instant, then?: Instant | null): void {
     this.fireCount += 1;
+    this.decidedUpTo = nominal;
     const iso = toIso(nominal);
     const runId = scheduledRunId(this.taskId, iso);
-    this.events.push({
-      type: 'Fired',
-      data: {
-        nominal: iso,
-        run_id: runId,
-        next_fire_at: this.exhausted ? null : following(),
-        task_revision: this.rhythm.task_revision,
-        fire_count: this.fireCount,
-      },
-    });
+    const data = { nominal: iso, run_id: runId, ...this.state(this.following(nominal, then)) };
+    this.events.push({ type: 'Fired', data });
     this.runs.push({ runId, request: this.requestOf(nominal, runAt) });
+  }
+
+  /**
+   * Fires that do not run; none is nothing.
+   * @param then the fire after them, where that is known
+   */
+  skip(reason: SpanSkipReason, { count, first, last }: Span, then?: Instant): this {
+    if (first === null || last === null) return this;
+    this.decidedUpTo = last;
+    const state = this.state(this.following(last, then));
+    const data = { reason, from: toIso(first), to: toIso(last), count, ...state };
+    this.events.push({ type: 'FiresSkipped', data });
     return this;
   }
 
-  skip(
-    reason: SpanSkipReason,
-    from: Instant,
-    span: { readonly count: number; readonly last: Instant | null },
-    following: () => string | null,
-  ): this {
-    if (span.count === 0) return this;
-    this.events.push({
-      type: 'FiresSkipped',
-      data: {
-        reason,
-        from: toIso(from),
-        to: toIso(span.last ?? from),
-        count: span.count,
-        next_fire_at: this.exhausted ? null : following(),
-        task_revision: this.rhythm.task_revision,
-        fire_count: this.fireCount,
-      },
-    });
-    return this;
-  }
-
-  /** Runs the newest fires of a span and records the older ones as not run. */
-  runNewest(
-    wanted: number,
-    reason: SpanSkipReason,
-    from: Instant,
-    span: { readonly count: number; readonly last: Instant | null },
-    following: () => string | null,
-  ): this {
-    if (span.last === null) return this;
-    const newest = [span.last];
-    while (newest.length < Math.min(wanted, span.count)) {
-      const before = this.timetable.previous(newest[0] ?? span.last);
-      if (before === null || before.at < from) break;
-      newest.unshift(before.at);
+  /** Runs the newest fires of a span, as far as any may run, and records the older ones. */
+  runNewest(wanted: number, reason: SpanSkipReason, { count, first, last }: Span): void {
+    if (first === null || last === null) return;
+    const newest = [last];
+    let oldest = last;
+    while (newest.length < Math.min(wanted, count)) {
+      const before = this.timetable.previous(oldest)?.at;
+      if (before === undefined || before < first) break;
+      newest.unshift(before);
+      oldest = before;
     }
-    const [first = span.last] = newest;
-    const older = span.count - newest.length;
-    if (older > 0) {
-      const last = this.timetable.previous(first)?.at ?? from;
-      this.skip(reason, from, { count: older, last }, () => toIso(first));
+    if (newest.length < count) {
+      const before = this.timetable.previous(oldest)?.at ?? first;
+      this.skip(reason, { count: count - newest.length, first, last: before }, oldest);
     }
     newest.forEach((nominal, index) => {
-      const later = newest[index + 1];
-      this.fire(nominal, later === undefined ? following : () => toIso(later), nominal);
+      if (!this.exhausted) this.fire(nominal, nominal, newest[index + 1]);
     });
-    return this;
   }
 
-  /** Says what the next fire is, where nothing was owed after all. */
+  /** Says what the next fire is, where none was to be decided after all. */
   correct(next_fire_at: string | null): FiresDecision {
-    const data = {
-      next_fire_at,
-      tz_version: '',
-      task_revision: this.rhythm.task_revision,
-      fire_count: this.fireCount,
-    };
-    return { events: [{ type: 'NextFireCorrected', data }], runs: [] };
+    const tz_version = process.versions['tz'] ?? 'unknown';
+    this.events.push({
+      type: 'NextFireCorrected',
+      data: { tz_version, ...this.state(this.exhausted ? null : next_fire_at) },
+    });
+    return this.result();
   }
 
-  result(): FiresDecision {
-    return { events: this.events, runs: this.runs };
+  /** What was collected. @param completion what the last event rests on, and the fire that follows it */
+  result(completion?: { task_revision: number; next_fire_at: string | null }): FiresDecision {
+    const { events, runs } = this;
+    const last = events.at(-1);
+    if (completion === undefined || last === undefined) return { events, runs };
+    const { task_revision } = completion;
+    const next_fire_at = this.exhausted ? null : completion.next_fire_at;
+    const data = { ...last.data, task_revision, next_fire_at };
+    return { events: [...events.slice(0, -1), { ...last, data } as FiresEvent], runs };
+  }
+
+  private state(next_fire_at: string | null): {
+    readonly next_fire_at: string | null;
+    readonly task_revision: number;
+    readonly fire_count: number;
+  } {
+    return { next_fire_at, task_revision: this.taskRevision, fire_count: this.fireCount };
+  }
+
+  /** The fire after an instant, unless there may be none any more. */
+  private following(after: Instant, known?: Instant | null): string | null {
+    if (this.exhausted) return null;
+    const next = known === undefined ? (this.timetable.next(after)?.at ?? null) : known;
+    return next === null ? null : toIso(next);
   }
 
   private requestOf(nominal: Instant, runAt: Instant): DataOf<'RunRequested'> {

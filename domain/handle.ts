@@ -58,7 +58,11 @@ export interface Handled<S> extends Loaded<S> {
 }
 
 const PAGE = 1000;
-const ATTEMPTS = 6;
+/** Of many that change one stream at once, one gets through at each attempt. */
+const ATTEMPTS = 10;
+
+/** Longest pause before the first repetition; doubled for each. Milliseconds. */
+const PAUSE = 2;
 
 /** Events as they go to the log: ids from the command, metadata from its context. */
 export function toNewEvents(
@@ -152,7 +156,14 @@ export async function handle<S, E extends DomainEvent>(options: {
         isConflict(error) || (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN');
       if (!again || attempt >= ATTEMPTS) throw error;
     }
+    await pauseBefore(attempt);
   }
+}
+
+/** Those who lost the same race don't meet again at the same moment. */
+function pauseBefore(attempt: number): Promise<void> {
+  const longest = PAUSE * 2 ** Math.min(attempt, 7);
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * longest));
 }
 
 async function loadWatching<S, E extends DomainEvent>(
@@ -201,7 +212,8 @@ function advance<S, E extends DomainEvent>(
   return { state, revision: result.revision, position: result.position };
 }
 
-function revisionMismatch(
+/** What a command is refused with whose caller saw another revision of the stream (`If-Match`). */
+export function revisionMismatch(
   stream: string,
   expected: ExpectedRevision,
   actual: number | 'none',

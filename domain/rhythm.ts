@@ -23,14 +23,16 @@ export interface Rhythm {
     readonly next_fire_at: string | null;
     readonly next_run_at: string | null;
   };
-  /** Fires up to a resume (or between two rules) that are still to be recorded. */
-  readonly owed: OwedSpan | null;
-  /** The last event of `fires-`; null before the first. */
+  /** Fires up to a resume (or between two rules) that are still to be recorded, in the order of their times. */
+  readonly owed: readonly OwedSpan[];
+  /** What `fires-` says last; null before its first event. */
   readonly fires: {
     readonly revision: number;
     readonly next_fire_at: string | null;
     readonly task_revision: number;
     readonly fire_count: number;
+    /** Everything up to this nominal time is decided, whatever the rule was; null for nothing yet. */
+    readonly decided: string | null;
   } | null;
 }
 
@@ -42,7 +44,10 @@ export interface OwedSpan {
   readonly reason: 'paused' | 'missed';
   readonly from: string;
   readonly to: string;
-  readonly policy: MisfirePolicy;
+  /** Of a pause: what the resume said; null before it. What was missed goes by the definition's own policy. */
+  readonly policy: MisfirePolicy | null;
+  /** Revision of the task's event that ended it. An event of `fires-` that rests on it has decided the span. */
+  readonly until: number;
   readonly definition: FiringDefinition;
   readonly anchor: string;
 }
@@ -69,7 +74,7 @@ export function evolveRhythm(
       anchor,
       task_revision: at.revision,
       set,
-      owed: null,
+      owed: [],
       fires: null,
     };
   }
@@ -79,8 +84,11 @@ export function evolveRhythm(
     case 'FiresSkipped':
     case 'NextFireCorrected': {
       const { next_fire_at, task_revision, fire_count } = event.data;
-      const fires = { revision: at.revision, next_fire_at, task_revision, fire_count };
-      const owed = task_revision >= state.set.revision ? null : state.owed;
+      const decided = later(state.fires?.decided ?? null, decidedBy(event));
+      const fires = { revision: at.revision, next_fire_at, task_revision, fire_count, decided };
+      // Kept as it is where nothing goes, which is nearly always.
+      const done = state.owed.some(({ until }) => until <= task_revision);
+      const owed = done ? state.owed.filter(({ until }) => until > task_revision) : state.owed;
       return { ...state, fires, owed };
     }
     default:
@@ -99,44 +107,65 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
       const { changes, rescheduled, anchor, next_fire_at } = event.data;
       const definition = firingDefinition({ ...state.definition, ...changes } as TaskDefinition);
       if (!rescheduled) return { ...changed, definition };
-      const owed = state.status === 'active' ? owedAt(state, at, 'missed', 'latest') : state.owed;
+      // What a pause holds back is decided by its resume, also what it held back under the rule before.
+      const owed = owedAt(state, at, state.status === 'active' ? 'missed' : 'paused');
       return { ...setAnew(next_fire_at, null), definition, anchor, owed };
     }
     case 'TaskPaused':
       return { ...changed, status: 'paused' };
     case 'TaskResumed': {
-      const owed = owedAt(state, at, 'paused', event.data.missed);
+      const { missed } = event.data;
+      const owed = owedAt(state, at, 'paused').map((span) =>
+        span.reason === 'paused' && span.policy === null ? { ...span, policy: missed } : span,
+      );
       return { ...setAnew(event.data.next_fire_at, null), status: 'active', owed };
     }
     case 'TaskSnoozed':
       return setAnew(event.data.next_fire_at, event.data.next_run_at);
     case 'TaskCanceled':
-      return { ...setAnew(null, null), status: 'canceled', owed: null };
+      return { ...setAnew(null, null), status: 'canceled', owed: [] };
     default:
       return changed;
   }
 }
 
-function owedAt(
-  state: Rhythm,
-  at: EventPlace,
-  reason: OwedSpan['reason'],
-  policy: MisfirePolicy,
-): OwedSpan | null {
-  // What an earlier change left is decided together with what came due since.
-  const from = state.owed?.from ?? nextFireOf(state);
+/** What is owed when the rule ends that was in force: what was so far, and what came due by it. */
+function owedAt(state: Rhythm, at: EventPlace, reason: OwedSpan['reason']): readonly OwedSpan[] {
+  const from = nextFireOf(state);
   const to = at.metadata.occurredAt;
-  if (from === null || from > to) return null;
-  const { definition, anchor } = state.owed ?? state;
-  return { reason, from, to, policy, definition, anchor };
+  if (from === null || from > to) return state.owed;
+  const { definition, anchor } = state;
+  return [
+    ...state.owed,
+    { reason, from, to, policy: null, until: at.revision, definition, anchor },
+  ];
 }
 
-/** Nominal time of the next fire: what the stream says that spoke last. */
+/** Up to which nominal time an event of `fires-` decides; null for one that decides none. */
+export function decidedBy(event: FiresEvent): string | null {
+  switch (event.type) {
+    case 'Fired':
+      return event.data.nominal;
+    case 'FiresSkipped':
+      return event.data.to;
+    case 'NextFireCorrected':
+      return null;
+  }
+}
+
+const later = (a: string | null, b: string | null): string | null =>
+  a === null || (b !== null && b > a) ? b : a;
+
+/**
+ * Nominal time of the next fire: what the stream says that spoke last. A change that was decided without knowing
+ * of a fire (both were under way at once) does not bring that fire back.
+ */
 export function nextFireOf(rhythm: Rhythm): string | null {
   const { fires, set } = rhythm;
-  return fires !== null && fires.task_revision >= set.revision
-    ? fires.next_fire_at
-    : set.next_fire_at;
+  if (fires === null) return set.next_fire_at;
+  const overtaken =
+    set.next_fire_at !== null && fires.decided !== null && set.next_fire_at <= fires.decided;
+  return fires.task_revision >= set.revision || overtaken ? fires.next_fire_at : set.next_fire_at;
 }
 
 /** When the next fire runs: its nominal time, or later when it is snoozed. */

@@ -19,7 +19,7 @@ export const rhythmStreams: readonly string[] = ['task-', 'fires-'];
 /** What is due when: the scheduler's view. It loads it at its start and goes on from its checkpoint. */
 export const dueProjection: Projection<DueDocument> = {
   name: 'due',
-  schema: 1,
+  schema: 2,
   streams: rhythmStreams,
   fields: { next_run_at: 'text' },
   indexes: [['next_run_at']],

@@ -35,7 +35,7 @@ type RhythmPart = Pick<Rhythm, 'anchor' | 'set' | 'fires'>;
 /** Every task that ever was: canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
-  schema: 1,
+  schema: 2,
   streams: ['task-', 'fires-'],
   fields: {
     status: 'text',
@@ -115,5 +115,5 @@ function evolveTaskDocument(
 
 function rhythmOf(task: TaskDocument): Rhythm {
   const { status, revision, rhythm } = task;
-  return { ...rhythm, status, definition: task, task_revision: revision, owed: null };
+  return { ...rhythm, status, definition: task, task_revision: revision, owed: [] };
 }

@@ -10,6 +10,9 @@ import { loadView } from '../projections/load-view.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import { Heap } from './heap.ts';
 
+/** Void elements of the heap that are let be whatever the number of tasks. */
+const SLACK = 1000;
+
 /** A task as the scheduler holds it. */
 export interface DueEntry {
   readonly taskId: string;
@@ -20,6 +23,8 @@ export interface DueEntry {
   deciding: boolean;
   /** Not before then, after a decision could not be written. */
   retryAt: Instant;
+  /** How often in succession deciding has failed. */
+  failures: number;
   compiled: { readonly schedule: Schedule; readonly definition: FiringDefinition } | null;
 }
 
@@ -33,6 +38,8 @@ export class DueIndex {
   private readonly telemetry: Telemetry;
   private readonly entries = new Map<string, DueEntry>();
   private readonly heap = new Heap<{ at: Instant; entry: DueEntry }>((a, b) => a.at < b.at);
+  /** False until the end of the log was reached: who is paused or canceled by now may not be known. */
+  private current = false;
   /** Called when a task's time may have come nearer. */
   onChange: () => void = () => {};
 
@@ -54,20 +61,26 @@ export class DueIndex {
     return this.entries.values();
   }
 
-  /** Loads the view, then follows the log from where the view was until the signal is aborted. */
+  /**
+   * Loads the view, then follows the log from where the view was until the signal is aborted. Nothing is due before
+   * the end of the log was reached.
+   */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
+    // After a break: what was canceled meanwhile is neither in the view nor in what follows it.
+    this.current = false;
+    this.entries.clear();
+    this.heap.retain(() => false);
     const after = await loadView(this.readModel, dueProjection, [], (document, taskId) =>
       this.put(taskId, document.rhythm),
     );
-    this.onChange();
-    let caughtUp = false;
     for await (const message of this.store.subscribe({ after, prefixes: rhythmStreams, signal })) {
       if (message.kind === 'events') {
         for (const event of message.events) this.take(event);
         this.onChange();
-      } else if (!caughtUp) {
-        caughtUp = true;
+      } else if (!this.current) {
+        this.current = true;
         ready();
+        this.onChange();
       }
     }
   }
@@ -75,6 +88,7 @@ export class DueIndex {
   /** The entries to decide now, each once; the caller gives them back by `settle`. */
   takeDue(now: Instant, most: number): DueEntry[] {
     const due: DueEntry[] = [];
+    if (!this.current) return due;
     while (due.length < most) {
       const top = this.heap.peek();
       if (top === undefined || top.at > now) break;
@@ -92,6 +106,7 @@ export class DueIndex {
 
   /** When the earliest is due; null when nothing is. */
   earliest(): Instant | null {
+    if (!this.current) return null;
     for (;;) {
       const top = this.heap.peek();
       if (top === undefined) return null;
@@ -106,6 +121,7 @@ export class DueIndex {
   settle(entry: DueEntry, rhythm: Rhythm, retryAt: Instant): void {
     entry.deciding = false;
     entry.retryAt = retryAt;
+    entry.failures = retryAt === 0 ? 0 : entry.failures + 1;
     if (this.isNewer(entry.rhythm, rhythm)) entry.rhythm = rhythm;
     this.place(entry);
   }
@@ -146,6 +162,7 @@ export class DueIndex {
     if (known) {
       known.rhythm = rhythm;
       known.retryAt = 0;
+      known.failures = 0;
       this.place(known);
     } else {
       this.put(taskId, rhythm);
@@ -159,6 +176,7 @@ export class DueIndex {
       dueAt: null,
       deciding: false,
       retryAt: 0,
+      failures: 0,
       compiled: null,
     };
     this.entries.set(taskId, entry);
@@ -168,7 +186,10 @@ export class DueIndex {
   private place(entry: DueEntry): void {
     entry.dueAt = dueTimeOf(entry.rhythm);
     const at = wakeTimeOf(entry);
-    if (at !== null && !entry.deciding) this.heap.push({ at, entry });
+    if (at === null || entry.deciding) return;
+    this.heap.push({ at, entry });
+    // Void ones far ahead would stay for years where a task is changed again and again.
+    if (this.heap.size > 2 * this.entries.size + SLACK) this.heap.retain(isInForce(this.entries));
   }
 
   private isNewer(known: Rhythm, other: Rhythm): boolean {
@@ -177,6 +198,22 @@ export class DueIndex {
       (other.fires?.revision ?? -1) > (known.fires?.revision ?? -1)
     );
   }
+}
+
+/** Whether an element of the heap says when its entry is due, once for each entry. */
+function isInForce(
+  entries: ReadonlyMap<string, DueEntry>,
+): (element: { at: Instant; entry: DueEntry }) => boolean {
+  const seen = new Set<DueEntry>();
+  return ({ at, entry }) => {
+    const counts =
+      entries.get(entry.taskId) === entry &&
+      !entry.deciding &&
+      !seen.has(entry) &&
+      wakeTimeOf(entry) === at;
+    if (counts) seen.add(entry);
+    return counts;
+  };
 }
 
 function isKnown(rhythm: Rhythm, event: RecordedEvent): boolean {
@@ -188,7 +225,8 @@ function isKnown(rhythm: Rhythm, event: RecordedEvent): boolean {
 /** When a decision is due: at once where a pause left something to record. */
 function dueTimeOf(rhythm: Rhythm): Instant | null {
   if (rhythm.status !== 'active') return null;
-  if (rhythm.owed !== null) return fromIso(rhythm.owed.to);
+  const [owed] = rhythm.owed;
+  if (owed !== undefined) return fromIso(owed.to);
   const next = nextRunOf(rhythm);
   return next === null ? null : fromIso(next);
 }

@@ -1,5 +1,6 @@
 import { fromIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
 import {
+  EventStoreError,
   isConflict,
   type AppendResult,
   type EventStore,
@@ -21,6 +22,9 @@ const CHUNK = 64;
 
 /** After a decision could not be written. Milliseconds. */
 const RETRY_AFTER = 500;
+
+/** Most that is waited where it is not the log that fails: a rule that can't be evaluated, say. Milliseconds. */
+const MOST_RETRY_AFTER = 60_000;
 
 /** Those who don't lead decide what the leader has left lying for this long. Milliseconds. */
 const HOLD_BACK = 2000;
@@ -147,12 +151,15 @@ export class Scheduler {
       if (decision.events.length > 0) decided = await this.write(entry, decision, now);
       else retryAt = now + RETRY_AFTER;
     } catch (error) {
-      retryAt = this.clock.now() + RETRY_AFTER;
+      const doubled = Math.min(RETRY_AFTER * 2 ** entry.failures, MOST_RETRY_AFTER);
+      retryAt = this.clock.now() + (error instanceof EventStoreError ? RETRY_AFTER : doubled);
       if (isConflict(error)) {
         // Somebody else has decided; their event is on its way here and makes the entry new.
         this.telemetry.count('scheduler_lost_races_total');
       } else {
-        this.telemetry.log.error('the fires of a task could not be decided; trying again', {
+        // Once: while the log is away this happens for every task, twice a second.
+        const level = entry.failures === 0 ? 'error' : 'debug';
+        this.telemetry.log[level]('the fires of a task could not be decided; trying again', {
           task: entry.taskId,
           error,
         });

@@ -78,7 +78,7 @@ function parse(raw: RawEvent): Parsed {
   } catch (error) {
     return { data: raw.data, metadata: {}, fault: `not JSON: ${messageOf(error)}` };
   }
-  const known = catalogue[raw.type as EventType] as { readonly version: number } | undefined;
+  const known = Object.hasOwn(catalogue, raw.type) ? catalogue[raw.type as EventType] : undefined;
   if (!known) {
     throw new EventStoreError(
       'NEWER_SCHEMA',
