@@ -1,13 +1,16 @@
 import express, { type Express, type Request, type Response } from 'express';
 import { newId } from '../domain/ids.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import { authEndpoints } from './auth-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import type { Endpoint } from './endpoint.ts';
-import { HttpError, errorHandler, sendError } from './errors.ts';
+import { errorHandler, sendError } from './errors.ts';
 import { eventEndpoints } from './event-endpoints.ts';
-import { mount, share } from './mount.ts';
+import { measure, takenBy } from './measuring.ts';
+import { mountAll, share, unknownPath } from './mount.ts';
 import { runEndpoints } from './run-endpoints.ts';
+import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
 
 /** Every endpoint that needs the read model and the log. */
@@ -15,6 +18,7 @@ export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
   ...agentEndpoints,
   ...taskEndpoints,
+  ...taskControlEndpoints,
   ...runEndpoints,
   ...eventEndpoints,
 ];
@@ -29,10 +33,9 @@ export interface Observing {
 /** The HTTP interface of a process that has the role `api`. */
 export function createApi(dependencies: ApiDependencies, observing: Observing): Express {
   const { settings, telemetry } = dependencies;
-  const app = bare(settings.trustProxy);
+  const app = bare(settings.trustProxy, telemetry);
   observe(app, observing);
-  const shared = share(dependencies);
-  for (const endpoint of endpoints) mount(app, endpoint, shared);
+  mountAll(app, endpoints, share(dependencies));
   end(app, telemetry, settings.production);
   return app;
 }
@@ -40,20 +43,22 @@ export function createApi(dependencies: ApiDependencies, observing: Observing): 
 /** The HTTP interface of a process without the role `api`: health and metrics. */
 export function createObservingApp(
   observing: Observing,
-  about: Pick<ApiDependencies, 'telemetry'> & { readonly production: boolean },
+  about: { readonly telemetry: Telemetry; readonly production: boolean },
 ): Express {
-  const app = bare(0);
+  const app = bare(0, about.telemetry);
   observe(app, observing);
   end(app, about.telemetry, about.production);
   return app;
 }
 
-function bare(trustProxy: number | readonly string[]): Express {
+function bare(trustProxy: number | readonly string[], telemetry: Telemetry): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', trustProxy === 0 ? false : trustProxy);
   app.set('query parser', 'simple');
+  app.enable('case sensitive routing');
+  app.use(measure(telemetry));
   app.use((request, response, next) => {
     response.set('X-Request-Id', requestIdOf(request));
     response.set('Cache-Control', 'no-store');
@@ -64,30 +69,32 @@ function bare(trustProxy: number | readonly string[]): Express {
 }
 
 function observe(app: Express, { health, metricsText }: Observing): void {
-  app.get('/health', async (_request: Request, response: Response) => {
+  const serve = (path: string, answer: (response: Response) => Promise<void> | void): void => {
+    app.get(path, (_request: Request, response: Response) => {
+      takenBy(response, path);
+      return answer(response);
+    });
+  };
+  serve('/health', async (response) => {
     const { status, body } = await health.report();
     response.status(status).json(body);
   });
-  app.get('/health/ready', async (_request: Request, response: Response) => {
+  serve('/health/ready', async (response) => {
     const { status, body } = await health.ready();
     response.status(status).json(body);
   });
-  app.get('/health/live', (_request: Request, response: Response) => {
+  serve('/health/live', (response) => {
     response.json(health.live());
   });
-  app.get('/ext/observability/metrics', async (_request: Request, response: Response) => {
+  serve('/ext/observability/metrics', async (response) => {
     response.set('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
     response.send(await metricsText());
   });
 }
 
-function end(app: Express, telemetry: ApiDependencies['telemetry'], production: boolean): void {
+function end(app: Express, telemetry: Telemetry, production: boolean): void {
   app.use((request: Request, response: Response) => {
-    const error = new HttpError('not_found', `there is no ${request.method} ${request.path}`, {
-      resource: 'path',
-      id: request.path,
-    });
-    sendError(response, error, String(response.getHeader('X-Request-Id')));
+    sendError(response, unknownPath(request), String(response.getHeader('X-Request-Id')));
   });
   app.use(errorHandler(telemetry, production));
 }

@@ -1,4 +1,4 @@
-import type { RegisteredAgent } from '../domain/agent.ts';
+import { agentFold, type RegisteredAgent } from '../domain/agent.ts';
 import { toIso } from '../domain/clock.ts';
 import { Refusal } from '../domain/errors.ts';
 import type { SessionEvent } from '../domain/events/catalogue.ts';
@@ -8,15 +8,11 @@ import { endSession, refreshSession, sessionFold } from '../domain/session.ts';
 import { streams } from '../domain/streams.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
-import { HttpError, badRequest, unauthorized } from './errors.ts';
+import { badRequest, unauthorized } from './errors.ts';
 import { RefreshRequest, RevokeRequest, TokenRequest } from './schemas.ts';
 import { verifyNobody, verifySecret } from './secrets.ts';
+import { braked } from './token-brake.ts';
 import { signToken, verifyAnyToken, verifyToken } from './tokens.ts';
-
-/** From this many failures within {@link BRAKE_WINDOW}, an agent and address are told to wait. */
-const BRAKE = 10;
-/** Milliseconds. */
-const BRAKE_WINDOW = 60_000;
 
 const token = endpoint<TokenRequest>({
   method: 'post',
@@ -27,13 +23,10 @@ const token = endpoint<TokenRequest>({
   async handle(call) {
     const { dependencies, body, context } = call;
     const agentId = body.agent_id.toLowerCase();
-    const brake = `token-failures ${agentId} ${call.address}`;
-    await refuseGuessing(dependencies, brake, 0);
-    const agent = await authenticated(dependencies, agentId, body.agent_secret);
-    if (agent === null) {
-      await refuseGuessing(dependencies, brake, 1);
-      throw unauthorized('the agent is unknown, or the secret is wrong');
-    }
+    const agent = await braked(dependencies, { agentId, address: call.address }, () =>
+      authenticated(dependencies, agentId, body.agent_secret),
+    );
+    if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
     const sessionId = newId(context.now);
     const refreshId = newId(context.now);
     const stream = streams.session(sessionId);
@@ -66,10 +59,10 @@ const refresh = endpoint<RefreshRequest>({
   scopes: null,
   body: RefreshRequest,
   async handle({ dependencies, body, context }) {
-    const { settings, store, agents } = dependencies;
+    const { settings, store, sessions } = dependencies;
     const claims = verifyToken(body.refresh_token, 'refresh', context.now, settings);
     if (claims === null) throw unauthorized('the refresh token is not valid, or has expired');
-    const { state: agent } = await agents.get(claims.sub);
+    const { state: agent } = await load(store, streams.agent(claims.sub), agentFold);
     const stream = streams.session(claims.sid);
     const { state: session } = await load(store, stream, sessionFold);
     const counts =
@@ -80,7 +73,7 @@ const refresh = endpoint<RefreshRequest>({
     const refreshId = newId(context.now);
     const next = { refresh_id: refreshId, expires_at: refreshExpiry(dependencies, context) };
     let reused = false;
-    const { position } = await handle({
+    const handled = await handle({
       store,
       stream,
       fold: sessionFold,
@@ -94,10 +87,11 @@ const refresh = endpoint<RefreshRequest>({
       if (error instanceof Refusal) throw unauthorized('the session has ended');
       throw error;
     });
+    sessions.learn(claims.sid, handled);
     if (reused) throw unauthorized('the refresh token was spent before: the session is ended');
     return {
       body: tokensFor(dependencies, claims.sub, agent, claims.sid, refreshId, context),
-      position,
+      position: handled.position,
     };
   },
 });
@@ -111,21 +105,19 @@ const revoke = endpoint<RevokeRequest>({
   async handle({ dependencies, body, context }) {
     const text = body.token ?? body.refresh_token;
     if (text === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);
-    const claims = verifyAnyToken(text, dependencies.settings);
-    const ended =
-      claims === null
-        ? null
-        : await handle({
-            store: dependencies.store,
-            stream: streams.session(claims.sid),
-            fold: sessionFold,
-            decide: endSession,
-            context: { ...context, actor: claims.sub },
-          });
-    return {
-      body: { success: true, message: 'the token counts no longer', details: {} },
-      position: ended?.position ?? null,
-    };
+    const { store, settings, sessions } = dependencies;
+    const done = { success: true, message: 'the token counts no longer', details: {} };
+    const claims = verifyAnyToken(text, settings);
+    if (claims === null) return { body: done };
+    const handled = await handle({
+      store,
+      stream: streams.session(claims.sid),
+      fold: sessionFold,
+      decide: endSession,
+      context: { ...context, actor: claims.sub },
+    });
+    sessions.learn(claims.sid, handled);
+    return { body: done, position: handled.position };
   },
 });
 
@@ -133,11 +125,12 @@ export const authEndpoints: readonly Endpoint[] = [token, refresh, revoke];
 
 /** The agent, when the secret is right. Takes as long for every way of being wrong. */
 async function authenticated(
-  { agents, settings }: ApiDependencies,
+  { store, settings }: ApiDependencies,
   agentId: string,
   secret: string | undefined,
 ): Promise<RegisteredAgent | null> {
-  const { state } = await agents.get(agentId);
+  // From the log itself: a secret counts from the moment that it was given, in every process.
+  const { state } = await load(store, streams.agent(agentId), agentFold);
   if (state.status !== 'registered') return (await verifyNobody(secret ?? '')) || null;
   if (state.credentials === null) {
     const allowed = settings.allowSecretless && secret === undefined;
@@ -145,23 +138,6 @@ async function authenticated(
     return allowed ? state : null;
   }
   return (await verifySecret(secret ?? '', state.credentials.secret_hash)) ? state : null;
-}
-
-/** @param by 0 looks, 1 counts a failure */
-async function refuseGuessing(
-  { coordination, clock }: ApiDependencies,
-  name: string,
-  by: number,
-): Promise<void> {
-  const { sum, remaining } = await coordination.count(name, by, BRAKE_WINDOW);
-  if (by > 0 || sum < BRAKE) return;
-  const seconds = Math.ceil(remaining / 1000);
-  throw new HttpError(
-    'rate_limit_exceeded',
-    'too many failures; wait before you try again',
-    { limit: BRAKE, window: `${BRAKE_WINDOW / 1000}s`, reset_at: toIso(clock.now() + remaining) },
-    { 'Retry-After': String(seconds) },
-  );
 }
 
 function refreshExpiry({ settings }: ApiDependencies, { now }: CommandContext): string {

@@ -18,9 +18,9 @@ export interface Caller {
 /** A request that has passed authentication and validation. */
 export interface Call<Body = unknown, Query = Record<string, string | undefined>> {
   readonly dependencies: ApiDependencies;
-  readonly requestId: string;
   /** null on endpoints that need no token. */
   readonly caller: Caller | null;
+  /** Of the path; ids in lower case. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
@@ -78,6 +78,13 @@ export function endpoint<Body = unknown, Query = Record<string, string | undefin
 ): Endpoint {
   // The schemas are checked before `handle` is called, so that the types hold there.
   return definition as unknown as Endpoint;
+}
+
+/** The id at the place of a parameter of the path, such as `task_id` of `/task/:task_id/latest`. */
+export function idIn({ parameters }: Pick<Call, 'parameters'>, name: string): string {
+  const id = parameters[name];
+  if (id === undefined) throw new Error(`the endpoint's path has no parameter ${name}`);
+  return id;
 }
 
 /** The id of what a command creates: new, or the one that its Idempotency-Key stands for. */

@@ -96,8 +96,14 @@ export function toHttpError(error: unknown): HttpError {
     if (code === 'unavailable') return unavailable('stream_store', error.message);
     if (code !== undefined) return new HttpError(code, error.message);
   }
-  if (error instanceof ReadModelError) return unavailable('database', error.message);
+  if (error instanceof ReadModelError) {
+    return unavailable(error.code === 'NO_VIEW' ? 'projections' : 'database', error.message);
+  }
   if (error instanceof CoordinationError) return unavailable('database', error.message);
+  // Of the router: a part of the path can't be decoded.
+  if (error instanceof URIError) {
+    return badRequest([{ field: 'path', issue: 'is not well percent-encoded UTF-8' }]);
+  }
   return new HttpError('internal_error', 'the service has a fault');
 }
 

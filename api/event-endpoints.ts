@@ -87,9 +87,11 @@ async function sourceOf(call: Call<PublishEvent>): Promise<string> {
 async function knowOwnTasks({ dependencies, ownPosition }: Call<PublishEvent>): Promise<void> {
   const { topics: index, clock } = dependencies;
   const limit = new AbortController();
-  const late = clock.sleep(LIMIT, limit.signal).then(() => 'late' as const);
-  late.catch(() => {});
-  const passed = await Promise.race([index.passed(ownPosition), late]);
-  limit.abort();
-  if (passed === 'late') throw unavailable('projections', 'which tasks listen is not known yet');
+  const late = unavailable('projections', 'which tasks listen is not known yet');
+  const forget = clock.at(clock.now() + LIMIT, () => limit.abort(late));
+  try {
+    await index.passed(ownPosition, limit.signal);
+  } finally {
+    forget();
+  }
 }

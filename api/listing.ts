@@ -13,7 +13,7 @@ import { badRequest } from './errors.ts';
 /** Query parameters of every list. */
 export const pageParameters = {
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
-  offset: Type.Integer({ minimum: 0, default: 0 }),
+  offset: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 }),
   cursor: Type.Optional(Type.String({ maxLength: 2000 })),
   after: Type.Optional(Type.String({ maxLength: 200 })),
 };
@@ -45,7 +45,7 @@ export async function listPage<D extends JsonObject, T>(
 ): Promise<Page<T>> {
   const { filters, sort } = asked;
   const { limit, offset, cursor } = page;
-  const after = cursor === undefined ? null : parseCursor(cursor, sort.length);
+  const after = cursor === undefined ? null : parseCursor(cursor, sort);
   const query: Query = {
     filters,
     sort,
@@ -76,16 +76,21 @@ export function emptyPage<T>({ limit, offset }: PageQuery): Page<T> {
 
 function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[]): string {
   const values = sort.map(({ field }) => document[field] ?? null);
-  return Buffer.from(JSON.stringify([values, key])).toString('base64url');
+  return Buffer.from(JSON.stringify([orderOf(sort), values, key])).toString('base64url');
 }
 
-function parseCursor(cursor: string, sorts: number): NonNullable<Query['after']> {
+/** A place in one order is none in another. */
+const orderOf = (sort: readonly Sort[]): string =>
+  sort.map(({ field, direction }) => `${field} ${direction}`).join();
+
+function parseCursor(cursor: string, sort: readonly Sort[]): NonNullable<Query['after']> {
   try {
-    const [values, key] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    const text = Buffer.from(cursor, 'base64url').toString();
+    const [order, values, key] = JSON.parse(text) as unknown[];
     const scalar = (value: unknown): boolean =>
       value === null || ['string', 'number', 'boolean'].includes(typeof value);
-    if (Array.isArray(values) && values.length === sorts && values.every(scalar)) {
-      if (typeof key === 'string') return { values, key };
+    if (order === orderOf(sort) && Array.isArray(values) && values.length === sort.length) {
+      if (values.every(scalar) && typeof key === 'string') return { values, key };
     }
   } catch {
     // Falls through to the refusal: whatever it is, it is no cursor of ours.

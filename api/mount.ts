@@ -1,12 +1,14 @@
 import type { Express, Request, Response } from 'express';
-import { BEGINNING, type Position } from '../domain/event-store.ts';
+import { BEGINNING } from '../domain/event-store.ts';
 import { isUuid, newId } from '../domain/ids.ts';
 import { Authentication } from './authentication.ts';
 import { readJson } from './body.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { Answer, Call, Caller, Endpoint } from './endpoint.ts';
-import { badRequest } from './errors.ts';
-import { checkKey, commandIdOf, once } from './idempotency.ts';
+import { HttpError, badRequest } from './errors.ts';
+import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
+import { IdempotencyKeys, checkKey } from './idempotency.ts';
+import { takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { bodyCheck, queryCheck } from './validation.ts';
 
@@ -15,6 +17,7 @@ export interface Shared {
   readonly dependencies: ApiDependencies;
   readonly authentication: Authentication;
   readonly ownWrites: OwnWrites;
+  readonly keys: IdempotencyKeys;
 }
 
 export function share(dependencies: ApiDependencies): Shared {
@@ -22,50 +25,93 @@ export function share(dependencies: ApiDependencies): Shared {
     dependencies,
     authentication: new Authentication(dependencies),
     ownWrites: new OwnWrites(dependencies),
+    keys: new IdempotencyKeys(dependencies.store),
   };
+}
+
+/** Serves endpoints; a path of theirs with another method is answered as unknown, saying which ones it has. */
+export function mountAll(app: Express, endpoints: readonly Endpoint[], shared: Shared): void {
+  const methods = new Map<string, Set<string>>();
+  for (const endpoint of endpoints) {
+    const serve = servant(endpoint, shared);
+    for (const path of endpoint.paths) {
+      const written = writtenPath(path);
+      app[endpoint.method](path, (request: Request, response: Response) => {
+        takenBy(response, written);
+        return serve(request, response);
+      });
+      const known = methods.get(path) ?? new Set();
+      methods.set(path, known.add(endpoint.method.toUpperCase()));
+    }
+  }
+  for (const [path, known] of methods) {
+    if (known.has('GET')) known.add('HEAD');
+    const allowed = [...known, 'OPTIONS'].join(', ');
+    app.all(path, (request: Request, response: Response) => {
+      takenBy(response, writtenPath(path));
+      response.set('Allow', allowed);
+      if (request.method !== 'OPTIONS') throw unknownPath(request);
+      response.status(204).end();
+    });
+  }
+}
+
+/** There is nothing here. */
+export function unknownPath({ method, path }: Request): HttpError {
+  const details = { resource: 'path', id: path };
+  return new HttpError('not_found', `there is no ${method} ${path}`, details);
 }
 
 /**
  * Serves an endpoint. The order of the steps is the order in which faults are told: token, scope, body, schema,
  * and only then what the endpoint itself finds.
  */
-export function mount(app: Express, endpoint: Endpoint, shared: Shared): void {
-  const serve = servant(endpoint, shared);
-  for (const path of endpoint.paths) app[endpoint.method](path, serve);
-}
-
 function servant(endpoint: Endpoint, shared: Shared) {
-  const { dependencies, authentication, ownWrites } = shared;
-  const { settings, store } = dependencies;
-  const checkBody = endpoint.body === undefined ? null : bodyCheck(endpoint.body);
+  const { dependencies, authentication, ownWrites, keys } = shared;
+  const { reads } = endpoint;
+  const checkBody = endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body);
   const checkQuery = endpoint.query === undefined ? null : queryCheck(endpoint.query);
   const takesBody = endpoint.method === 'post' || endpoint.method === 'put';
+  const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
 
   return async (request: Request, response: Response): Promise<void> => {
-    const requestId = String(response.getHeader('X-Request-Id'));
+    const { authorization } = request.headers;
     const caller =
       endpoint.scopes === null
         ? null
-        : await authentication.authenticate(request.headers.authorization, endpoint.scopes);
-    const body = takesBody ? await readJson(request, settings.maxBodyBytes) : undefined;
-    checkParameters(request);
-    if (checkBody !== null && !(body === undefined && endpoint.bodyOptional)) checkBody(body ?? {});
-    else if (checkBody === null && body !== undefined) checkEmpty(body);
-    const query = checkQuery === null ? request.query : checkQuery(request.query);
-    const key = endpoint.idempotent ? checkKey(request.get('idempotency-key')) : undefined;
-    const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
-    const given = { dependencies, requestId, caller, body, query, key, ownPosition };
-    const call = callOf(request, given);
-    if (endpoint.reads !== undefined) {
-      const after = typeof request.query['after'] === 'string' ? request.query['after'] : undefined;
-      await ownWrites.wait(endpoint.reads, caller?.agentId ?? null, after);
+        : await authentication.authenticate(authorization, endpoint.scopes);
+    const body = takesBody
+      ? await readJson(request, dependencies.settings.maxBodyBytes)
+      : undefined;
+    const parameters = parametersOf(request);
+    if (takesBody && !(body === undefined && mayBeLeftOut)) checkBody(body ?? {});
+    const given = request.query as Record<string, unknown>;
+    const query = checkQuery === null ? given : checkQuery(given);
+    const key =
+      endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
+    const call: Call = {
+      dependencies,
+      caller,
+      parameters,
+      query: query as Call['query'],
+      body,
+      ownPosition: caller === null ? BEGINNING : ownWrites.of(caller.agentId),
+      address: request.ip ?? '',
+      context: contextOf(request, response, caller, dependencies),
+      keyed: key !== undefined,
+      expectedRevision: expectedRevision(request),
+    };
+    if (reads !== undefined) {
+      const after = typeof given['after'] === 'string' ? given['after'] : undefined;
+      await ownWrites.wait(reads, call.ownPosition, after);
+      // Before the reading: the answer has seen at least that much.
+      const reached = await ownWrites.reached(reads);
+      if (reached !== BEGINNING) response.set('X-Read-Position', reached);
     }
-    const carryOut = async (): Promise<Answer> => endpoint.handle(call);
     const answer =
       key === undefined || caller === null
-        ? await carryOut()
-        : await once(
-            store,
+        ? await endpoint.handle(call)
+        : await keys.once(
             {
               agentId: caller.agentId,
               key,
@@ -74,87 +120,51 @@ function servant(endpoint: Endpoint, shared: Shared) {
               body,
             },
             call.context,
-            carryOut,
+            async (commandId) =>
+              endpoint.handle({ ...call, context: { ...call.context, commandId } }),
           );
     if (answer.position && caller !== null) ownWrites.note(caller.agentId, answer.position);
-    if (endpoint.reads !== undefined && endpoint.method === 'get') {
-      response.set('X-Read-Position', await ownWrites.reached(endpoint.reads));
-    }
     send(response, answer);
   };
 }
 
-function callOf(
+function contextOf(
   request: Request,
-  given: {
-    readonly dependencies: ApiDependencies;
-    readonly requestId: string;
-    readonly caller: Caller | null;
-    readonly body: unknown;
-    readonly query: unknown;
-    readonly key: string | undefined;
-    readonly ownPosition: Position;
-  },
-): Call {
-  const { dependencies, requestId, caller, key } = given;
-  const now = dependencies.clock.now();
-  const actor = caller?.agentId ?? 'anonymous';
-  const address = request.ip ?? '';
+  response: Response,
+  caller: Caller | null,
+  { clock }: ApiDependencies,
+): Call['context'] {
+  const now = clock.now();
   return {
-    dependencies,
-    requestId,
-    caller,
-    parameters: request.params as Record<string, string>,
-    query: given.query as Record<string, string | undefined>,
-    body: given.body,
-    ownPosition: given.ownPosition,
-    address,
-    context: {
-      commandId: key === undefined || caller === null ? newId(now) : commandIdOf(actor, key),
-      actor,
-      source: address,
-      correlationId: requestId,
-      reason: reasonOf(request),
-      traceparent: request.get('traceparent'),
-      now,
-    },
-    keyed: key !== undefined && caller !== null,
-    expectedRevision: expectedRevision(request),
+    commandId: newId(now),
+    actor: caller?.agentId ?? 'anonymous',
+    source: request.ip ?? '',
+    correlationId: String(response.getHeader('X-Request-Id')),
+    reason: reasonOf(request),
+    traceparent: traceparentOf(request),
+    now,
   };
 }
 
-function reasonOf(request: Request): string | undefined {
-  const reason = request.get('x-reason');
-  if (reason === undefined || reason === '') return undefined;
-  if (reason.length > 500) {
-    throw badRequest([{ field: 'X-Reason', issue: 'must have at most 500 characters' }]);
-  }
-  return reason;
-}
-
-/** `If-Match: "<revision>"`; `*` matches whatever exists, as does no header. */
-function expectedRevision(request: Request): number | undefined {
-  const header = request.get('if-match');
-  if (header === undefined || header.trim() === '*') return undefined;
-  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header.trim())?.[1];
-  if (revision === undefined) {
-    throw badRequest([{ field: 'If-Match', issue: 'must be an ETag of this service' }]);
-  }
-  return Number(revision);
-}
-
-function checkParameters(request: Request): void {
+/** The parameters of the path; ids in lower case. @throws HttpError 400 for an id that is no UUID */
+function parametersOf(request: Request): Readonly<Record<string, string>> {
+  const parameters: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.params)) {
-    if (name.endsWith('id') && !isUuid(String(value))) {
-      throw badRequest([{ field: name, issue: 'must be a UUID' }]);
+    const text = String(value);
+    if (!name.endsWith('id')) {
+      parameters[name] = text;
+      continue;
     }
+    if (!isUuid(text)) throw badRequest([{ field: name, issue: 'must be a UUID' }]);
+    parameters[name] = text.toLowerCase();
   }
+  return parameters;
 }
 
 /** A command without fields takes no body, or an empty object. */
 function checkEmpty(body: unknown): void {
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  if (!isObject) throw badRequest([{ field: 'body', issue: 'must be an object' }]);
+  if (!isObject) throw badRequest([{ field: 'body', issue: 'must be object' }]);
   const [field] = Object.keys(body);
   if (field !== undefined) throw badRequest([{ field, issue: 'is not a known field' }]);
 }

@@ -36,26 +36,23 @@ export class OwnWrites {
 
   /**
    * Waits until views have passed the caller's last command, at most two seconds, then goes on with what there is;
-   * and until they have passed `after`, where it is given.
+   * and until they have passed `after`, where it is given. Both at a time.
    *
    * @throws HttpError 503 when `after` is not passed in time, 400 when it is no position of this log
    */
   async wait(
     views: readonly Projection[],
-    agentId: string | null,
+    own: Position,
     after: string | undefined,
   ): Promise<void> {
-    const { positions } = this.dependencies;
-    if (after !== undefined) {
-      await this.checkPosition(after);
-      const passed = await Promise.all(views.map((view) => positions.wait(view, after, LIMIT)));
-      if (passed.includes(false)) {
-        throw unavailable('projections', `the view has not reached ${after} within ${LIMIT} ms`);
-      }
+    if (after !== undefined) await this.checkPosition(after);
+    const [, passed] = await Promise.all([
+      this.passed(views, own),
+      this.passed(views, after ?? BEGINNING),
+    ]);
+    if (!passed) {
+      throw unavailable('projections', `the view has not reached ${after} within ${LIMIT} ms`);
     }
-    const own = agentId === null ? BEGINNING : this.of(agentId);
-    if (own === BEGINNING) return;
-    await Promise.all(views.map((view) => positions.wait(view, own, LIMIT)));
   }
 
   /** Up to which position all of some views are. */
@@ -65,6 +62,14 @@ export class OwnWrites {
     return reached.reduce((least, position) => (position < least ? position : least));
   }
 
+  private async passed(views: readonly Projection[], position: Position): Promise<boolean> {
+    if (position === BEGINNING) return true;
+    const { positions } = this.dependencies;
+    const passed = await Promise.all(views.map((view) => positions.wait(view, position, LIMIT)));
+    return !passed.includes(false);
+  }
+
+  /** Positions are of one width and ordered as text; more than that is the log's own affair. */
   private async checkPosition(after: string): Promise<void> {
     const head = await this.dependencies.store.head();
     const wellFormed = after.length === head.length && /^[0-9a-f]+$/.test(after);

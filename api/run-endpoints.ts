@@ -1,8 +1,9 @@
 import { toIso } from '../domain/clock.ts';
-import type { StepEnd } from '../domain/events/catalogue.ts';
+import { load } from '../domain/handle.ts';
 import { nameBasedId } from '../domain/ids.ts';
-import { outputOf } from '../domain/pipeline/output.ts';
+import { runFold } from '../domain/run.ts';
 import { parseInstant, TimestampError } from '../domain/schedule/timestamp.ts';
+import { streams } from '../domain/streams.ts';
 import { cancelRunCommand } from '../domain/task-commands.ts';
 import { latestRunOf, runListing } from '../projections/run-queries.ts';
 import { runsProjection, type RunDocument } from '../projections/runs.ts';
@@ -17,15 +18,13 @@ import {
   statisticsSummary,
   taskStatistics,
 } from '../projections/statistics-answers.ts';
-import { endpoint, type Call, type Endpoint } from './endpoint.ts';
+import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
 import { badRequest, forbidden, notFound } from './errors.ts';
 import { emptyPage, listPage } from './listing.ts';
+import { showInList, showRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from './schemas.ts';
 
 const scopes = ['runs:read'] as const;
-
-/** An error in a list that does not ask for errors is cut to its first line and so many characters. */
-const SHORT_ERROR = 120;
 
 const list = endpoint<unknown, RunQuery>({
   method: 'get',
@@ -56,8 +55,11 @@ const one = endpoint({
   scopes,
   query: ReadQuery,
   reads: [runsProjection],
-  async handle({ dependencies, parameters }) {
-    return { body: showRun(await runOf(dependencies.readModel, parameters)) };
+  async handle(call) {
+    const id = idIn(call, 'run_id');
+    const kept = await call.dependencies.readModel.get(runsProjection, id);
+    if (kept === null) throw notFound('run', id);
+    return { body: showRun(kept.document) };
   },
 });
 
@@ -67,16 +69,21 @@ const cancel = endpoint({
   summary: 'Cancels a run; a running one is told to stop',
   scopes: ['tasks:write'],
   idempotent: true,
-  async handle({ dependencies, parameters, caller, context }) {
-    const { store, readModel } = dependencies;
-    const run = await runOf(readModel, parameters);
-    if (caller !== null && !caller.admin && run.created_by !== caller.agentId) {
+  async handle(call) {
+    const { dependencies, caller, context } = call;
+    const { store } = dependencies;
+    const id = idIn(call, 'run_id');
+    // From the log and not from the view, which may not know yet of a run that was requested just now.
+    const { state: run, position: known } = await load(store, streams.run(id), runFold);
+    if (!('request' in run)) throw notFound('run', id);
+    if (caller !== null && !caller.admin && run.request.created_by !== caller.agentId) {
       throw forbidden("this is a run of another agent's task", ['admin'], caller.scopes);
     }
-    const commandId = nameBasedId('cancel run', context.commandId, run.id);
-    const position = await cancelRunCommand(store, run.id, { ...context, commandId });
-    const details = { run_id: run.id, old_state: run.state };
-    return { body: { success: true, message: 'the run is canceled', details }, position };
+    const commandId = nameBasedId('cancel run', context.commandId, id);
+    const position = await cancelRunCommand(store, id, { ...context, commandId });
+    const details = { run_id: id, old_state: run.state };
+    const body = { success: true, message: 'the run is canceled', details };
+    return { body, position: position ?? known };
   },
 });
 
@@ -148,42 +155,10 @@ async function daysOf(
 
 /** @throws HttpError 404 for a task that never was */
 async function knownTask(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
-  const id = (call.parameters['task_id'] ?? '').toLowerCase();
+  const id = idIn(call, 'task_id');
   const { state } = await call.dependencies.tasks.get(id);
   if (state.status === 'none') throw notFound('task', id);
   return id;
-}
-
-async function runOf(
-  readModel: Call['dependencies']['readModel'],
-  parameters: Readonly<Record<string, string>>,
-): Promise<RunDocument> {
-  const id = (parameters['run_id'] ?? '').toLowerCase();
-  const kept = await readModel.get(runsProjection, id);
-  if (kept === null) throw notFound('run', id);
-  return kept.document;
-}
-
-/** A run without what only its worker needs. */
-function showRun(run: RunDocument): object {
-  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
-  return { ...shown, output: outputOfRun(run) };
-}
-
-/** The output is folded from the steps, which it would else repeat. */
-function outputOfRun({ steps, output }: RunDocument): object | null {
-  return output === null ? null : outputOf(steps as unknown as readonly StepEnd[], output);
-}
-
-function showInList(run: RunDocument, wholeErrors: boolean): object {
-  const { attempts: _attempts, steps: _steps, log: _log, ...shown } = run;
-  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...bare } = shown;
-  const item = { ...bare, output: outputOfRun(run) };
-  return wholeErrors ? item : { ...item, error: shorten(run.error) };
-}
-
-function shorten(error: string | null): string | null {
-  return error === null ? null : (error.split('\n', 1)[0] ?? '').slice(0, SHORT_ERROR);
 }
 
 /** @throws HttpError 400 for what is no timestamp with an offset */

@@ -12,17 +12,17 @@ import { pageParameters } from './listing.ts';
 
 /** The schemas of what the interface takes; types and validators come from here. */
 
-const uuid = Type.String({
-  format: 'uuid',
-  pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$',
-});
+const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 
 const name = Type.String({ minLength: 1, maxLength: 100 });
-const scopes = Type.Array(Type.String({ pattern: '^[a-z0-9_:.*-]{1,100}$' }), {
-  maxItems: 100,
-  uniqueItems: true,
+const scope = Type.String({
+  pattern: '^[a-z0-9_:.*-]{1,100}$',
+  description: '1 to 100 of a-z 0-9 _ : . * -',
 });
-const webhookUrl = Nullable(Type.String({ maxLength: 2000, pattern: '^https?://[^\\s]+$' }));
+const scopes = Type.Array(scope, { maxItems: 100, uniqueItems: true });
+const webhookUrl = Nullable(
+  Type.String({ maxLength: 2000, format: 'http-url', description: 'an http or https URL' }),
+);
 
 export const CreateAgent = closed({ name, scopes, webhook_url: Type.Optional(webhookUrl) });
 export type CreateAgent = Static<typeof CreateAgent>;
@@ -30,8 +30,11 @@ export type CreateAgent = Static<typeof CreateAgent>;
 export const UpdateAgent = Type.Partial(closed({ name, scopes, webhook_url: webhookUrl }));
 export type UpdateAgent = Static<typeof UpdateAgent>;
 
+const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
+
+/** The list of agents is a bare array, which has no place for a cursor to go on from. */
 export const AgentQuery = Type.Object({
-  ...pageParameters,
+  ...plainPageParameters,
   name_filter: Type.Optional(Type.String({ maxLength: 100 })),
   scope_filter: Type.Optional(Type.String({ maxLength: 100 })),
 });
@@ -93,6 +96,11 @@ export const ResumeQuery = Type.Object({
 });
 export type ResumeQuery = Static<typeof ResumeQuery>;
 
+export const RunNowQuery = Type.Object({
+  wait: Type.Optional(Type.Number({ minimum: 0, maximum: 60 })),
+});
+export type RunNowQuery = Static<typeof RunNowQuery>;
+
 export const SnoozeTask = closed({
   delay_seconds: Type.Integer({ minimum: 1, maximum: 604_800 }),
   reason: Type.Optional(Type.String({ maxLength: 500 })),
@@ -125,7 +133,10 @@ export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;
 export const ReadQuery = Type.Object({ after: pageParameters.after });
 
 export const PublishEvent = closed({
-  topic: Type.String({ pattern: '^[A-Za-z0-9_.:/-]{1,200}$' }),
+  topic: Type.String({
+    pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
+    description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
+  }),
   payload: AnyObject,
   source_agent_id: uuid,
 });

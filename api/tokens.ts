@@ -71,13 +71,14 @@ function decode(token: string, now: Instant | null, key: KeyObject | null): Clai
     });
     return isClaims(claims) ? claims : null;
   } catch (error) {
-    if (error instanceof jwt.JsonWebTokenError) return null;
+    // A SyntaxError: parts of the right form that hold no JSON.
+    if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
 function isClaims(claims: unknown): claims is Claims {
-  const { sub, type, sid, jti } = (claims ?? {}) as Record<string, unknown>;
+  const { sub, type, sid, jti, exp } = (claims ?? {}) as Record<string, unknown>;
   const texts = [sub, sid, jti].every((claim) => typeof claim === 'string' && claim !== '');
-  return texts && tokenTypes.includes(type as TokenType);
+  return texts && typeof exp === 'number' && tokenTypes.includes(type as TokenType);
 }

@@ -1,16 +1,23 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Issue } from '../domain/errors.ts';
+import { isUuid } from '../domain/ids.ts';
 import { badRequest } from './errors.ts';
 
-const bodies = new Ajv({ allErrors: true, strict: false, validateFormats: false });
-const queries = new Ajv({
+/** Most issues that an answer lists, and the longest name of a field in one. */
+const MOST_ISSUES = 100;
+const LONGEST_FIELD = 200;
+
+const common = {
   allErrors: true,
   strict: false,
-  validateFormats: false,
-  coerceTypes: true,
-  useDefaults: true,
-});
+  strictNumbers: true,
+  // For the description of a schema, which says better than a pattern what is wanted.
+  verbose: true,
+  formats: { uuid: isUuid, 'http-url': isHttpUrl },
+} as const;
+const bodies = new Ajv(common);
+const queries = new Ajv({ ...common, coerceTypes: true, useDefaults: true });
 
 /** Compiles a schema of bodies. @returns throws HttpError 400 listing every fault */
 export function bodyCheck(schema: TSchema): (body: unknown) => void {
@@ -38,50 +45,62 @@ export function queryCheck(schema: TSchema): (query: Record<string, unknown>) =>
   };
 }
 
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
+}
+
 function faultsOf(check: ValidateFunction, whole: string): Error {
-  const errors = check.errors ?? [];
-  // Of a value that fits no branch of a union, the branches' own faults say less than the whole.
-  const issues = dedupe(
-    errors.filter(({ keyword }) => keyword !== 'if').map((e) => issueOf(e, whole)),
-  );
+  const byField = new Map<string, ErrorObject[]>();
+  for (const error of check.errors ?? []) {
+    const field = fieldOf(error, whole);
+    const known = byField.get(field);
+    if (known) known.push(error);
+    else if (byField.size < MOST_ISSUES) byField.set(field, [error]);
+  }
+  const issues = [...byField].map(([field, errors]): Issue => ({ field, issue: issueOf(errors) }));
   const [first, ...rest] = issues;
   return badRequest([first ?? { field: whole, issue: 'is not as it should be' }, ...rest]);
 }
 
-function issueOf(error: ErrorObject, whole: string): Issue {
-  const path = error.instancePath.split('/').slice(1).map(unescapePointer);
-  const { params } = error;
-  switch (error.keyword) {
-    case 'additionalProperties':
-      return {
-        field: [...path, params['additionalProperty']].join('.'),
-        issue: 'is not a known field',
-      };
-    case 'required':
-      return { field: [...path, params['missingProperty']].join('.'), issue: 'is required' };
-    case 'enum':
-      return {
-        field: path.join('.') || whole,
-        issue: `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`,
-      };
-    case 'type':
-      return { field: path.join('.') || whole, issue: `must be ${typesOf(params['type'])}` };
-    default:
-      return { field: path.join('.') || whole, issue: error.message ?? 'is not as it should be' };
-  }
+function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string): string {
+  const path = instancePath.split('/').slice(1).map(unescapePointer);
+  if (keyword === 'additionalProperties') path.push(String(params['additionalProperty']));
+  if (keyword === 'required') path.push(String(params['missingProperty']));
+  return (path.join('.') || whole).slice(0, LONGEST_FIELD);
 }
 
-const typesOf = (type: unknown): string =>
-  Array.isArray(type) ? type.join(' or ') : `of type ${type}`;
+/**
+ * What is wrong with a field. Of a value that may be null, each branch says what it is not: where it is of none of
+ * the types, they are named together; else the branch that has the right type says the most.
+ */
+function issueOf(errors: readonly ErrorObject[]): string {
+  const types = errors.filter(({ keyword }) => keyword === 'type');
+  const telling = errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf');
+  if (telling !== undefined) return wordsOf(telling);
+  const names = types.flatMap(({ params }) => params['type'] as string | string[]);
+  return names.length === 0
+    ? 'is not as it should be'
+    : `must be ${[...new Set(names)].join(' or ')}`;
+}
+
+function wordsOf({ keyword, params, message, parentSchema }: ErrorObject): string {
+  switch (keyword) {
+    case 'additionalProperties':
+      return 'is not a known field';
+    case 'required':
+      return 'is required';
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
+    case 'minLength':
+      return params['limit'] === 1 ? 'must not be empty' : String(message);
+    case 'pattern':
+    case 'format': {
+      const description: unknown = parentSchema?.['description'];
+      return typeof description === 'string' ? `must be ${description}` : String(message);
+    }
+    default:
+      return message ?? 'is not as it should be';
+  }
+}
 
 const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
-
-function dedupe(issues: readonly Issue[]): Issue[] {
-  const seen = new Map<string, Issue>();
-  for (const issue of issues) {
-    const known = seen.get(issue.field);
-    // A union of a type and null reports each branch and the union: the first of a field is the telling one.
-    if (!known) seen.set(issue.field, issue);
-  }
-  return [...seen.values()];
-}

@@ -21,6 +21,8 @@ export type IdempotencyState =
       readonly request: DataOf<'CommandReceived'>;
       readonly received_at: string;
       readonly answer: DataOf<'CommandAnswered'> | null;
+      /** Revision of the event that began the key's present life: the command's id comes from it. */
+      readonly began: number;
     };
 
 /**
@@ -33,11 +35,14 @@ export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
   initial: { status: 'none' },
   evolve(state, event, at) {
     if (event.type === 'CommandReceived') {
+      const received_at = at.metadata.occurredAt;
+      const goesOn = state.status !== 'none' && state.request.expires_at > received_at;
       return {
         status: 'under-way',
         request: event.data,
-        received_at: at.metadata.occurredAt,
+        received_at,
         answer: null,
+        began: goesOn ? state.began : at.revision,
       };
     }
     return state.status === 'none' ? state : { ...state, status: 'answered', answer: event.data };
@@ -46,7 +51,12 @@ export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
 
 export type IdempotencyDecision =
   /** Carry the command out; first append this, expecting the revision that was read. */
-  | { readonly kind: 'proceed'; readonly events: readonly IdempotencyEvent[] }
+  | {
+      readonly kind: 'proceed';
+      readonly events: readonly IdempotencyEvent[];
+      /** Where the key's life began that this goes on with; null: a new one begins with these events. */
+      readonly began: number | null;
+    }
   | { readonly kind: 'replay'; readonly answer: DataOf<'CommandAnswered'> };
 
 /**
@@ -61,11 +71,10 @@ export function receiveCommand(
   now: Instant,
   lost = false,
 ): IdempotencyDecision {
-  const proceed: IdempotencyDecision = {
-    kind: 'proceed',
-    events: [{ type: 'CommandReceived', data: request }],
-  };
-  if (state.status === 'none' || fromIso(state.request.expires_at) <= now) return proceed;
+  const events: readonly IdempotencyEvent[] = [{ type: 'CommandReceived', data: request }];
+  if (state.status === 'none' || fromIso(state.request.expires_at) <= now) {
+    return { kind: 'proceed', events, began: null };
+  }
   const same =
     state.request.request_hash === request.request_hash &&
     state.request.method === request.method &&
@@ -85,5 +94,5 @@ export function receiveCommand(
       },
     );
   }
-  return proceed;
+  return { kind: 'proceed', events, began: state.began };
 }

@@ -42,7 +42,16 @@ export async function publishEvent(
   const data = { ...event, event_id, published_at, triggered_tasks: [...triggeredTasks] };
   const stream = streams.topic(topic);
   const events = toNewEvents(stream, [{ type: 'EventPublished', data }], context);
-  const { revision, position } = await store.append(stream, events, 'any');
-  const stream_id = streamIdOf(published_at, revision);
-  return { event_id, stream_id, topic, triggered_tasks: triggeredTasks, published_at, position };
+  const { revision, position, duplicate } = await store.append(stream, events, 'any');
+  // What was published before by the same command counts as it was then: its time, and whom it triggered.
+  const [known] = duplicate ? await store.readStream(stream, { from: revision, limit: 1 }) : [];
+  const published = known?.type === 'EventPublished' ? known.data : data;
+  return {
+    event_id,
+    stream_id: streamIdOf(published.published_at, revision),
+    topic,
+    triggered_tasks: published.triggered_tasks,
+    published_at: published.published_at,
+    position,
+  };
 }

@@ -1,4 +1,9 @@
-import type { EventStore, RecordedEvent } from '../domain/event-store.ts';
+import {
+  BEGINNING,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../domain/event-store.ts';
 import type { DomainEvent } from '../domain/events/catalogue.ts';
 import { load, type Fold, type Loaded } from '../domain/handle.ts';
 import { idOf } from '../domain/streams.ts';
@@ -20,6 +25,8 @@ export class LiveStreams<S, E extends DomainEvent> {
   private readonly capacity: number;
   private readonly cached = new Map<string, Loaded<S>>();
   private readonly loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
+  /** The subscription has brought everything up to here. */
+  private reached: Position = BEGINNING;
   /** Called after a cached or arriving stream has changed. */
   onEvent: ((id: string, event: RecordedEvent) => void) | undefined;
 
@@ -38,9 +45,11 @@ export class LiveStreams<S, E extends DomainEvent> {
     const after = await this.store.head();
     // What was read before is not kept up to date by what follows.
     this.cached.clear();
+    this.reached = after;
     started();
     for await (const message of this.store.subscribe({ after, prefixes: [this.prefix], signal })) {
-      if (message.kind === 'events') for (const event of message.events) this.take(event);
+      if (message.kind === 'caught-up') this.reached = message.position;
+      else for (const event of message.events) this.take(event);
     }
   }
 
@@ -60,6 +69,17 @@ export class LiveStreams<S, E extends DomainEvent> {
     return entry.promise;
   }
 
+  /**
+   * Takes over what a command of this process has just made of a stream, so that what comes after it here
+   * does not meet the state before it in the moment until the subscription brings the event.
+   */
+  learn(id: string, { state, revision, position }: Loaded<S>): void {
+    if (revision === 'none' || position === null) return;
+    // The subscription is further: it has brought this event, and perhaps later ones, that nobody kept.
+    if (position <= this.reached) return;
+    this.keep(id, { state, revision, position });
+  }
+
   /** What is cached, without reading. */
   peek(id: string): Loaded<S> | undefined {
     return this.cached.get(id);
@@ -72,22 +92,27 @@ export class LiveStreams<S, E extends DomainEvent> {
         const seen = this.loading.get(id)?.seen ?? -1;
         // An event arrived while the read was under way and is not in it: read again.
         if (loaded.revision !== 'none' ? loaded.revision < seen : seen >= 0) continue;
-        if (loaded.revision !== 'none') this.keep(id, loaded);
-        return loaded;
+        return loaded.revision === 'none' ? loaded : this.keep(id, loaded);
       }
     } finally {
       this.loading.delete(id);
     }
   }
 
-  private keep(id: string, loaded: Loaded<S>): void {
+  /** Keeps a stream unless it is known further already; gives what is known now. */
+  private keep(id: string, loaded: Loaded<S>): Loaded<S> {
+    const known = this.cached.get(id);
+    if (known && Number(known.revision) >= Number(loaded.revision)) return known;
     this.cached.set(id, loaded);
-    if (this.cached.size <= this.capacity) return;
-    const [oldest] = this.cached.keys();
-    if (oldest !== undefined) this.cached.delete(oldest);
+    if (this.cached.size > this.capacity) {
+      const [oldest] = this.cached.keys();
+      if (oldest !== undefined) this.cached.delete(oldest);
+    }
+    return loaded;
   }
 
   private take(event: RecordedEvent): void {
+    this.reached = event.position;
     const id = idOf(event.stream);
     const pending = this.loading.get(id);
     if (pending) pending.seen = Math.max(pending.seen, event.revision);

@@ -63,10 +63,27 @@ export class TopicIndex {
     return ids.sort();
   }
 
-  /** Resolves once a position is passed: what was created up to it is triggered. Never times out by itself. */
-  passed(position: Position): Promise<void> {
+  /**
+   * Resolves once a position is passed: what was created up to it is triggered. Does not time out by itself:
+   * rejects with the signal's reason when it is aborted.
+   */
+  passed(position: Position, signal: AbortSignal): Promise<void> {
     if (position <= this.reached) return Promise.resolve();
-    return new Promise((resolve) => this.waiting.push({ position, resolve }));
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.waiting = this.waiting.filter((each) => each !== waiter);
+        reject(signal.reason as Error);
+      };
+      const waiter = {
+        position,
+        resolve: () => {
+          signal.removeEventListener('abort', giveUp);
+          resolve();
+        },
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.waiting.push(waiter);
+    });
   }
 
   private reach(position: Position): void {

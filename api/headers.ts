@@ -1,0 +1,51 @@
+import type { Request } from 'express';
+import { badRequest } from './errors.ts';
+
+const LONGEST_REASON = 500;
+
+/** No stream is ever at it: what an ETag means that is not of this service. */
+const NO_REVISION = -1;
+
+/**
+ * `X-Reason`: why, in the caller's words. Headers are bytes: text that is UTF-8 counts as that, other as Latin-1.
+ * @throws HttpError 400 when it is too long
+ */
+export function reasonOf(request: Request): string | undefined {
+  const header = request.get('x-reason');
+  if (header === undefined || header === '') return undefined;
+  const reason = textOf(header);
+  if (reason.length <= LONGEST_REASON) return reason;
+  throw badRequest([
+    { field: 'X-Reason', issue: `must have at most ${LONGEST_REASON} characters` },
+  ]);
+}
+
+/**
+ * `If-Match: "<revision>"`; `*` matches whatever exists, as does no header. An ETag that is not of this service
+ * matches nothing.
+ * @throws HttpError 400 for what is no ETag
+ */
+export function expectedRevision(request: Request): number | undefined {
+  const header = request.get('if-match')?.trim();
+  if (header === undefined || header === '*') return undefined;
+  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
+  if (revision !== undefined) return Number(revision);
+  if (/^(?:W\/)?"[^"]*"$/.test(header)) return NO_REVISION;
+  throw badRequest([{ field: 'If-Match', issue: 'must be one ETag, or *' }]);
+}
+
+/** `traceparent` where it is one (W3C Trace Context); it goes into the events. */
+export function traceparentOf(request: Request): string | undefined {
+  const header = request.get('traceparent');
+  return header !== undefined && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)
+    ? header
+    : undefined;
+}
+
+function textOf(header: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
+  } catch {
+    return header;
+  }
+}

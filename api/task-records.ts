@@ -1,0 +1,45 @@
+import type { JsonObject } from '../domain/json.ts';
+import { checkPayload } from '../domain/pipeline/check.ts';
+import type { LiveTask } from '../domain/task.ts';
+import { latestStartedRunOf } from '../projections/run-queries.ts';
+import { runsProjection } from '../projections/runs.ts';
+import type { TaskDocument } from '../projections/tasks.ts';
+import type { ApiDependencies } from './dependencies.ts';
+
+/** A task as its own streams tell it: right after a command, when no view is needed. */
+export function showTask(
+  id: string,
+  task: LiveTask,
+  beside: {
+    readonly next_run_at: string | null;
+    readonly last_run_at: string | null;
+    readonly warnings: readonly string[];
+  },
+): object {
+  const { definition, status, created_at, updated_at, revision } = task;
+  const { next_run_at, last_run_at, warnings } = beside;
+  const timed = definition.schedule_kind !== 'event';
+  const exhausted = status === 'active' && timed && next_run_at === null;
+  const dates = { created_at, updated_at, next_run_at, last_run_at };
+  return { id, ...definition, status, ...dates, exhausted, revision, warnings };
+}
+
+/** A task as the view has it. */
+export function showDocument(
+  task: TaskDocument,
+  last_run_at: string | null,
+  { tools }: Pick<ApiDependencies, 'tools'>,
+): object {
+  const { rhythm: _rhythm, ...shown } = task;
+  const { warnings } = checkPayload(task.payload as JsonObject, tools);
+  return { ...shown, last_run_at, warnings };
+}
+
+/** When the task last started to run, by whatever trigger. */
+export async function lastRunAt(
+  { readModel }: Pick<ApiDependencies, 'readModel'>,
+  id: string,
+): Promise<string | null> {
+  const [latest] = await readModel.find(runsProjection, latestStartedRunOf(id));
+  return latest?.document.started_at ?? null;
+}

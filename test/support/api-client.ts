@@ -1,0 +1,133 @@
+import { Agent, request, type IncomingHttpHeaders } from 'node:http';
+
+/** An answer as it came. */
+export class ApiAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+
+  constructor(status: number, headers: IncomingHttpHeaders, text: string) {
+    this.status = status;
+    this.headers = headers;
+    this.text = text;
+  }
+
+  /** The body, parsed: an object nearly always, and else what the test says it is. Empty where it is not JSON. */
+  get json(): Readonly<Record<string, unknown>> {
+    try {
+      return JSON.parse(this.text) as Readonly<Record<string, unknown>>;
+    } catch {
+      return {};
+    }
+  }
+
+  /** The body where it is an array; empty where it is not. */
+  get list(): readonly Readonly<Record<string, unknown>>[] {
+    const body: unknown = this.json;
+    return Array.isArray(body) ? (body as readonly Readonly<Record<string, unknown>>[]) : [];
+  }
+
+  /** What stands at a dotted path of the body, such as `details.task_id` or `items.0.id`. */
+  at(path: string): unknown {
+    return path
+      .split('.')
+      .reduce<unknown>(
+        (value, key) =>
+          typeof value === 'object' && value !== null
+            ? (value as Record<string, unknown>)[key]
+            : undefined,
+        this.json,
+      );
+  }
+
+  /** The text there; throws where there is none. */
+  textAt(path: string): string {
+    const value = this.at(path);
+    if (typeof value === 'string') return value;
+    throw new Error(`no text at ${path} of ${String(this.status)} ${this.text}`);
+  }
+
+  /** A header that must be there. */
+  header(name: string): string {
+    const value = this.headers[name.toLowerCase()];
+    if (typeof value === 'string') return value;
+    throw new Error(`no header ${name} in the answer ${String(this.status)} ${this.text}`);
+  }
+}
+
+export interface ApiRequest {
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is; with its own content type in `headers`. */
+  readonly raw?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Instead of the client's own; null: none. */
+  readonly token?: string | null;
+}
+
+/** Speaks HTTP with a service over kept connections. The path goes out exactly as given. */
+export class ApiClient {
+  readonly url: string;
+  readonly token: string | null;
+  readonly #agent: Agent;
+
+  constructor(url: string, token: string | null, agent = new Agent({ keepAlive: true })) {
+    this.url = url;
+    this.token = token;
+    this.#agent = agent;
+  }
+
+  /** The same connections with another token. */
+  as(token: string | null): ApiClient {
+    return new ApiClient(this.url, token, this.#agent);
+  }
+
+  get(path: string, options: ApiRequest = {}): Promise<ApiAnswer> {
+    return this.send('GET', path, options);
+  }
+
+  post(path: string, body?: unknown, options: ApiRequest = {}): Promise<ApiAnswer> {
+    return this.send('POST', path, { ...options, ...(body === undefined ? {} : { body }) });
+  }
+
+  put(path: string, body?: unknown, options: ApiRequest = {}): Promise<ApiAnswer> {
+    return this.send('PUT', path, { ...options, ...(body === undefined ? {} : { body }) });
+  }
+
+  delete(path: string, options: ApiRequest = {}): Promise<ApiAnswer> {
+    return this.send('DELETE', path, options);
+  }
+
+  send(method: string, path: string, options: ApiRequest = {}): Promise<ApiAnswer> {
+    const token = options.token === undefined ? this.token : options.token;
+    const payload = options.body === undefined ? options.raw : JSON.stringify(options.body);
+    const { hostname, port } = new URL(this.url);
+    const headers = {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(payload === undefined ? {} : { 'content-length': String(Buffer.byteLength(payload)) }),
+      ...options.headers,
+    };
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        { hostname, port, method, path, headers, agent: this.#agent },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            const text = Buffer.concat(chunks).toString();
+            resolve(new ApiAnswer(response.statusCode ?? 0, response.headers, text));
+          });
+        },
+      );
+      sent.on('error', reject);
+      sent.end(payload);
+    });
+  }
+
+  /** Closes the kept connections, also those of clients made by `as`. */
+  close(): void {
+    this.#agent.destroy();
+  }
+}

@@ -1,0 +1,282 @@
+import { createSecretKey } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { createApi } from '../../api/app.ts';
+import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
+import { signToken } from '../../api/tokens.ts';
+import { SystemClock } from '../../app/clock.ts';
+import { projections } from '../../app/projections.ts';
+import { agentFold } from '../../domain/agent.ts';
+import { registerWithName } from '../../domain/agent-registration.ts';
+import { toIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import type { DomainEvent } from '../../domain/events/catalogue.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { sessionFold } from '../../domain/session.ts';
+import { streams } from '../../domain/streams.ts';
+import { taskFold } from '../../domain/task.ts';
+import { createTelemetry } from '../../observability/create-telemetry.ts';
+import { LiveStreams } from '../../projections/live-streams.ts';
+import { createPositionWaiter } from '../../projections/position-waiter.ts';
+import { createProjector } from '../../projections/projector.ts';
+import { TopicIndex } from '../../projections/topic-index.ts';
+import type { ReadModel } from '../../projections/read-model.ts';
+import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
+import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
+import { ApiClient } from './api-client.ts';
+import { FaultyEventStore, faultyReadModel } from './faulty-stores.ts';
+import { makeTemporaryDirectory } from './temporary-directory.ts';
+
+/** The machine's time, moved as far as a test says: tokens expire and reservations grow old at once. */
+export class ShiftedClock implements Clock {
+  readonly #clock = new SystemClock();
+  #shift = 0;
+
+  /** Moves the time by so many milliseconds. Timers that are set keep their real distance. */
+  shift(milliseconds: number): void {
+    this.#shift += milliseconds;
+  }
+
+  now(): Instant {
+    return this.#clock.now() + this.#shift;
+  }
+
+  at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel {
+    return this.#clock.at(instant - this.#shift, callback, options);
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return this.#clock.sleep(milliseconds, signal);
+  }
+}
+
+/** An agent that can call. */
+export interface SignedIn {
+  readonly id: string;
+  readonly client: ApiClient;
+}
+
+/** The HTTP interface over the embedded stores, with a projector and no scheduler or worker. */
+export class RunningApi {
+  readonly url: string;
+  /** What the interface uses: a test makes it fail. */
+  readonly store: FaultyEventStore;
+  /** Set `away` to take the reading side of the views away. */
+  readonly views: { away: boolean };
+  readonly clock: ShiftedClock;
+  readonly settings: ApiSettings;
+  /** Lines of the log. */
+  readonly logged: readonly string[];
+  readonly metricsText: () => Promise<string>;
+  /** An agent with the scope `admin`. */
+  readonly admin: SignedIn;
+  readonly #close: () => Promise<void>;
+
+  private constructor(
+    parts: Omit<RunningApi, 'signIn' | 'append' | 'close'>,
+    close: () => Promise<void>,
+  ) {
+    this.url = parts.url;
+    this.store = parts.store;
+    this.views = parts.views;
+    this.clock = parts.clock;
+    this.settings = parts.settings;
+    this.logged = parts.logged;
+    this.metricsText = parts.metricsText;
+    this.admin = parts.admin;
+    this.#close = close;
+  }
+
+  static async start(given: Partial<ApiSettings> = {}): Promise<RunningApi> {
+    const directory = await makeTemporaryDirectory();
+    const logged: string[] = [];
+    const telemetry = createTelemetry({
+      level: 'debug',
+      strict: true,
+      destination: { write: (line) => void logged.push(line) },
+    });
+    const codec = createEventCodec();
+    const log = await openSqliteEventStore({
+      directory: join(directory.path, 'log'),
+      codec,
+      telemetry,
+    });
+    const kept = await openSqliteReadModel({ directory: join(directory.path, 'views'), telemetry });
+    const coordination = await openSqliteCoordination({ directory: directory.path, telemetry });
+    const clock = new ShiftedClock();
+    const store = new FaultyEventStore(log);
+    const views = { away: false };
+    const readModel: ReadModel = faultyReadModel(kept, views);
+    const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
+    const positions = createPositionWaiter({ readModel, clock });
+    const projector = createProjector({
+      store: log,
+      readModel: kept,
+      projections,
+      telemetry,
+      clock,
+      fence: 1,
+    });
+    projector.onCheckpoint(positions.notify);
+    const agents = new LiveStreams(store, 'agent-', agentFold);
+    const sessions = new LiveStreams(store, 'session-', sessionFold);
+    const tasks = new LiveStreams(store, 'task-', taskFold);
+    const topics = new TopicIndex(store, readModel);
+    const following = [
+      (started: () => void) => agents.follow(stop.signal, started),
+      (started: () => void) => sessions.follow(stop.signal, started),
+      (started: () => void) => tasks.follow(stop.signal, started),
+      (started: () => void) => topics.follow(stop.signal, started),
+    ];
+    const running: Promise<unknown>[] = [projector.run(stop.signal)];
+    await Promise.all(
+      following.map(
+        (follow) =>
+          new Promise<void>((started, failed) => {
+            running.push(follow(started).catch(failed));
+          }),
+      ),
+    );
+    const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
+    const settings: ApiSettings = { ...plainSettings, ...given };
+    const dependencies: ApiDependencies = {
+      store,
+      readModel,
+      coordination,
+      clock,
+      telemetry,
+      settings,
+      agents,
+      sessions,
+      tasks,
+      topics,
+      positions: {
+        wait: async (projection, position, limit) =>
+          (await positions.passed(projection, position, limit)).passed,
+      },
+      tools: tools.registry,
+    };
+    const metricsText = (): Promise<string> => telemetry.metrics.text();
+    const healthy = { status: 200, body: { status: 'healthy' } };
+    const health = {
+      report: async () => healthy,
+      ready: async () => healthy,
+      live: () => ({ status: 'alive' }),
+    };
+    const server = createServer(createApi(dependencies, { health, metricsText }));
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+    const client = new ApiClient(url, null);
+    const admin = await signIn({ store: log, clock, settings, client }, ['admin'], 'admin');
+    const parts = { url, store, views, clock, settings, logged, metricsText, admin };
+    return new RunningApi(parts, async () => {
+      client.close();
+      await new Promise((closed) => {
+        server.close(closed);
+        server.closeAllConnections();
+      });
+      stop.abort();
+      await Promise.all(running);
+      await tools.close();
+      await Promise.all([log.close(), kept.close(), coordination.close()]);
+      await directory.remove();
+    });
+  }
+
+  /** Registers an agent past the interface and gives it a token. It has no credentials. */
+  signIn(scopes: readonly string[], name?: string): Promise<SignedIn> {
+    const { store, clock, settings } = this;
+    const client = this.admin.client.as(null);
+    return signIn({ store, clock, settings, client }, scopes, name);
+  }
+
+  /** Appends an event past the interface: what other parts of the service do. */
+  async append(stream: string, events: readonly DomainEvent[]): Promise<void> {
+    await this.store.append(stream, toNewEvents(stream, events, contextAt(this.clock)), 'any');
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+/** Called inside a `describe`: one running interface for all of its tests. */
+export function useRunningApi(settings: Partial<ApiSettings> = {}): () => RunningApi {
+  let api: RunningApi | undefined;
+  before(async () => {
+    api = await RunningApi.start(settings);
+  });
+  after(async () => {
+    await api?.close();
+    api = undefined;
+  });
+  return () => {
+    if (api === undefined) throw new Error('the interface runs only while a test does');
+    return api;
+  };
+}
+
+const plainSettings: ApiSettings = {
+  version: '0.0.0',
+  production: false,
+  maxBodyBytes: 1_048_576,
+  trustProxy: 0,
+  accessTokenSeconds: 3600,
+  refreshTokenSeconds: 86_400,
+  allowSecretless: false,
+  jwtKey: createSecretKey(Buffer.alloc(32, 7)),
+  previousJwtKey: null,
+};
+
+/** What tools do runs in workers, of which there are none here. */
+const noActions = {
+  publishEvent: () => Promise.reject(new Error('there is no worker')),
+  runTask: () => Promise.reject(new Error('there is no worker')),
+};
+
+async function signIn(
+  {
+    store,
+    clock,
+    settings,
+    client,
+  }: Pick<RunningApi, 'clock' | 'settings'> & {
+    readonly store: EventStore;
+    readonly client: ApiClient;
+  },
+  scopes: readonly string[],
+  name = newId(clock.now()),
+): Promise<SignedIn> {
+  const context = contextAt(clock);
+  const { now } = context;
+  const id = newId(now);
+  const sid = newId(now);
+  const fields = { name, scopes, webhook_url: null };
+  await registerWithName(store, id, fields, null, context);
+  const started: DomainEvent = {
+    type: 'SessionStarted',
+    data: {
+      agent_id: id,
+      refresh_id: newId(now),
+      expires_at: toIso(now + 7 * 86_400_000),
+      credentials_revision: null,
+    },
+  };
+  const stream = streams.session(sid);
+  await store.append(stream, toNewEvents(stream, [started], context), 'none');
+  const claims = { sub: id, type: 'access', scope: '', name, sid, jti: newId(now) } as const;
+  const token = signToken(claims, 7 * 86_400, now, settings.jwtKey);
+  return { id, client: client.as(token) };
+}
+
+function contextAt(clock: Clock): CommandContext {
+  const now = clock.now();
+  return { commandId: newId(now), actor: 'test', source: 'test', correlationId: newId(now), now };
+}
