@@ -118,6 +118,7 @@ class Execution implements RunHandle {
   private cause: AbortCause | null = null;
   private admitted: LiveTask | null = null;
   private cancelTimers: Cancel[] = [];
+  private giveUp: () => void = () => {};
 
   constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void) {
     this.options = options;
@@ -130,6 +131,9 @@ class Execution implements RunHandle {
     if (this.cause !== null) return;
     this.cause = cause;
     this.controller.abort(new Error(cause));
+    // What was told to stop and does not is left to itself: whatever it still says is refused.
+    const { clock } = this.options;
+    this.cancelTimers.push(clock.at(clock.now() + GIVE_UP, () => this.giveUp()));
   }
 
   onEvent(event: RecordedEvent): void {
@@ -220,22 +224,9 @@ class Execution implements RunHandle {
       signal: controller.signal,
       record: (steps) => this.append(steps.map((data) => ({ type: 'RunStepCompleted', data }))),
     });
-    return Promise.race([work, this.givenUp()]);
-  }
-
-  /** What was told to stop and does not is left to itself: whatever it still says is refused. */
-  private givenUp(): Promise<PipelineOutcome> {
-    return new Promise((resolve) => {
-      const { signal } = this.controller;
-      const giveUp = (): void => {
-        const { clock } = this.options;
-        const cancel = clock.at(clock.now() + GIVE_UP, () =>
-          resolve({ kind: 'aborted', steps: [] }),
-        );
-        this.cancelTimers.push(cancel);
-      };
-      if (signal.aborted) giveUp();
-      else signal.addEventListener('abort', giveUp, { once: true });
+    return new Promise((resolve, reject) => {
+      this.giveUp = () => resolve({ kind: 'aborted', steps: [] });
+      work.then(resolve, reject);
     });
   }
 

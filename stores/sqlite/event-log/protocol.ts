@@ -5,11 +5,12 @@ import type {
 } from '../../../domain/event-store.ts';
 
 /**
- * What the writer thread is asked and answers. Appends travel as one flat array of texts and numbers for
- * all that a tick brought together: copying objects between threads costs several times as much.
+ * What the writer thread is asked and answers. Appends travel as one text and one array of numbers for all that
+ * a tick brought together: copying objects, or many small texts, between threads costs several times as
+ * much.
  */
 export type WriterRequest =
-  | { readonly kind: 'appends'; readonly words: AppendWords }
+  | { readonly kind: 'appends'; readonly packed: PackedAppends }
   | {
       readonly kind: 'truncate';
       readonly ticket: number;
@@ -19,11 +20,16 @@ export type WriterRequest =
   | { readonly kind: 'ping'; readonly ticket: number }
   | { readonly kind: 'close' };
 
-/**
- * Sequences, one after the other: ticket, number of appends, and for each append stream, expected
- * revision as a number, number of events, and for each event id, type, data, metadata.
- */
-export type AppendWords = (string | number)[];
+/** Sequences of appends, packed by {@link AppendPacker}. */
+export interface PackedAppends {
+  /**
+   * For each sequence: ticket, number of appends, and for each append the length of the stream's name, the
+   * expected revision, the number of events, and for each event the lengths of id, type, data and metadata.
+   */
+  readonly numbers: Float64Array;
+  /** All texts, one behind the other. */
+  readonly text: string;
+}
 
 /** A sequence of appends, as the thread sees it. */
 export interface WriteSequence {
@@ -94,30 +100,56 @@ export interface CommitTiming {
   readonly writing: number;
 }
 
-/** Adds a sequence to a message. */
-export function writeSequence(words: AppendWords, sequence: WriteSequence): void {
-  words.push(sequence.ticket, sequence.appends.length);
-  for (const { stream, expected, events } of sequence.appends) {
-    words.push(stream, expected, events.length);
-    for (const event of events) words.push(event.id, event.type, event.data, event.metadata);
+/** Brings together what goes to the thread in one message. */
+export class AppendPacker {
+  #numbers: number[] = [];
+  #texts: string[] = [];
+
+  get isEmpty(): boolean {
+    return this.#numbers.length === 0;
+  }
+
+  add({ ticket, appends }: WriteSequence): void {
+    this.#numbers.push(ticket, appends.length);
+    for (const { stream, expected, events } of appends) {
+      this.#numbers.push(stream.length, expected, events.length);
+      this.#texts.push(stream);
+      for (const { id, type, data, metadata } of events) {
+        this.#numbers.push(id.length, type.length, data.length, metadata.length);
+        this.#texts.push(id, type, data, metadata);
+      }
+    }
+  }
+
+  /** What was added since the last time. */
+  take(): PackedAppends {
+    const packed = { numbers: Float64Array.from(this.#numbers), text: this.#texts.join('') };
+    this.#numbers = [];
+    this.#texts = [];
+    return packed;
   }
 }
 
 /** The sequences of a message. */
-export function readSequences(words: AppendWords): WriteSequence[] {
+export function readSequences({ numbers, text }: PackedAppends): WriteSequence[] {
   const sequences: WriteSequence[] = [];
   let at = 0;
-  const text = (): string => String(words[at++]);
-  const number = (): number => Number(words[at++]);
-  while (at < words.length) {
+  let from = 0;
+  const number = (): number => Number(numbers[at++]);
+  const part = (): string => {
+    const start = from;
+    from += number();
+    return text.slice(start, from);
+  };
+  while (at < numbers.length) {
     const ticket = number();
     const appends: WriteAppend[] = [];
     for (let left = number(); left > 0; left -= 1) {
-      const stream = text();
+      const stream = part();
       const expected = number();
       const events: EncodedEvent[] = [];
       for (let more = number(); more > 0; more -= 1) {
-        events.push({ id: text(), type: text(), data: text(), metadata: text() });
+        events.push({ id: part(), type: part(), data: part(), metadata: part() });
       }
       appends.push({ stream, expected, events });
     }

@@ -91,7 +91,7 @@ class WriterThread {
 
   #take(request: WriterRequest): void {
     if (request.kind === 'appends') {
-      for (const sequence of readSequences(request.words)) this.#tasks.push(sequence);
+      for (const sequence of readSequences(request.packed)) this.#tasks.push(sequence);
     } else {
       this.#tasks.push(request);
     }

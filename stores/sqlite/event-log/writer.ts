@@ -9,11 +9,10 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import { startThread } from '../read-model/start-thread.ts';
 import { formatPosition } from './position.ts';
 import {
+  AppendPacker,
   expectedFromNumber,
   expectedToNumber,
   NONE,
-  writeSequence,
-  type AppendWords,
   type WriteAppend,
   type WriteFailure,
   type WriterAnswer,
@@ -56,7 +55,7 @@ export class Writer {
   #pending = new Map<number, Pending>();
   #lastTicket = 0;
   /** What this tick has brought together. */
-  #words: AppendWords = [];
+  readonly #packer = new AppendPacker();
   #flushing = false;
   #closing = false;
 
@@ -96,7 +95,7 @@ export class Writer {
         expected: expectedToNumber(expected),
         events: encoded[i] ?? [],
       }));
-      writeSequence(this.#words, { ticket, appends: writes });
+      this.#packer.add({ ticket, appends: writes });
       if (this.#flushing) return;
       this.#flushing = true;
       setImmediate(() => this.#flush());
@@ -152,14 +151,13 @@ export class Writer {
 
   #flush(): void {
     this.#flushing = false;
-    if (this.#words.length === 0) return;
-    const words = this.#words;
-    this.#words = [];
-    this.#post({ kind: 'appends', words });
+    if (this.#packer.isEmpty) return;
+    const packed = this.#packer.take();
+    this.#post({ kind: 'appends', packed }, [packed.numbers.buffer as ArrayBuffer]);
   }
 
-  #post(request: WriterRequest): void {
-    this.#worker?.postMessage(request);
+  #post(request: WriterRequest, transfer: ArrayBuffer[] = []): void {
+    this.#worker?.postMessage(request, transfer);
   }
 
   async #restart(): Promise<void> {
@@ -217,7 +215,7 @@ export class Writer {
   #rejectAll(error: EventStoreError): void {
     const waiting = [...this.#pending.values()];
     this.#pending.clear();
-    this.#words = [];
+    this.#packer.take();
     for (const { reject } of waiting) reject(error);
   }
 

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { Worker, type ResourceLimits } from 'node:worker_threads';
 
 /**
  * Starts a thread on a module that lies beside the caller's, with the caller's own ending: `.js` once
@@ -10,11 +10,17 @@ import { Worker } from 'node:worker_threads';
  * @param module relative to the caller, without its ending: `./reader-thread`
  * @param caller `import.meta.url`
  * @param data what the thread finds as `workerData`
+ * @param resourceLimits of its heap; default: Node's own
  */
-export function startThread(module: string, caller: string, data?: unknown): Worker {
+export function startThread(
+  module: string,
+  caller: string,
+  data?: unknown,
+  resourceLimits: ResourceLimits = {},
+): Worker {
   const ending = extname(fileURLToPath(caller));
   const entry = new URL(`${module}${ending}`, caller);
-  if (ending !== '.ts') return new Worker(entry, { workerData: data });
+  if (ending !== '.ts') return new Worker(entry, { workerData: data, resourceLimits });
   const loader = new URL('./source-thread.mjs', import.meta.url);
-  return new Worker(loader, { argv: [entry.href], workerData: data });
+  return new Worker(loader, { argv: [entry.href], workerData: data, resourceLimits });
 }
