@@ -1,0 +1,49 @@
+import type { Received } from './demo-receiver.ts';
+import type { DemoOutcome, TaskWithRuns } from './demo-scenario.ts';
+
+/** What did not go as it should, a line each; empty when all did. */
+export function faultsOf(
+  { tasks, eventId, triggered, triggeredRun }: DemoOutcome,
+  received: readonly Received[],
+): readonly string[] {
+  const eventTask = tasks.find(({ kind }) => kind === 'event');
+  const carried = triggeredRun.find((event) => event.type === 'RunRequested')?.data.event?.id;
+  return [
+    ...tasks.flatMap(faultsOfTask),
+    ...(eventTask !== undefined && triggered.join() === eventTask.id
+      ? []
+      : [`the event should trigger the event task alone, and triggered [${triggered.join(', ')}]`]),
+    ...(carried === eventId
+      ? []
+      : [`the event's run should carry the event ${eventId}, and carries ${carried ?? 'none'}`]),
+    ...faultsOfCalls(received),
+  ];
+}
+
+function faultsOfTask({ kind, runs, seen }: TaskWithRuns): readonly string[] {
+  const count =
+    seen.length === runs ? [] : [`the ${kind} task should run ${runs} times, not ${seen.length}`];
+  const bad = seen
+    .filter(({ state }) => state !== 'succeeded')
+    .map(({ id, state, error }) => {
+      const why = error === null ? '' : `: ${error}`;
+      return `run ${id} of the ${kind} task should succeed, and is ${state}${why}`;
+    });
+  return [...count, ...bad];
+}
+
+function faultsOfCalls(received: readonly Received[]): readonly string[] {
+  const answers = received.map(({ status }) => status).join(', ');
+  if (answers !== '503, 200') {
+    const said = answers === '' ? 'nothing' : answers;
+    return [`the HTTP server should be called until it answers 200, and answered ${said}`];
+  }
+  const [first, second] = received;
+  return first !== undefined && first.idempotencyKey !== '' && sameCall(first, second)
+    ? []
+    : ['both attempts should make the same call, with the same Idempotency-Key'];
+}
+
+function sameCall(one: Received, other: Received | undefined): boolean {
+  return one.idempotencyKey === other?.idempotencyKey && one.body === other.body;
+}

@@ -1,0 +1,131 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTelemetry } from '../observability/create-telemetry.ts';
+import { SystemClock } from './clock.ts';
+import { readConfiguration } from './configuration.ts';
+import { DemoClient, DemoFault } from './demo-client.ts';
+import { startReceiver, type Received } from './demo-receiver.ts';
+import { DemoScenario, type DemoOutcome } from './demo-scenario.ts';
+import { runsTable, streamTable } from './demo-tables.ts';
+import { faultsOf } from './demo-verdict.ts';
+import { startService } from './service.ts';
+
+/**
+ * `npm run demo`: a service of its own, for a few seconds, on a store and a port that nobody else uses. Exit code 0
+ * when all went as it should, 1 with what did not, 130 when it was stopped. Leaves nothing behind.
+ */
+async function main(): Promise<number> {
+  const stop = stopOnSignals();
+  try {
+    const { outcome, received } = await inDemoService(stop);
+    return report(outcome, received);
+  } catch (error) {
+    if (stop.aborted) {
+      say('\nStopped.');
+      return 130;
+    }
+    const message = error instanceof DemoFault ? error.message : String(error);
+    process.stderr.write(`The demo failed: ${message}\n`);
+    return 1;
+  }
+}
+
+interface Played {
+  readonly outcome: DemoOutcome;
+  readonly received: readonly Received[];
+}
+
+/** Plays the scenario against a service that lives as long as that; all is closed and deleted behind it. */
+async function inDemoService(signal: AbortSignal): Promise<Played> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-demo-'));
+  try {
+    const receiver = await startReceiver();
+    try {
+      return await serveAndPlay(directory, receiver, signal);
+    } finally {
+      await receiver.close();
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function serveAndPlay(
+  directory: string,
+  receiver: { readonly address: string; readonly received: readonly Received[] },
+  signal: AbortSignal,
+): Promise<Played> {
+  const clock = new SystemClock();
+  const configuration = readConfiguration({
+    SVC_PORT: '0',
+    SVC_DATA_DIR: directory,
+    SVC_LOG_LEVEL: 'error',
+    // The HTTP server that a task calls is on this machine.
+    SVC_HTTP_ALLOW_PRIVATE: 'true',
+  });
+  const telemetry = createTelemetry({ level: configuration.logLevel });
+  const service = await startService({
+    configuration,
+    clock,
+    telemetry,
+    secrets: () => undefined,
+  });
+  try {
+    signal.throwIfAborted();
+    say(`A service on ${service.address}, with its data in ${directory}\n`);
+    const admin = await service.firstAdmin;
+    if (admin === null) throw new DemoFault('an empty store has no first agent');
+    const scenario = new DemoScenario({
+      admin,
+      client: new DemoClient(service.address, signal),
+      store: service.stores.store,
+      receiver: receiver.address,
+      clock,
+      signal,
+      say: (line) => say(`  ${line}`),
+    });
+    return { outcome: await scenario.play(), received: receiver.received };
+  } finally {
+    await service.stop();
+  }
+}
+
+/** Prints what was seen. @returns the exit code */
+function report(outcome: DemoOutcome, received: readonly Received[]): number {
+  say('\nThe runs: GET /runs\n');
+  say(runsTable(outcome.tasks));
+  const [first] = outcome.calling;
+  if (first !== undefined) {
+    say(`\nThe run that had to call twice, as it stands in the log: ${first.stream}\n`);
+    say(streamTable(outcome.calling));
+  }
+  const faults = faultsOf(outcome, received);
+  if (faults.length > 0) {
+    process.stderr.write(`\nNot as it should be:\n${faults.map((each) => `- ${each}\n`).join('')}`);
+    return 1;
+  }
+  const runs = outcome.tasks.reduce((sum, { seen }) => sum + seen.length, 0);
+  say(`\nAs it should be: ${outcome.tasks.length} tasks, ${runs} runs, ${received.length} calls.`);
+  say('The service is stopped, and its data deleted. What to try next:\n');
+  say('  npm start                  a service that stays, and prints its first call');
+  say('  README.md                  a task of your own, by curl');
+  say('  docs/http.md               every endpoint, with examples');
+  say('  docs/architecture.md       how it works, and what happens when a process dies');
+  return 0;
+}
+
+/** Aborted by Ctrl-C or SIGTERM: whatever is under way ends, and what was made is removed. */
+function stopOnSignals(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
+  }
+  return stop.signal;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+process.exitCode = await main();
