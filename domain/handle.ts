@@ -58,11 +58,7 @@ export interface Handled<S> extends Loaded<S> {
 }
 
 const PAGE = 1000;
-/** Of many that change one stream at once, one gets through at each attempt. */
-const ATTEMPTS = 10;
-
-/** Longest pause before the first repetition; doubled for each. Milliseconds. */
-const PAUSE = 2;
+const ATTEMPTS = 6;
 
 /** Events as they go to the log: ids from the command, metadata from its context. */
 export function toNewEvents(
@@ -133,37 +129,68 @@ export async function handle<S, E extends DomainEvent>(options: {
   readonly context: CommandContext;
   readonly expectedRevision?: number | undefined;
 }): Promise<Handled<S>> {
-  const { store, stream, fold, admit, decide, context, expectedRevision } = options;
-  for (let attempt = 1; ; attempt += 1) {
-    const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
-    if (own.length > 0) return { ...loaded, events: own };
-    admit?.(loaded.state);
-    if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {
-      throw revisionMismatch(stream, expectedRevision, loaded.revision);
+  const { store, stream } = options;
+  const first = await attempt(options);
+  if (!(first instanceof EventStoreError)) return first;
+  return inLine(store, stream, async () => {
+    for (let n = 2; ; n += 1) {
+      const handled = await attempt(options);
+      if (!(handled instanceof EventStoreError)) return handled;
+      if (n >= ATTEMPTS) throw handled;
     }
-    const events = decide(loaded.state, loaded);
-    if (events.length === 0) return { ...loaded, events };
-    try {
-      const result = await store.append(
-        stream,
-        toNewEvents(stream, events, context),
-        loaded.revision,
-      );
-      return { ...advance(loaded, events, fold, context, result), events };
-    } catch (error) {
-      // The answer was lost: what the stream says now tells whether the append happened.
-      const again =
-        isConflict(error) || (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN');
-      if (!again || attempt >= ATTEMPTS) throw error;
-    }
-    await pauseBefore(attempt);
+  });
+}
+
+/** Loads, decides and appends once. @returns the error when it may be done again */
+async function attempt<S, E extends DomainEvent>({
+  store,
+  stream,
+  fold,
+  admit,
+  decide,
+  context,
+  expectedRevision,
+}: Parameters<typeof handle<S, E>>[0]): Promise<Handled<S> | EventStoreError> {
+  const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
+  if (own.length > 0) return { ...loaded, events: own };
+  admit?.(loaded.state);
+  if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {
+    throw revisionMismatch(stream, expectedRevision, loaded.revision);
+  }
+  const events = decide(loaded.state, loaded);
+  if (events.length === 0) return { ...loaded, events };
+  try {
+    const result = await store.append(
+      stream,
+      toNewEvents(stream, events, context),
+      loaded.revision,
+    );
+    return { ...advance(loaded, events, fold, context, result), events };
+  } catch (error) {
+    if (isConflict(error)) return error;
+    // The answer was lost: what the stream says now tells whether the append happened.
+    if (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN') return error;
+    throw error;
   }
 }
 
-/** Those who lost the same race don't meet again at the same moment. */
-function pauseBefore(attempt: number): Promise<void> {
-  const longest = PAUSE * 2 ** Math.min(attempt, 7);
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * longest));
+/** By store and stream: the last of those who try again. */
+const lines = new WeakMap<EventStore, Map<string, Promise<void>>>();
+
+/** Those who have lost a race for a stream try again one after the other: they don't lose it to each other again. */
+function inLine<T>(store: EventStore, stream: string, work: () => Promise<T>): Promise<T> {
+  const line = lines.get(store) ?? new Map<string, Promise<void>>();
+  lines.set(store, line);
+  const result = (line.get(stream) ?? Promise.resolve()).then(work);
+  const settled: Promise<void> = result.then(
+    () => {},
+    () => {},
+  );
+  line.set(stream, settled);
+  void settled.then(() => {
+    if (line.get(stream) === settled) line.delete(stream);
+  });
+  return result;
 }
 
 async function loadWatching<S, E extends DomainEvent>(

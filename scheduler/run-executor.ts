@@ -9,19 +9,13 @@ import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
 import type { JsonObject } from '../domain/json.ts';
-import {
-  deadlineOf,
-  hasEnded,
-  retryTime,
-  runFold,
-  startRun,
-  type KnownRun,
-} from '../domain/run.ts';
+import { deadlineOf, retryTime, runFold, startRun, type KnownRun } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
+import { failedOutright, isPassing, isRefusedData, statusOf } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
@@ -116,6 +110,13 @@ class Execution implements RunHandle {
   private readonly freeSlot: () => void;
   private readonly controller = new AbortController();
   private cause: AbortCause | null = null;
+  /**
+   * Of the last event that this execution knows of. Not the queue's, which also follows what others do: by that,
+   * a worker whose run was taken from it could still append.
+   */
+  private revision: number;
+  /** The pipeline has ended, or was given up: it records nothing more. */
+  private over = false;
   private admitted: LiveTask | null = null;
   private cancelTimers: Cancel[] = [];
   private giveUp: () => void = () => {};
@@ -123,6 +124,7 @@ class Execution implements RunHandle {
   constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void) {
     this.options = options;
     this.run = run;
+    this.revision = run.revision;
     this.freeSlot = freeSlot;
     this.done = this.lead();
   }
@@ -138,8 +140,12 @@ class Execution implements RunHandle {
 
   onEvent(event: RecordedEvent): void {
     if (event.metadata.source === this.options.membership.id) return;
-    if (event.type === 'RunCancelRequested') this.abort('canceled');
-    else this.abort('fenced');
+    if (event.type !== 'RunCancelRequested') {
+      this.abort('fenced');
+      return;
+    }
+    if (event.revision === this.revision + 1) this.revision = event.revision;
+    this.abort('canceled');
   }
 
   private async lead(): Promise<Instant | null> {
@@ -151,6 +157,7 @@ class Execution implements RunHandle {
       if (isConflict(error)) {
         telemetry.count('worker_lost_races_total');
         if (this.admitted !== null) this.options.lost(this.run, this.admitted);
+        await this.lookAgain();
         return clock.now() + 1000;
       }
       telemetry.log.error('a run could not be led on; trying again', { run: this.run.id, error });
@@ -161,7 +168,7 @@ class Execution implements RunHandle {
   }
 
   private async steps(): Promise<Instant | null> {
-    const { tasks, admit, released, lost } = this.options;
+    const { tasks, queue, admit, released, lost } = this.options;
     const { run } = this;
     const task =
       tasks.peek(run.taskId, run.taskRevision) ?? (await tasks.at(run.taskId, run.taskRevision));
@@ -175,7 +182,9 @@ class Execution implements RunHandle {
       return null;
     }
     const known = run.plain ? null : await this.loadKnown();
-    if (known !== null && (hasEnded(known) || known.state === 'running')) {
+    // Whatever has happened since, it was not known when the run was admitted.
+    if (known !== null && known.revision !== this.revision) {
+      queue.refresh(run, known);
       lost(run, task);
       return null;
     }
@@ -214,26 +223,61 @@ class Execution implements RunHandle {
       const from = known?.first_started_at ?? startedAt;
       const deadline = known === null ? Date.parse(from) + limit * 1000 : deadlineOf(known, limit);
       const at = deadline ?? Date.parse(from) + limit * 1000;
-      this.cancelTimers.push(clock.at(at, () => this.abort('timeout')));
+      // A back-off may have outlasted it.
+      if (at <= clock.now()) this.abort('timeout');
+      else this.cancelTimers.push(clock.at(at, () => this.abort('timeout')));
     }
-    const work = runPipeline({
+    const work = this.guarded(runPipeline, {
       run,
       task,
       known,
       attempt: run.attempt,
       signal: controller.signal,
-      record: (steps) => this.append(steps.map((data) => ({ type: 'RunStepCompleted', data }))),
+      record: async (steps) => {
+        if (this.over) throw this.lostRace();
+        await this.append(steps.map((data) => ({ type: 'RunStepCompleted', data })));
+      },
     });
-    return new Promise((resolve, reject) => {
-      this.giveUp = () => resolve({ kind: 'aborted', steps: [] });
-      work.then(resolve, reject);
-    });
+    try {
+      return await new Promise<PipelineOutcome>((resolve, reject) => {
+        this.giveUp = () => resolve({ kind: 'aborted', steps: [] });
+        work.then(resolve, reject);
+      });
+    } finally {
+      this.over = true;
+    }
+  }
+
+  /** A fault of the execution itself ends the run: without that, it would be taken up again and again. */
+  private async guarded(
+    runPipeline: PipelineRunner,
+    work: Parameters<PipelineRunner>[0],
+  ): Promise<PipelineOutcome> {
+    try {
+      return await runPipeline(work);
+    } catch (error) {
+      if (error instanceof EventStoreError && !isRefusedData(error)) throw error;
+      this.options.telemetry.log.error('executing a run has failed', { run: this.run.id, error });
+      const message = `could not be executed: ${error instanceof Error ? error.message : String(error)}`;
+      return failedOutright(message);
+    }
+  }
+
+  private lostRace(): EventStoreError {
+    const stream = streams.run(this.run.id);
+    return new EventStoreError('CONFLICT', 'the run is no longer worked on here', { stream });
   }
 
   private async end(task: LiveTask, startedAt: string, outcome: PipelineOutcome): Promise<void> {
     const events = this.endingEvents(task, startedAt, outcome);
     if (events.length === 0) return;
-    await this.append(events);
+    try {
+      await this.append(events);
+    } catch (error) {
+      if (!isRefusedData(error)) throw error;
+      const message = `its end could not be recorded: ${error.message}`;
+      await this.append(this.endingEvents(task, startedAt, failedOutright(message)));
+    }
     const last = events.at(-1);
     if (last) this.options.telemetry.count('task_executions_total', { status: statusOf(last) });
   }
@@ -289,6 +333,17 @@ class Execution implements RunHandle {
     return { error, step, retryAt };
   }
 
+  /** After a lost race: what the queue has not heard of yet. */
+  private async lookAgain(): Promise<void> {
+    const { queue, telemetry } = this.options;
+    try {
+      const known = await this.loadKnown();
+      if (known !== null) queue.refresh(this.run, known);
+    } catch (error) {
+      telemetry.log.warn('a run could not be looked at again', { run: this.run.id, error });
+    }
+  }
+
   private async loadKnown(): Promise<KnownRun | null> {
     const { state } = await load(this.options.store, streams.run(this.run.id), runFold);
     return 'request' in state ? state : null;
@@ -305,16 +360,18 @@ class Execution implements RunHandle {
     const commandId = newId(now);
     const base = { commandId, actor: 'service', source: membership.id, correlationId: run.id, now };
     const newEvents = toNewEvents(stream, events, base);
-    let expected = run.revision;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const result = await store.append(stream, newEvents, expected);
+        const result = await store.append(stream, newEvents, this.revision);
+        this.revision = result.revision;
         let revision = result.revision - events.length;
         for (const event of events) queue.applied(run, event, (revision += 1));
         return;
       } catch (error) {
-        if (isConflict(error)) expected = await this.stillOurs(error);
+        if (isConflict(error)) this.revision = await this.stillOurs(error);
         else if (!isPassing(error) || !membership.alive) throw error;
+        // The process is about to end: who comes after it finds out.
+        else if (this.cause === 'drained' && attempt >= WRITE_PAUSES.length) throw error;
         else await clock.sleep(WRITE_PAUSES[Math.min(attempt, WRITE_PAUSES.length - 1)] ?? 1000);
       }
     }
@@ -332,21 +389,4 @@ class Execution implements RunHandle {
     this.abort('canceled');
     return known.revision;
   }
-}
-
-const statusOf = (event: RunEvent): string =>
-  ({
-    RunSucceeded: 'succeeded',
-    RunFailed: 'failed',
-    RunCanceled: 'canceled',
-    RunAttemptFailed: 'retrying',
-    RunInterrupted: 'interrupted',
-  })[event.type as string] ?? 'other';
-
-/** Whether writing may succeed later. */
-function isPassing(error: unknown): boolean {
-  return (
-    error instanceof EventStoreError &&
-    (error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN')
-  );
 }

@@ -1,6 +1,7 @@
 import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
 import { type EventStore, type RecordedEvent } from '../domain/event-store.ts';
 import type { RunEvent } from '../domain/events/catalogue.ts';
+import { hasEnded, type KnownRun } from '../domain/run.ts';
 import { idOf } from '../domain/streams.ts';
 import type { RunState, RunTrigger } from '../domain/vocabulary.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
@@ -117,7 +118,10 @@ export class RunQueue {
     for (;;) {
       const run = this.ready.pop();
       if (run === undefined) return null;
-      if (isWaiting(run) && run.runAt <= now) return run;
+      if (!isWaiting(run)) continue;
+      if (run.runAt <= now) return run;
+      // It was due once: its next attempt is not yet, or the clock was put back.
+      this.later.push({ at: run.runAt, run });
     }
   }
 
@@ -143,6 +147,28 @@ export class RunQueue {
     this.change(run, event, revision);
   }
 
+  /**
+   * Takes in what a run's stream says, where the log has not brought it: it may be on its way, or have come while
+   * nobody followed.
+   */
+  refresh(run: QueuedRun, known: KnownRun): void {
+    if (run.ended || known.revision <= run.revision) return;
+    run.revision = known.revision;
+    run.plain = false;
+    if (hasEnded(known)) {
+      run.ended = true;
+      this.runs.delete(run.id);
+      return;
+    }
+    run.state = known.state as QueuedRun['state'];
+    run.owner = known.lease_owner;
+    run.attempt = known.attempt;
+    run.interruptions = known.interruptions;
+    run.runAt = fromIso(known.run_at);
+    run.cancelRequested = known.cancel_requested;
+    this.line(run);
+  }
+
   private take(event: RecordedEvent): void {
     if (event.fault !== undefined) {
       this.telemetry.log.error('an event of a run does not fit its schema', {
@@ -154,7 +180,9 @@ export class RunQueue {
     const id = idOf(event.stream);
     const known = this.runs.get(id);
     if (known) {
-      if (event.revision > known.revision) this.change(known, event as RunEvent, event.revision);
+      // Nothing new: this process wrote it, or the log is followed anew from an earlier place.
+      if (event.revision <= known.revision) return;
+      this.change(known, event as RunEvent, event.revision);
       if (known.taken) this.onTaken(known, event);
     } else if (event.type === 'RunRequested' && event.revision === 0) {
       this.add(fromRequest(id, event.data, event.metadata.occurredAt));
@@ -168,7 +196,8 @@ export class RunQueue {
   }
 
   private line(run: QueuedRun): void {
-    if (run.state === 'running') return;
+    // One that is taken is put back by who has taken it: here it would be passed over, and lost.
+    if (run.state === 'running' || run.taken) return;
     if (run.runAt <= this.clock.now()) this.ready.push(run);
     else this.later.push({ at: run.runAt, run });
   }

@@ -136,7 +136,8 @@ export class Worker {
       run.taken = false;
       if (holdsSlot) this.busy -= 1;
       else this.ending -= 1;
-      if (retryAt !== null) this.queue.putBack(run, retryAt);
+      // Where it goes on here: at once, or when its next attempt may begin.
+      this.queue.putBack(run, retryAt ?? this.clock.now());
       this.pumpSoon();
       if (this.handles.size === 0) this.idle();
     });
