@@ -27,6 +27,8 @@ export class LiveStreams<S, E extends DomainEvent> {
   private readonly loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
   /** The subscription has brought everything up to here. */
   private reached: Position = BEGINNING;
+  /** How often following has begun. */
+  private followings = 0;
   /** Called after a cached or arriving stream has changed. */
   onEvent: ((id: string, event: RecordedEvent) => void) | undefined;
 
@@ -45,6 +47,7 @@ export class LiveStreams<S, E extends DomainEvent> {
     const after = await this.store.head();
     // What was read before is not kept up to date by what follows.
     this.cached.clear();
+    this.followings += 1;
     this.reached = after;
     started();
     for await (const message of this.store.subscribe({ after, prefixes: [this.prefix], signal })) {
@@ -88,7 +91,10 @@ export class LiveStreams<S, E extends DomainEvent> {
   private async load(id: string): Promise<Loaded<S>> {
     try {
       for (;;) {
+        const { followings } = this;
         const loaded = await load(this.store, this.prefix + id, this.fold);
+        // Begun anew while the read was under way: it may lack what came between.
+        if (this.followings !== followings) continue;
         const seen = this.loading.get(id)?.seen ?? -1;
         // An event arrived while the read was under way and is not in it: read again.
         if (loaded.revision !== 'none' ? loaded.revision < seen : seen >= 0) continue;

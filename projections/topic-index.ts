@@ -19,7 +19,7 @@ interface Listener {
 export class TopicIndex {
   private readonly store: EventStore;
   private readonly readModel: ReadModel;
-  private readonly listeners = new Map<string, Listener>();
+  private listeners: ReadonlyMap<string, Listener> = new Map();
   private reached: Position = BEGINNING;
   private waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
 
@@ -30,8 +30,11 @@ export class TopicIndex {
 
   /** Loads the view, then follows the log until the signal is aborted. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
+    // Beside what is known: until it is level, a publication goes by the old one. After a break that holds tasks
+    // which are neither in the view nor in what follows it, as they were canceled meanwhile.
+    const fresh = new Map<string, Listener>();
     const after = await loadView(this.readModel, topicsProjection, [], (document, taskId) =>
-      this.set(taskId, document, -1),
+      set(fresh, taskId, document, document.revision),
     );
     let caughtUp = false;
     const prefixes = topicsProjection.streams;
@@ -40,13 +43,14 @@ export class TopicIndex {
         for (const event of message.events) {
           if (event.fault !== undefined) continue;
           const taskId = idOf(event.stream);
-          const known = this.listeners.get(taskId);
+          const known = fresh.get(taskId);
           if (known && event.revision <= known.revision) continue;
           const document = topicsProjection.evolve(known?.document ?? null, event, taskId);
-          this.set(taskId, document, event.revision);
+          set(fresh, taskId, document, event.revision);
         }
-        this.reach(message.events.at(-1)?.position ?? this.reached);
+        if (caughtUp) this.reach(message.events.at(-1)?.position ?? this.reached);
       } else {
+        this.listeners = fresh;
         this.reach(message.position);
         if (!caughtUp) ready();
         caughtUp = true;
@@ -94,14 +98,19 @@ export class TopicIndex {
     this.waiting = this.waiting.filter((waiter) => waiter.position > position);
     for (const { resolve } of passed) resolve();
   }
+}
 
-  private set(taskId: string, document: TopicDocument | null, revision: number): void {
-    if (document === null) {
-      this.listeners.delete(taskId);
-      return;
-    }
-    // Tasks of other kinds stay too: they may become event tasks.
-    const pattern = document.listening ? compileTopicPattern(document.pattern) : null;
-    this.listeners.set(taskId, { document, revision, pattern });
+function set(
+  listeners: Map<string, Listener>,
+  taskId: string,
+  document: TopicDocument | null,
+  revision: number,
+): void {
+  if (document === null) {
+    listeners.delete(taskId);
+    return;
   }
+  // Tasks of other kinds stay too: they may become event tasks.
+  const pattern = document.listening ? compileTopicPattern(document.pattern) : null;
+  listeners.set(taskId, { document, revision, pattern });
 }

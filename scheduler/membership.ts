@@ -63,7 +63,7 @@ export class Membership {
     return this.clock.now() < this.leasedUntil;
   }
 
-  /** Whether somebody is (or was, at the last look) alive. */
+  /** Whether somebody is alive, or has said so for a time that has not passed yet. */
   isAlive(id: string): boolean {
     return id === this.id ? this.alive : (this.members.get(id) ?? 0) > this.clock.now();
   }
@@ -83,7 +83,12 @@ export class Membership {
     this.renewedAt = asked;
     const alive = await this.coordination.alive();
     const now = this.clock.now();
-    this.members = new Map(alive.map((member) => [member.id, now + member.remaining]));
+    const members = new Map(alive.map((member) => [member.id, now + member.remaining]));
+    // Who is missing though its heartbeat had time left has not died: what the store knew was lost, as it may be.
+    for (const [id, until] of this.members) {
+      if (!members.has(id) && until > now) members.set(id, Math.min(until, now + this.lease));
+    }
+    this.members = members;
     const roles = new Map<string, string[]>();
     for (const { id, about } of alive) {
       for (const role of Array.isArray(about['roles']) ? about['roles'] : []) {

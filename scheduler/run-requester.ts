@@ -1,4 +1,4 @@
-import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
+import { fromIso, toIso, type Clock, type Instant } from '../domain/clock.ts';
 import {
   BEGINNING,
   isConflict,
@@ -8,6 +8,7 @@ import {
 } from '../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
+import { jitterOf } from '../domain/fires.ts';
 import { triggeredRunId } from '../domain/ids.ts';
 import { requestRun } from '../domain/run-request.ts';
 import { idOf, streams } from '../domain/streams.ts';
@@ -30,10 +31,19 @@ const MOST_WAITING = 2000;
 /** How many runs are requested side by side. */
 const SIDE_BY_SIDE = 64;
 
+/** Pause after an obligation could not be met; doubled for each further time, up to the most. Milliseconds. */
+const PAUSE = 500;
+const MOST_PAUSE = 60_000;
+
 interface Obligation {
   readonly before: Position;
-  readonly occurredAt: Instant;
+  /** When it began, as far as is known: by the event or by its arrival here, whichever is earlier. */
+  readonly since: Instant;
   readonly event: RecordedEvent;
+  /** How often in succession it could not be met. */
+  failures: number;
+  /** Not before then. */
+  retryAt: Instant;
 }
 
 /**
@@ -91,7 +101,21 @@ export class RunRequester {
   async follow(signal: AbortSignal): Promise<void> {
     const after = (await this.coordination.recall(CHECKPOINT)) ?? BEGINNING;
     this.done = this.saved = after;
-    const beat = this.everySecond(signal);
+    // What a former following left comes again from the log.
+    this.waiting = [];
+    const ended = new AbortController();
+    const beat = this.everySecond(AbortSignal.any([signal, ended.signal]));
+    try {
+      await this.read(after, signal);
+    } finally {
+      ended.abort();
+      await beat;
+      await this.working;
+    }
+    await this.save();
+  }
+
+  private async read(after: Position, signal: AbortSignal): Promise<void> {
     let before = after;
     const prefixes = ['fires-', 'topic-'];
     for await (const message of this.store.subscribe({ after, prefixes, signal })) {
@@ -100,8 +124,8 @@ export class RunRequester {
       } else {
         for (const event of message.events) {
           if (isObligation(event)) {
-            const occurredAt = fromIso(event.metadata.occurredAt);
-            this.waiting.push({ before, occurredAt, event });
+            const since = Math.min(fromIso(event.metadata.occurredAt), this.clock.now());
+            this.waiting.push({ before, since, event, failures: 0, retryAt: since });
           }
           before = event.position;
         }
@@ -112,9 +136,6 @@ export class RunRequester {
         await new Promise<void>((resolve) => (this.wakeReader = resolve));
       }
     }
-    await beat;
-    await this.working;
-    await this.save();
   }
 
   private async everySecond(signal: AbortSignal): Promise<void> {
@@ -152,22 +173,49 @@ export class RunRequester {
   /** In order, as far as their time has come; what fails stays, and is tried again. */
   private async fulfilAll(): Promise<void> {
     for (;;) {
-      const ready = this.waiting
-        .slice(0, SIDE_BY_SIDE)
-        .filter((obligation) => this.isReady(obligation));
+      const ready = this.ready();
       if (ready.length === 0) break;
-      await Promise.all(ready.map((obligation) => this.fulfil(obligation)));
-      const fulfilled = new Set(ready);
+      const met = await Promise.all(ready.map((obligation) => this.isMet(obligation)));
+      const fulfilled = new Set(ready.filter((_, index) => met[index]));
+      const last = this.waiting.at(-1);
       this.waiting = this.waiting.filter((obligation) => !fulfilled.has(obligation));
-      const last = ready.at(-1);
       this.done = this.waiting[0]?.before ?? last?.event.position ?? this.done;
     }
   }
 
-  private isReady({ event, occurredAt }: Obligation): boolean {
+  /** The first of those whose time has come. One that can't be met holds back none behind it. */
+  private ready(): readonly Obligation[] {
+    const now = this.clock.now();
+    const ready: Obligation[] = [];
+    for (const obligation of this.waiting) {
+      if (ready.length >= SIDE_BY_SIDE) break;
+      if (this.isReady(obligation, now)) ready.push(obligation);
+    }
+    return ready;
+  }
+
+  /** Never rejects: what fails stays, and is tried again after a pause. */
+  private async isMet(obligation: Obligation): Promise<boolean> {
+    try {
+      await this.fulfil(obligation);
+      return true;
+    } catch (error) {
+      const pause = Math.min(PAUSE * 2 ** obligation.failures, MOST_PAUSE);
+      obligation.failures += 1;
+      obligation.retryAt = this.clock.now() + pause;
+      const { stream, revision } = obligation.event;
+      const fields = { stream, revision, error };
+      this.telemetry.log.warn('a run could not be requested; trying again', fields);
+      return false;
+    }
+  }
+
+  private isReady({ event, since, retryAt, failures }: Obligation, now: Instant): boolean {
+    // A time that lies ahead by more than any pause: the clock was put back.
+    if (failures > 0) return now >= retryAt || retryAt - now > MOST_PAUSE;
     if (event.type === 'Fired' && this.isRequestedHere(event.data.run_id)) return true;
     const atOnce = event.type === 'EventPublished' && this.leadership.leads;
-    return atOnce || this.clock.now() - occurredAt >= PATIENCE;
+    return atOnce || now - since >= PATIENCE || now < since;
   }
 
   private isRequestedHere(runId: string): boolean {
@@ -193,7 +241,7 @@ export class RunRequester {
     await this.request(fired.run_id, taskId, task, event, {
       trigger: 'schedule',
       scheduled_for: fired.nominal,
-      run_at: fired.nominal,
+      run_at: toIso(fromIso(fired.nominal) + jitterOf(taskId, task.definition.jitter_seconds)),
       event: null,
     });
   }
@@ -204,7 +252,7 @@ export class RunRequester {
   ): Promise<void> {
     const { event_id: id, topic, payload, source_agent_id, published_at } = published;
     const triggering = { id, topic, payload, source_agent_id, published_at };
-    for (const taskId of published.triggered_tasks) {
+    const requestFor = async (taskId: string): Promise<void> => {
       const task = await this.tasks.latest(taskId);
       await this.request(triggeredRunId(taskId, id), taskId, task, event, {
         trigger: 'event',
@@ -212,7 +260,17 @@ export class RunRequester {
         run_at: published_at,
         event: triggering,
       });
+    };
+    const { triggered_tasks } = published;
+    const failures: unknown[] = [];
+    for (let from = 0; from < triggered_tasks.length; from += SIDE_BY_SIDE) {
+      const some = triggered_tasks.slice(from, from + SIDE_BY_SIDE);
+      for (const outcome of await Promise.allSettled(some.map(requestFor))) {
+        if (outcome.status === 'rejected') failures.push(outcome.reason);
+      }
     }
+    // After all others: one task that can't be read keeps no other from its run.
+    if (failures.length > 0) throw failures[0];
   }
 
   private async request(

@@ -63,7 +63,8 @@ export class TakeOver {
     for (const run of suspects) {
       if (run.owner === null || run.taken || run.ended) continue;
       // One's own that one does not work on: its start was written though the answer was lost.
-      if (run.owner !== this.membership.id && alive.has(run.owner)) continue;
+      const own = run.owner === this.membership.id;
+      if (!own && (alive.has(run.owner) || this.membership.isAlive(run.owner))) continue;
       if (await this.free(run)) freed += 1;
     }
     return freed;
