@@ -1,7 +1,7 @@
 import { requireAgent } from '../domain/agent.ts';
 import type { Clock } from '../domain/clock.ts';
 import { Refusal, notFound } from '../domain/errors.ts';
-import type { EventStore } from '../domain/event-store.ts';
+import { BEGINNING, type EventStore } from '../domain/event-store.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import { publishEvent } from '../domain/publishing.ts';
 import { requestManualRun } from '../domain/task-commands.ts';
@@ -30,6 +30,8 @@ export function serviceActions(
       await scopesOf(origin.actor, 'events:publish');
       const event = { topic, payload, source_agent_id: origin.actor };
       const context = contextOf(origin, clock);
+      // A process that has just started does not know yet who listens.
+      await topics.passed(BEGINNING, origin.signal);
       return publishEvent(store, event, topics.matching(topic), context);
     },
 

@@ -21,6 +21,8 @@ export class TopicIndex {
   private readonly readModel: ReadModel;
   private listeners: ReadonlyMap<string, Listener> = new Map();
   private reached: Position = BEGINNING;
+  /** The index has been level with the log: before, it knows of nobody who listens. */
+  private level = false;
   private waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
 
   constructor(store: EventStore, readModel: ReadModel) {
@@ -51,6 +53,7 @@ export class TopicIndex {
         if (caughtUp) this.reach(message.events.at(-1)?.position ?? this.reached);
       } else {
         this.listeners = fresh;
+        this.level = true;
         this.reach(message.position);
         if (!caughtUp) ready();
         caughtUp = true;
@@ -68,11 +71,12 @@ export class TopicIndex {
   }
 
   /**
-   * Resolves once a position is passed: what was created up to it is triggered. Does not time out by itself:
-   * rejects with the signal's reason when it is aborted.
+   * Resolves once the index is loaded and a position is passed: what was created up to it is triggered. Does not
+   * time out by itself: rejects with the signal's reason when it is aborted.
    */
   passed(position: Position, signal: AbortSignal): Promise<void> {
-    if (position <= this.reached) return Promise.resolve();
+    if (this.level && position <= this.reached) return Promise.resolve();
+    if (signal.aborted) return Promise.reject(signal.reason as Error);
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         this.waiting = this.waiting.filter((each) => each !== waiter);
@@ -91,11 +95,11 @@ export class TopicIndex {
   }
 
   private reach(position: Position): void {
-    if (position <= this.reached) return;
-    this.reached = position;
+    if (position > this.reached) this.reached = position;
     if (this.waiting.length === 0) return;
-    const passed = this.waiting.filter((waiter) => waiter.position <= position);
-    this.waiting = this.waiting.filter((waiter) => waiter.position > position);
+    const { reached } = this;
+    const passed = this.waiting.filter((waiter) => waiter.position <= reached);
+    this.waiting = this.waiting.filter((waiter) => waiter.position > reached);
     for (const { resolve } of passed) resolve();
   }
 }
