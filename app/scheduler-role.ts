@@ -48,6 +48,7 @@ export function startSchedulerRole(options: {
     name: member,
   });
   scheduler.onRequested = (runId) => requester.noteRequested(runId);
+  scheduler.onSoon = (taskId, revision) => indexes.pinnedTasks.prepare(taskId, revision);
   const { signal } = going;
   going.keep('leading the scheduler', async (started) => {
     started();

@@ -69,10 +69,8 @@ function setTime(time: number): void {
  */
 export function momentBasedId(at: Instant, ...parts: readonly string[]): string {
   const time = at.toString(16).padStart(12, '0');
-  return withMoment(`${time.slice(0, 8)}-${time.slice(8)}`, nameBasedId(...parts));
+  return `${time.slice(0, 8)}-${time.slice(8)}-8${nameBasedId(...parts).slice(15)}`;
 }
-
-const withMoment = (moment: string, hashed: string): string => `${moment}-8${hashed.slice(15)}`;
 
 /** Where the version of an id stands, and the versions that begin with a moment. */
 const VERSION_AT = 14;
@@ -85,7 +83,7 @@ const MOMENT_VERSIONS = '78';
 export function eventId(commandId: string, stream: string, index: number): string {
   const hashed = nameBasedId('event', commandId, stream, String(index));
   return MOMENT_VERSIONS.includes(commandId[VERSION_AT] ?? '-')
-    ? withMoment(commandId.slice(0, VERSION_AT - 1), hashed)
+    ? `${commandId.slice(0, VERSION_AT)}8${hashed.slice(VERSION_AT + 1)}`
     : hashed;
 }
 

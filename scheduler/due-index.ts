@@ -104,6 +104,19 @@ export class DueIndex {
     return due;
   }
 
+  /** The entries that will be due up to an instant, in no order; they stay where they are. */
+  soon(until: Instant): DueEntry[] {
+    const passed: { at: Instant; entry: DueEntry }[] = [];
+    for (let top = this.heap.peek(); top !== undefined && top.at <= until; top = this.heap.peek()) {
+      this.heap.pop();
+      const { entry } = top;
+      if (this.entries.get(entry.taskId) === entry && wakeTimeOf(entry) === top.at)
+        passed.push(top);
+    }
+    for (const place of passed) this.heap.push(place);
+    return passed.map(({ entry }) => entry);
+  }
+
   /** When the earliest is due; null when nothing is. */
   earliest(): Instant | null {
     if (!this.current) return null;

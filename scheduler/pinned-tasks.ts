@@ -32,6 +32,11 @@ export class PinnedTasks {
     return this.kept.get(`${taskId}@${revision}`);
   }
 
+  /** Has a task at hand by the time that it is asked for. A failure shows when it is. */
+  prepare(taskId: string, revision: number): void {
+    if (this.peek(taskId, revision) === undefined) this.at(taskId, revision).catch(() => {});
+  }
+
   /** The task at a revision. @throws Refusal `NOT_FOUND` */
   async at(taskId: string, revision: number): Promise<LiveTask> {
     const known = this.peek(taskId, revision);

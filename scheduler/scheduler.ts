@@ -20,6 +20,9 @@ import type { Leadership } from './leadership.ts';
 /** How many tasks are decided before others get a turn on the event loop. */
 const CHUNK = 64;
 
+/** So long before a task is due, what deciding and starting it needs is made ready. Milliseconds. */
+const AHEAD = 500;
+
 /** After a decision could not be written. Milliseconds. */
 const RETRY_AFTER = 500;
 
@@ -51,6 +54,10 @@ export class Scheduler {
   private timerAt: Instant | null = null;
   private running = false;
   private scheduled = false;
+  /** Tasks due up to here were made ready. */
+  private preparedUpTo: Instant = Number.NEGATIVE_INFINITY;
+  /** Told of a task that is due soon, at the revision that its run will be pinned to. */
+  onSoon: (taskId: string, revision: number) => void = () => {};
   private readonly inFlight = new Set<Promise<void>>();
   /** Runs that this scheduler has requested itself, told to whoever checks that each fire has its run. */
   onRequested: (runId: string) => void = () => {};
@@ -102,8 +109,11 @@ export class Scheduler {
       this.timerAt = null;
       return;
     }
-    const at = earliest + (this.leadership.leads ? 0 : HOLD_BACK);
+    const dueAt = earliest + (this.leadership.leads ? 0 : HOLD_BACK);
+    const readyAt = earliest > this.preparedUpTo ? earliest - AHEAD : dueAt;
+    const at = readyAt <= this.clock.now() ? dueAt : readyAt;
     if (this.timerAt === at) return;
+    if (at === dueAt && readyAt !== dueAt) this.prepare();
     this.cancelTimer();
     if (at <= this.clock.now()) {
       this.timerAt = null;
@@ -139,6 +149,19 @@ export class Scheduler {
     }
     if (due.length === CHUNK) this.wakeSoon();
     else this.arm();
+  }
+
+  /** When many are due in one moment, all that can be done before it is done before it. */
+  private prepare(): void {
+    this.preparedUpTo = this.clock.now() + 2 * AHEAD;
+    for (const entry of this.index.soon(this.preparedUpTo)) {
+      try {
+        this.index.scheduleOf(entry);
+        this.onSoon(entry.taskId, entry.rhythm.task_revision);
+      } catch (error) {
+        this.telemetry.log.debug('a task could not be made ready', { task: entry.taskId, error });
+      }
+    }
   }
 
   /** Never rejects: what could not be written is tried again. */

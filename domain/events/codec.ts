@@ -17,7 +17,13 @@ const SURELY_SMALL = MAX_EVENT_BYTES / 3;
 
 /** The codec of the service's own events: schemas are checked when an event is written and when it is read. */
 export function createEventCodec(): EventCodec {
-  const ajv = new Ajv({ strict: false, validateFormats: false });
+  // The schemas are our own: checking them against the metaschema would only hold up the start.
+  const ajv = new Ajv({
+    strict: false,
+    validateFormats: false,
+    meta: false,
+    validateSchema: false,
+  });
   // Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start.
   const checks = new Map<string, ValidateFunction>();
   const checkOf = (type: string): ValidateFunction | undefined => {
