@@ -1,0 +1,85 @@
+import type { ApiClient } from '../support/api-client.ts';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+  type ServiceSettings,
+} from '../support/service-process.ts';
+
+/** All roles in one process. */
+export const oneProcess = ['api,projector,scheduler,worker'] as const;
+/** A process for each part, and two workers. */
+export const fiveProcesses = ['api', 'projector', 'scheduler', 'worker', 'worker'] as const;
+
+/** The processes of one service over one data directory, which come and go. */
+export class Cluster {
+  readonly #settings: ServiceSettings;
+  readonly #members: { readonly roles: string; process: ServiceProcess | null }[];
+  credentials: Credentials | undefined;
+  #token: string | null = null;
+
+  constructor(roles: readonly string[], settings: ServiceSettings) {
+    this.#settings = { SVC_LEASE_SECONDS: '1', SVC_HTTP_ALLOW_PRIVATE: 'true', ...settings };
+    this.#members = roles.map((each) => ({ roles: each, process: null }));
+  }
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  /** Starts all, waits until they are ready, and signs the admin in. */
+  async start(): Promise<void> {
+    await this.restart(this.#members.map((_, index) => index));
+    this.credentials ??= credentialsIn(String(this.#settings['SVC_DATA_DIR']));
+    this.#token = await signIn(this.#api(), this.credentials);
+  }
+
+  /** Begins processes again, and waits for nothing. */
+  begin(indexes: readonly number[]): readonly ServiceProcess[] {
+    return indexes.map((index) => {
+      const member = this.#member(index);
+      member.process = ServiceProcess.begin({ ...this.#settings, SVC_ROLES: member.roles });
+      return member.process;
+    });
+  }
+
+  /** Begins processes again, and waits until they are ready. */
+  async restart(indexes: readonly number[]): Promise<void> {
+    await Promise.all(this.begin(indexes).map((process) => process.ready()));
+  }
+
+  async kill(indexes: readonly number[]): Promise<void> {
+    await Promise.all(indexes.map((index) => this.#member(index).process?.kill()));
+  }
+
+  /** Ends all in order, at once. @returns their exit codes */
+  async terminate(): Promise<readonly (number | null)[]> {
+    const ends = await Promise.all(this.#members.map(({ process }) => process?.terminate()));
+    return ends.map((end) => end?.code ?? null);
+  }
+
+  /** What the processes say now, for messages of failing tests. */
+  get output(): string {
+    return this.#members.map(({ process }) => process?.output ?? '').join('\n');
+  }
+
+  /** A client of the present API process with the admin's first token. Throws while there is none. */
+  client(): ApiClient {
+    return this.#api().as(this.#token);
+  }
+
+  #api(): ApiClient {
+    const api = this.#members.find(({ roles }) => roles.includes('api'))?.process;
+    if (api === undefined || api === null || api.address === '' || api.end !== undefined) {
+      throw new Error('no API process listens');
+    }
+    return api.client();
+  }
+
+  #member(index: number): { readonly roles: string; process: ServiceProcess | null } {
+    const member = this.#members[index];
+    if (member === undefined) throw new RangeError(`there is no process ${index}`);
+    return member;
+  }
+}

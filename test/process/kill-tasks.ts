@@ -1,0 +1,117 @@
+import type { SecondsTask } from '../support/expected-fires.ts';
+import type { Cluster } from './cluster.ts';
+
+/** A task of the kill test: what is asked for, and what it is to do. */
+export interface PlannedTask {
+  readonly name: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Of those that are due at seconds. */
+  readonly seconds?: Omit<SecondsTask, 'createdAt'>;
+  /** The attempt that succeeds. */
+  readonly attempts: number;
+}
+
+/** One that was created. */
+export interface CreatedTask extends PlannedTask {
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+const echo = { pipeline: [{ uses: 'echo', with: { said: '${run.id}' } }] };
+
+function everySecond(
+  misfire: SecondsTask['misfire'],
+  graceSeconds: number,
+  more: Partial<PlannedTask> = {},
+  every = 1,
+): PlannedTask {
+  return {
+    name: `every ${every} s, ${misfire}, ${graceSeconds} s`,
+    attempts: 1,
+    seconds: { misfire, graceSeconds, isDue: (second) => second % every === 0 },
+    ...more,
+    body: {
+      schedule_kind: 'cron',
+      schedule_expr: `${every === 1 ? '*' : `*/${every}`} * * * * *`,
+      misfire_policy: misfire,
+      misfire_grace_seconds: graceSeconds,
+      payload: echo,
+      ...more.body,
+    },
+  };
+}
+
+/** A call to the test's server, which counts it. */
+const call = (id: string, url: string): object => ({
+  id,
+  uses: 'http.request',
+  with: { method: 'POST', url, body: { run: '${run.id}' } },
+});
+
+/** Every kind of task that the kill test keeps going. @param url of the server that steps call */
+export function plannedTasks(url: string): readonly PlannedTask[] {
+  const steps = {
+    pipeline: [
+      call('first', url),
+      { id: 'pause', uses: 'sleep', with: { seconds: 0.3 } },
+      call('second', url),
+      { id: 'last', uses: 'echo', with: { seen: '${steps.second.body.count}' } },
+    ],
+  };
+  const failing = {
+    pipeline: [
+      call('before', url),
+      { id: 'fails', uses: 'fail', if: 'run.attempt < `2`', with: { message: 'the first time' } },
+      call('after', url),
+    ],
+  };
+  const retry = { retry_delay_seconds: 0.5, backoff_strategy: 'fixed' };
+  return [
+    everySecond('all', 1),
+    everySecond('latest', 1),
+    everySecond('skip', 1),
+    everySecond('latest', 60, {}, 7),
+    everySecond('all', 60, { name: 'several steps', body: { payload: steps } }),
+    everySecond(
+      'all',
+      60,
+      { name: 'fails once', attempts: 2, body: { payload: failing, ...retry } },
+      2,
+    ),
+    {
+      name: 'orders',
+      attempts: 1,
+      body: { schedule_kind: 'event', schedule_expr: 'orders.*', payload: echo },
+    },
+    {
+      name: 'all events',
+      attempts: 1,
+      body: { schedule_kind: 'event', schedule_expr: '#', payload: steps },
+    },
+    {
+      name: 'by hand',
+      attempts: 1,
+      body: { schedule_kind: 'cron', schedule_expr: '0 0 0 29 2 *', payload: echo },
+    },
+  ];
+}
+
+/** Creates them through HTTP. */
+export async function createTasks(
+  cluster: Cluster,
+  planned: readonly PlannedTask[],
+): Promise<CreatedTask[]> {
+  const created: CreatedTask[] = [];
+  for (const task of planned) {
+    const { status, json, text } = await cluster.client().post('/tasks', {
+      title: task.name,
+      description: 'of the kill test',
+      created_by: cluster.credentials?.agent_id,
+      ...task.body,
+    });
+    if (status !== 201) throw new Error(`${task.name} was not created: ${status} ${text}`);
+    const createdAt = Date.parse(json['created_at'] as string);
+    created.push({ ...task, id: json['id'] as string, createdAt });
+  }
+  return created;
+}

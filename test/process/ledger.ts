@@ -1,0 +1,80 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { LogReader } from '../../stores/sqlite/event-log/reader.ts';
+import { logFile } from '../../stores/sqlite/event-log/schema.ts';
+
+/** One run as its stream tells it. */
+export interface LoggedRun {
+  readonly id: string;
+  readonly events: readonly RecordedEvent[];
+  readonly request: Extract<RecordedEvent, { type: 'RunRequested' }>;
+  /** What ended it; undefined while it goes on. */
+  readonly end: RecordedEvent | undefined;
+}
+
+const endings = ['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped'];
+
+export const isEnding = ({ type }: RecordedEvent): boolean => endings.includes(type);
+
+/** The whole log of an embedded store as it stands now, by streams. Read only: it changes nothing. */
+export class Ledger {
+  readonly events: readonly RecordedEvent[];
+  readonly streams: ReadonlyMap<string, readonly RecordedEvent[]>;
+
+  constructor(events: readonly RecordedEvent[]) {
+    const streams = new Map<string, RecordedEvent[]>();
+    for (const event of events) {
+      const stream = streams.get(event.stream);
+      if (stream === undefined) streams.set(event.stream, [event]);
+      else stream.push(event);
+    }
+    this.events = events;
+    this.streams = streams;
+  }
+
+  static read(dataDirectory: string): Ledger {
+    const reader = new LogReader(logFile(dataDirectory), createEventCodec());
+    try {
+      const events: RecordedEvent[] = [];
+      for (let at = 0; ;) {
+        const page = reader.page(at);
+        if (page.unreadable !== undefined) throw page.unreadable.error;
+        if (page.events.length === 0) return new Ledger(events);
+        events.push(...page.events);
+        at = page.upTo;
+      }
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** Position of the last event. */
+  get head(): string {
+    return this.events.at(-1)?.position ?? '';
+  }
+
+  fires(taskId: string): readonly RecordedEvent[] {
+    return this.streams.get(`fires-${taskId}`) ?? [];
+  }
+
+  /** All events of a type. */
+  all<T extends RecordedEvent['type']>(type: T): Extract<RecordedEvent, { type: T }>[] {
+    return this.events.filter((event) => event.type === type) as Extract<
+      RecordedEvent,
+      { type: T }
+    >[];
+  }
+
+  /** Every run that was requested. */
+  runs(): LoggedRun[] {
+    return this.all('RunRequested').map((request) => {
+      const events = this.streams.get(request.stream) ?? [];
+      return {
+        id: request.stream.slice('run-'.length),
+        events,
+        request,
+        end: events.find(isEnding),
+      };
+    });
+  }
+}

@@ -1,0 +1,174 @@
+import { faultsOfFires } from '../support/expected-fires.ts';
+import type { SentCommand } from './command-load.ts';
+import type { CreatedTask } from './kill-tasks.ts';
+import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
+
+/*
+ * What must hold of a log whatever was killed while it was written, each as a function that gives all that is wrong
+ * in words. They know the events, and nothing of the code that writes them.
+ */
+
+/** Streams count without gaps, and nothing in the log is twice. */
+export function faultsOfStreams(ledger: Ledger): string[] {
+  const faults: string[] = [];
+  for (const [stream, events] of ledger.streams) {
+    events.forEach(({ revision, fault }, index) => {
+      if (revision !== index) faults.push(`${stream}: revision ${revision} stands at ${index}`);
+      if (fault !== undefined) faults.push(`${stream}: revision ${revision} is broken: ${fault}`);
+    });
+  }
+  const ids = new Set(ledger.events.map(({ id }) => id));
+  if (ids.size !== ledger.events.length) faults.push('an event id stands twice in the log');
+  return faults;
+}
+
+/** Each nominal time of each task is decided once, as its misfire policy asks. */
+export function faultsOfRhythm(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
+  return tasks.flatMap(({ id, name, createdAt, seconds }) =>
+    seconds === undefined
+      ? []
+      : faultsOfFires({ ...seconds, createdAt }, ledger.fires(id)).map((f) => `${name}: ${f}`),
+  );
+}
+
+/** Each fire and each triggered task has its one run, and no run is without its cause. */
+export function faultsOfCauses(ledger: Ledger): string[] {
+  const owed = [
+    ...ledger.all('Fired').map(({ stream, data }) => ({
+      runId: data.run_id,
+      cause: `${stream.slice('fires-'.length)} at ${data.nominal}`,
+    })),
+    ...ledger
+      .all('EventPublished')
+      .flatMap(({ data }) =>
+        data.triggered_tasks.map((task) => ({ runId: null, cause: `${task} by ${data.event_id}` })),
+      ),
+  ];
+  const runs = ledger.runs().filter(({ request }) => request.data.trigger !== 'manual');
+  const causes = runs.map(({ id, request: { data } }) => ({
+    id,
+    cause: `${data.task_id} ${data.event === null ? `at ${data.scheduled_for}` : `by ${data.event.id}`}`,
+  }));
+  const faults = [
+    ...twice(owed.map(({ cause }) => cause)).map((cause) => `${cause} is decided twice`),
+    ...twice(causes.map(({ cause }) => cause)).map((cause) => `${cause} has two runs`),
+  ];
+  const runOf = new Map(causes.map(({ cause, id }) => [cause, id]));
+  for (const { cause, runId } of owed) {
+    const found = runOf.get(cause);
+    if (found === undefined) faults.push(`${cause} has no run`);
+    else if (runId !== null && found !== runId) faults.push(`${cause} has another run`);
+    runOf.delete(cause);
+  }
+  return [...faults, ...[...runOf.keys()].map((cause) => `a run without a cause: ${cause}`)];
+}
+
+/** Each published event has triggered all the tasks that listen, and no others. */
+export function faultsOfTriggers(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
+  const listening = (name: string): string => tasks.find((task) => task.name === name)?.id ?? '';
+  return ledger.all('EventPublished').flatMap(({ data }) => {
+    const wanted = [listening('all events')];
+    if (data.topic.startsWith('orders.')) wanted.push(listening('orders'));
+    const got = [...data.triggered_tasks].sort().join();
+    return got === wanted.sort().join()
+      ? []
+      : [`${data.topic} at ${data.published_at} has triggered [${got}]`];
+  });
+}
+
+/** Each run has ended once, as it should, and was never led by two at a time. */
+export function faultsOfRuns(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
+  return ledger.runs().flatMap((run) => {
+    const task = tasks.find(({ id }) => id === run.request.data.task_id);
+    return faultsOfRun(run, task?.attempts ?? 1).map((f) => `run ${run.id} (${task?.name}): ${f}`);
+  });
+}
+
+function faultsOfRun({ events, end }: LoggedRun, attempts: number): string[] {
+  const faults: string[] = [];
+  const endings = events.filter(isEnding);
+  if (endings.length !== 1) faults.push(`has ended ${endings.length} times`);
+  if (end !== undefined && events.at(-1) !== end) faults.push('goes on after its end');
+  if (events[0]?.type !== 'RunRequested') faults.push('does not begin with its request');
+  let running = false;
+  for (const event of events) {
+    if (event.type === 'RunStarted') {
+      if (running) faults.push(`is started while it runs (revision ${event.revision})`);
+      running = true;
+    } else if (event.type === 'RunInterrupted' || event.type === 'RunAttemptFailed') {
+      running = false;
+    }
+  }
+  if (end?.type === 'RunSkipped' && end.data.reason === 'paused') return faults;
+  if (end?.type === 'RunSucceeded') {
+    if (end.data.attempt !== attempts) faults.push(`has succeeded at attempt ${end.data.attempt}`);
+  } else {
+    faults.push(`has not succeeded: ${JSON.stringify(events.at(-1))}`);
+  }
+  return faults;
+}
+
+/**
+ * A step is called at most once for each start of its run before its end was recorded: what was under way when a
+ * process was killed may be called again, what was recorded may not.
+ */
+export function faultsOfSteps(ledger: Ledger, counts: ReadonlyMap<string, number>): string[] {
+  const faults: string[] = [];
+  const known = new Set<string>();
+  for (const { id, events, end } of ledger.runs()) {
+    if (end?.type !== 'RunSucceeded') continue;
+    let starts = 0;
+    for (const event of events) {
+      if (event.type === 'RunStarted') starts += 1;
+      const ended =
+        event.type === 'RunStepCompleted'
+          ? [event.data]
+          : event.type === 'RunSucceeded'
+            ? event.data.steps
+            : [];
+      for (const { step, status, result } of ended) {
+        if (status !== 'succeeded' || !isAnswer(result)) continue;
+        const key = `${id}:${step}`;
+        if (known.has(key)) faults.push(`step ${key} is recorded twice`);
+        known.add(key);
+        const count = counts.get(key) ?? 0;
+        if (count < 1 || count > starts) {
+          faults.push(`step ${key} was called ${count} times in ${starts} starts`);
+        }
+      }
+    }
+  }
+  return faults;
+}
+
+const isAnswer = (result: unknown): boolean =>
+  typeof result === 'object' && result !== null && 'headers' in result;
+
+/** What was acknowledged is there once; what was not is there once at most. */
+export function faultsOfCommands(ledger: Ledger, sent: readonly SentCommand[]): string[] {
+  const found = new Map<string, string[]>();
+  const note = (marker: unknown, id: string): void => {
+    if (typeof marker !== 'string') return;
+    found.set(marker, [...(found.get(marker) ?? []), id]);
+  };
+  for (const { data } of ledger.all('EventPublished')) note(data.payload['marker'], data.event_id);
+  for (const { data, stream } of ledger.all('TaskCreated')) {
+    note(data.definition.title, stream.slice('task-'.length));
+  }
+  for (const { id, request } of ledger.runs()) {
+    if (request.data.trigger === 'manual') note(request.metadata.reason, id);
+  }
+  return sent.flatMap(({ marker, kind, keyed, id }) => {
+    const ids = found.get(marker) ?? [];
+    const wanted = id === null ? [] : [id];
+    const about = `${marker} (${kind}, ${keyed ? 'with' : 'without'} a key)`;
+    if (ids.length > 1) return [`${about} was carried out ${ids.length} times`];
+    if (id !== null && ids[0] !== id) return [`${about} gave [${wanted}], the log has [${ids}]`];
+    return [];
+  });
+}
+
+function twice(items: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return items.filter((item) => seen.has(item) || !seen.add(item));
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { SystemClock } from '../../app/clock.ts';
+import { projections } from '../../app/projections.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { silent } from '../../observability/telemetry.ts';
+import { createProjector } from '../../projections/projector.ts';
+import type { KeptDocument, Projection, ReadModel } from '../../projections/read-model.ts';
+import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
+import { eventually } from '../support/signals.ts';
+import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
+
+/**
+ * Folds the log of a data directory, whose service does not run, into fresh views beside it, and compares every
+ * document of every view with the kept one.
+ */
+export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
+  const beside = await makeTemporaryDirectory();
+  const kept = await openSqliteReadModel({ directory: dataDirectory, telemetry: silent });
+  const fresh = await openSqliteReadModel({
+    directory: join(beside.path, 'views'),
+    telemetry: silent,
+  });
+  try {
+    await buildAnew(dataDirectory, fresh);
+    const faults: string[] = [];
+    for (const projection of projections) {
+      faults.push(...(await differences(projection, kept, fresh)));
+    }
+    return faults;
+  } finally {
+    await Promise.all([kept.close(), fresh.close()]);
+    await beside.remove();
+  }
+}
+
+async function buildAnew(dataDirectory: string, readModel: ReadModel): Promise<void> {
+  const store = await openSqliteEventStore({
+    directory: dataDirectory,
+    codec: createEventCodec(),
+    telemetry: silent,
+  });
+  const stop = new AbortController();
+  const clock = new SystemClock();
+  const projector = createProjector({
+    store,
+    readModel,
+    projections,
+    telemetry: silent,
+    clock,
+    fence: 1,
+  });
+  const running = projector.run(stop.signal);
+  try {
+    const head = await store.head();
+    await eventually(
+      async () => {
+        for (const projection of projections) {
+          if ((await readModel.checkpoint(projection)) < head) return false;
+        }
+        return true;
+      },
+      { limitMs: 60_000, what: 'the fresh views to be level with the log' },
+    );
+  } finally {
+    stop.abort();
+    await running;
+    await store.close();
+  }
+}
+
+async function differences(
+  projection: Projection,
+  kept: ReadModel,
+  fresh: ReadModel,
+): Promise<string[]> {
+  const { name } = projection;
+  const faults: string[] = [];
+  const positions = await Promise.all([kept.checkpoint(projection), fresh.checkpoint(projection)]);
+  if (positions[0] !== positions[1]) faults.push(`${name} stands at ${positions.join(', not ')}`);
+  const [live, wanted] = await Promise.all([
+    documentsOf(projection, kept),
+    documentsOf(projection, fresh),
+  ]);
+  for (const key of new Set([...live.keys(), ...wanted.keys()])) {
+    const [one, other] = [live.get(key), wanted.get(key)];
+    if (isDeepStrictEqual(one, other)) continue;
+    faults.push(`${name} ${key}: ${JSON.stringify(one)} and not ${JSON.stringify(other)}`);
+  }
+  return faults;
+}
+
+async function documentsOf(
+  projection: Projection,
+  readModel: ReadModel,
+): Promise<ReadonlyMap<string, KeptDocument>> {
+  const documents = new Map<string, KeptDocument>();
+  for (let key: string | undefined; ;) {
+    const page: readonly KeptDocument[] = await readModel.find(projection, {
+      filters: [],
+      sort: [],
+      limit: 500,
+      ...(key === undefined ? {} : { after: { values: [], key } }),
+    });
+    for (const document of page) documents.set(document.key, document);
+    key = page.at(-1)?.key;
+    if (page.length < 500) return documents;
+  }
+}

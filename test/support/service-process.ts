@@ -1,0 +1,213 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ApiClient } from './api-client.ts';
+import { projectRoot } from './project-root.ts';
+import { Signal, eventually, found } from './signals.ts';
+
+/** How a process of the service ended. */
+export interface ProcessEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Environment variables of the service; what the tests' own environment says of them does not count. */
+export type ServiceSettings = Readonly<Record<string, string>>;
+
+export interface Credentials {
+  readonly agent_id: string;
+  readonly agent_secret: string;
+}
+
+/** How long a process may take until it is ready. Generous: both cores may be busy with other tests. */
+const READY_LIMIT_MS = 30_000;
+/** How long a process may take to end after SIGTERM, drain included. */
+const END_LIMIT_MS = 40_000;
+
+let built = false;
+
+/** Compiles the service once in a run of the tests, where `dist/` is not of the code that is here. */
+export function buildService(): void {
+  if (built) return;
+  const { status, stderr } = spawnSync(process.execPath, ['app/build.mjs', '--if-stale'], {
+    cwd: projectRoot,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`the service does not compile: ${stderr}`);
+  built = true;
+}
+
+/** A real process of the service, from the build, over stores of the test's choice. */
+export class ServiceProcess {
+  /** `http://127.0.0.1:<port>`; empty until it listens. */
+  address = '';
+  /** The process's log and what it printed, as it came. */
+  readonly #output = new Signal<string>('the output of the service');
+  readonly #ended = new Signal<ProcessEnd>('the end of the service');
+  readonly #child: ChildProcess;
+  #client: ApiClient | undefined;
+
+  private constructor(command: readonly [string, ...string[]], settings: ServiceSettings) {
+    const [program, ...args] = command;
+    this.#child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...strangersTo('SVC_', 'JWT_', 'NODE_ENV'), SVC_PORT: '0', ...settings },
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', this.#output.send);
+    this.#child.stderr?.setEncoding('utf8').on('data', this.#output.send);
+    this.#child.once('error', (error) => this.#output.send(`could not be started: ${error}`));
+    this.#child.once('close', (code, signal) => this.#ended.send({ code, signal }));
+    alive.add(this);
+    this.#child.once('close', () => {
+      alive.delete(this);
+      this.#client?.close();
+    });
+  }
+
+  /**
+   * Begins a process and waits for nothing.
+   * @param settings its environment: `SVC_DATA_DIR` and so on; `SVC_PORT` is any free port where left out
+   * @param wrapper a program with its arguments that the service is begun by (`prlimit`, say)
+   */
+  static begin(settings: ServiceSettings, wrapper: readonly string[] = []): ServiceProcess {
+    buildService();
+    const service = [process.execPath, join(projectRoot, 'dist/app/main.js')];
+    const [program = process.execPath, ...args] = [...wrapper, ...service];
+    return new ServiceProcess([program, ...args], settings);
+  }
+
+  /** Begins a process and waits until it is ready for traffic. */
+  static async start(
+    settings: ServiceSettings,
+    wrapper: readonly string[] = [],
+  ): Promise<ServiceProcess> {
+    const service = ServiceProcess.begin(settings, wrapper);
+    await service.ready();
+    return service;
+  }
+
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error('the service could not be started');
+    return this.#child.pid;
+  }
+
+  /** Everything it has said so far. */
+  get output(): string {
+    return this.#output.values.join('');
+  }
+
+  /** How it ended; undefined while it runs. */
+  get end(): ProcessEnd | undefined {
+    return this.#ended.values[0];
+  }
+
+  /** The lines of its log so far, parsed. */
+  get log(): readonly Readonly<Record<string, unknown>>[] {
+    return this.output
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .flatMap((line) => {
+        try {
+          return [JSON.parse(line) as Record<string, unknown>];
+        } catch {
+          return []; // cut off by a kill
+        }
+      });
+  }
+
+  /** Waits until it listens. Rejects when it ends instead. */
+  async listening(limitMs = READY_LIMIT_MS): Promise<string> {
+    const line = await found(
+      () => {
+        this.#refuseEnd();
+        return this.log.find(({ message }) => message === 'listening');
+      },
+      { limitMs, what: 'the service to listen' },
+    );
+    this.address = String(line['address']);
+    return this.address;
+  }
+
+  /** Waits until `/health/ready` says so. Rejects when it ends instead. */
+  async ready(limitMs = READY_LIMIT_MS): Promise<void> {
+    await this.listening(limitMs);
+    const client = this.client();
+    await eventually(
+      async () => {
+        this.#refuseEnd();
+        const { status, text } = await client.get('/health/ready');
+        if (status !== 200) throw new Error(text);
+      },
+      { limitMs, what: 'the service to be ready' },
+    );
+  }
+
+  /** A client, closed when the process ends. To be called when it listens. */
+  client(token: string | null = null): ApiClient {
+    this.#client ??= new ApiClient(this.address, null);
+    return this.#client.as(token);
+  }
+
+  /** Sends a signal and does not wait. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Ends it as a power cut would. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended();
+  }
+
+  /** Ends it in order. Gives how it ended. */
+  terminate(): Promise<ProcessEnd> {
+    this.#child.kill('SIGTERM');
+    return this.ended();
+  }
+
+  /** Waits for its end. */
+  ended(limitMs = END_LIMIT_MS): Promise<ProcessEnd> {
+    return this.#ended.wait(undefined, { limitMs, what: 'the service to end' });
+  }
+
+  #refuseEnd(): void {
+    if (this.end === undefined) return;
+    const { code, signal } = this.end;
+    throw new Error(`the service ended (${code ?? signal}): ${this.output.slice(-2000)}`);
+  }
+}
+
+/** Those that run now. */
+const alive = new Set<ServiceProcess>();
+
+/** Called inside a `describe`: what a test has left running is killed after it. */
+export function endsItsProcesses(): void {
+  afterEach(killAll);
+  after(killAll);
+}
+
+async function killAll(): Promise<void> {
+  await Promise.all([...alive].map((service) => service.kill()));
+}
+
+/** The credentials of the first admin, as the service keeps them in its data directory. */
+export function credentialsIn(dataDirectory: string): Credentials {
+  const text = readFileSync(join(dataDirectory, 'admin-credentials.json'), 'utf8');
+  return JSON.parse(text) as Credentials;
+}
+
+/** Signs in, and gives the access token. */
+export async function signIn(client: ApiClient, credentials: Credentials): Promise<string> {
+  const { status, json, text } = await client.post('/agents/auth/token', credentials);
+  if (status !== 200) throw new Error(`no token: ${status} ${text}`);
+  return json['access_token'] as string;
+}
+
+/** The environment without the variables whose names begin so. */
+function strangersTo(...prefixes: readonly string[]): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !prefixes.some((prefix) => name.startsWith(prefix)),
+    ),
+  );
+}
