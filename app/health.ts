@@ -86,6 +86,7 @@ export function createHealth(options: {
       const checks = await storeChecks();
       const waitedFor = going.notGoing();
       if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
+      else checks.push(await orUnhealthy('projections', () => viewsCheck(readModel)));
       const answer = readiness(checks, started());
       return { status: answer.httpStatus, body: answer.body };
     },
@@ -98,6 +99,19 @@ function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {
     .map(({ name, problem }) => (problem === null ? name : `${name}: ${problem}`))
     .join('; ');
   return { name: 'projections', status: 'unhealthy', message: `not yet: ${message}` };
+}
+
+/** Before the projector has made a view for the first time, every question to it would be answered with 503. */
+async function viewsCheck(readModel: ReadModel): Promise<HealthCheck> {
+  const live = await Promise.all(projections.map((each) => readModel.liveGeneration(each)));
+  const missing = projections.filter((_, index) => live[index] === null).map(({ name }) => name);
+  return missing.length === 0
+    ? { name: 'projections', status: 'healthy', message: 'there' }
+    : {
+        name: 'projections',
+        status: 'unhealthy',
+        message: `not yet made: ${missing.join(', ')}`,
+      };
 }
 
 async function orUnhealthy(
