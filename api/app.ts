@@ -10,6 +10,7 @@ import { eventEndpoints } from './event-endpoints.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
 import { runEndpoints } from './run-endpoints.ts';
+import { sendJson } from './sending.ts';
 import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
 
@@ -77,14 +78,14 @@ function observe(app: Express, { health, metricsText }: Observing): void {
   };
   serve('/health', async (response) => {
     const { status, body } = await health.report();
-    response.status(status).json(body);
+    sendJson(response, status, body);
   });
   serve('/health/ready', async (response) => {
     const { status, body } = await health.ready();
-    response.status(status).json(body);
+    sendJson(response, status, body);
   });
   serve('/health/live', (response) => {
-    response.json(health.live());
+    sendJson(response, 200, health.live());
   });
   serve('/ext/observability/metrics', async (response) => {
     response.set('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');

@@ -4,6 +4,7 @@ import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store
 import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
+import { sendJson } from './sending.ts';
 
 /** The codes of the error body, each with its status. */
 export const errorStatuses = {
@@ -93,13 +94,17 @@ export function toHttpError(error: unknown): HttpError {
     return new HttpError(refusals[error.code], error.message, error.details);
   if (error instanceof EventStoreError) {
     const code = storeFaults[error.code];
-    if (code === 'unavailable') return unavailable('stream_store', error.message);
+    if (code === 'unavailable') return unavailable('stream_store', 'the event log is away');
     if (code !== undefined) return new HttpError(code, error.message);
   }
   if (error instanceof ReadModelError) {
-    return unavailable(error.code === 'NO_VIEW' ? 'projections' : 'database', error.message);
+    return error.code === 'NO_VIEW'
+      ? unavailable('projections', 'the view is being built')
+      : unavailable('database', 'the read model is away');
   }
-  if (error instanceof CoordinationError) return unavailable('database', error.message);
+  if (error instanceof CoordinationError) {
+    return unavailable('database', 'the coordination store is away');
+  }
   // Of the router: a part of the path can't be decoded.
   if (error instanceof URIError) {
     return badRequest([{ field: 'path', issue: 'is not well percent-encoded UTF-8' }]);
@@ -120,7 +125,8 @@ export function errorBody(error: HttpError, requestId: string): object {
 
 export function sendError(response: Response, error: HttpError, requestId: string): void {
   const status = errorStatuses[error.code];
-  response.status(status).set(error.headers).json(errorBody(error, requestId));
+  response.set(error.headers);
+  sendJson(response, status, errorBody(error, requestId));
 }
 
 /** The last handler: whatever was thrown becomes an answer; a fault of ours is logged whole. */
@@ -133,6 +139,11 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
     const requestId = String(response.getHeader('X-Request-Id') ?? '');
     const error = toHttpError(thrown);
     if (error.code !== 'internal_error') {
+      // What exactly is wrong, with names of files and machines, is for the log alone.
+      if (error.code === 'unavailable' && error !== thrown) {
+        const fields = { request: requestId, component: error.details['component'], error: thrown };
+        telemetry.log.warn('a request met a part of the service that is away', fields);
+      }
       sendError(response, error, requestId);
       return;
     }

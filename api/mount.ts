@@ -10,6 +10,7 @@ import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
 import { takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
+import { sendJson } from './sending.ts';
 import { bodyCheck, queryCheck } from './validation.ts';
 
 /** What all endpoints of one process share. */
@@ -80,11 +81,12 @@ function servant(endpoint: Endpoint, shared: Shared) {
       endpoint.scopes === null
         ? null
         : await authentication.authenticate(authorization, endpoint.scopes);
-    const body = takesBody
+    const sent = takesBody
       ? await readJson(request, dependencies.settings.maxBodyBytes)
       : undefined;
     const parameters = parametersOf(request);
-    if (takesBody && !(body === undefined && mayBeLeftOut)) checkBody(body ?? {});
+    const body = sent === undefined && takesBody && !mayBeLeftOut ? {} : sent;
+    if (body !== undefined) checkBody(body);
     const given = request.query as Record<string, unknown>;
     const query = checkQuery === null ? given : checkQuery(given);
     const key =
@@ -172,5 +174,5 @@ function checkEmpty(body: unknown): void {
 function send(response: Response, answer: Answer): void {
   if (answer.headers !== undefined) response.set(answer.headers);
   if (answer.position) response.set('X-Event-Position', answer.position);
-  response.status(answer.status ?? 200).json(answer.body);
+  sendJson(response, answer.status ?? 200, answer.body);
 }

@@ -11,13 +11,13 @@ const LONGEST_FIELD = 200;
 const common = {
   allErrors: true,
   strict: false,
-  strictNumbers: true,
   // For the description of a schema, which says better than a pattern what is wanted.
   verbose: true,
   formats: { uuid: isUuid, 'http-url': isHttpUrl },
 } as const;
-const bodies = new Ajv(common);
-const queries = new Ajv({ ...common, coerceTypes: true, useDefaults: true });
+const bodies = new Ajv({ ...common, strictNumbers: true });
+// Not strict with numbers: a text that becomes `Infinity` would be looked at no further, and pass.
+const queries = new Ajv({ ...common, strictNumbers: false, coerceTypes: true, useDefaults: true });
 
 /** Compiles a schema of bodies. @returns throws HttpError 400 listing every fault */
 export function bodyCheck(schema: TSchema): (body: unknown) => void {

@@ -30,7 +30,7 @@ const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).pad
 
 let lastTime = 0;
 let lastCount = 0;
-let timeText = '';
+let timeText = '00000000-0000';
 
 /**
  * A new id that sorts by time (RFC 9562, version 7). Within a millisecond of one process they ascend too:

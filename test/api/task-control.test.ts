@@ -158,8 +158,12 @@ describe('what is done to a task over HTTP', () => {
       );
       expect(answer.status, header).to.equal(412);
     }
-    const any = await client.put(`/tasks/${id}`, { title: 'x' }, { headers: { 'if-match': '*' } });
-    expect(any.status).to.equal(409);
+    const whatever = await client.put(
+      `/tasks/${id}`,
+      { title: 'x' },
+      { headers: { 'if-match': '*' } },
+    );
+    expect(whatever.status).to.equal(409);
     const garbage = await client.put(
       `/tasks/${id}`,
       { title: 'x' },
