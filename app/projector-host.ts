@@ -1,5 +1,5 @@
 import type { Clock } from '../domain/clock.ts';
-import { createTelemetry } from '../observability/create-telemetry.ts';
+import { createLog } from '../observability/create-log.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { createProjector } from '../projections/projector.ts';
 import { Leadership } from '../scheduler/leadership.ts';
@@ -24,11 +24,8 @@ export async function runProjector(options: {
   readonly tell: (word: ProjectorWord) => void;
 }): Promise<void> {
   const { data, clock, signal, tell } = options;
-  const { log } = createTelemetry({
-    level: data.settings.logLevel,
-    fields: { part: 'projector' },
-  });
-  // Counted where the process's metrics are.
+  const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
+  // Counted where the process's metrics are: metrics of a thread's own would cost it a timer, and nobody reads them.
   const telemetry: Telemetry = {
     log,
     count: (name, labels = {}, by = 1) => tell({ kind: 'count', name, labels, by }),

@@ -1,15 +1,8 @@
-import { pino, stdTimeFunctions, type DestinationStream } from 'pino';
+import { createLog, type LogOptions } from './create-log.ts';
 import { Metrics } from './metrics.ts';
-import { redacted, redactedText } from './redaction.ts';
-import type { Log, LogFields, Telemetry } from './telemetry.ts';
+import type { Telemetry } from './telemetry.ts';
 
-export interface TelemetryOptions {
-  /** The least that is logged; `silent` logs nothing. */
-  readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** Fields of every line, such as the roles of the process. */
-  readonly fields?: LogFields;
-  /** Where lines go; standard output when left out. */
-  readonly destination?: DestinationStream;
+export interface TelemetryOptions extends LogOptions {
   /**
    * A metric that is not in the catalogue, or has other labels, throws. For tests; otherwise it is logged
    * once, so that a slip in counting never fails what is counted. Default false.
@@ -47,36 +40,4 @@ export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
       metrics.observe(name, value, labels);
     },
   };
-}
-
-type Level = keyof Log;
-
-/** Names of pino's own that a field of the same name would otherwise appear beside, twice in one line. */
-const reserved: ReadonlySet<string> = new Set(['level', 'time', 'message']);
-
-function createLog(options: TelemetryOptions): Log {
-  const logger = pino(
-    {
-      level: options.level,
-      base: fieldsOf(options.fields),
-      messageKey: 'message',
-      timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    options.destination ?? pino.destination({ fd: 1, sync: true }),
-  );
-  const at =
-    (level: Level) =>
-    (message: string, fields?: LogFields): void => {
-      // Looking at the fields costs more than not logging: ask first.
-      if (logger.isLevelEnabled(level)) logger[level](fieldsOf(fields), redactedText(message));
-    };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-}
-
-function fieldsOf(fields: LogFields = {}): Record<string, unknown> {
-  const clean = redacted(fields) as Record<string, unknown>;
-  return Object.fromEntries(
-    Object.entries(clean).map(([name, value]) => [reserved.has(name) ? `${name}_` : name, value]),
-  );
 }
