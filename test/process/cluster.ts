@@ -59,9 +59,20 @@ export class Cluster {
     return ends.map((end) => end?.code ?? null);
   }
 
+  process(index: number): ServiceProcess {
+    const { process } = this.#member(index);
+    if (process === null) throw new Error(`process ${index} was not begun`);
+    return process;
+  }
+
   /** What the processes say now, for messages of failing tests. */
   get output(): string {
     return this.#members.map(({ process }) => process?.output ?? '').join('\n');
+  }
+
+  /** A client of one process with the admin's first token. */
+  clientOf(index: number): ApiClient {
+    return this.process(index).client(this.#token);
   }
 
   /** A client of the present API process with the admin's first token. Throws while there is none. */

@@ -1,20 +1,31 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Signal, deferred } from '../support/signals.ts';
 
 /** What steps of pipelines call: an HTTP server of the test's own that counts what comes, by idempotency key. */
 export class StepServer {
   readonly #server: Server;
   readonly #counts = new Map<string, number>();
+  /** Answers to requests for `/held` wait for it. */
+  readonly #release = deferred();
+  /** Every request for `/held` that has come. */
+  readonly held = new Signal<string>('requests that are held');
 
   private constructor() {
     this.#server = createServer((request, response) => {
       const key = String(request.headers['idempotency-key'] ?? 'none');
       const count = (this.#counts.get(key) ?? 0) + 1;
       this.#counts.set(key, count);
-      request.resume().once('end', () => {
+      const answer = (): void => {
         response.setHeader('content-type', 'application/json');
         response.end(JSON.stringify({ count }));
-      });
+      };
+      if (request.url === '/held') {
+        this.held.send(key);
+        void this.#release.promise.then(answer);
+      } else {
+        request.resume().once('end', answer);
+      }
       // A killed client is nothing to report.
       request.on('error', () => undefined);
     });
@@ -28,6 +39,16 @@ export class StepServer {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  /** A path whose answers are kept back until {@link release}. */
+  get heldUrl(): string {
+    return `${this.url}held`;
+  }
+
+  /** Answers what is held, and from now on at once. */
+  release(): void {
+    this.#release.resolve();
   }
 
   /** How often each key came. */
