@@ -322,7 +322,7 @@ describe("deciding a task's fires", () => {
     it('counts towards `max_runs` once', () => {
       const story = new Story({ max_runs: 1 })
         .snooze(150)
-        .pass(5 * minute)
+        .pass(4 * minute)
         .lookAll();
       expect(story.fired).to.deep.equal(['08:01:00']);
       expect(story.next).to.equal(null);
