@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { NewEvent } from '../domain/event-store.ts';
@@ -7,6 +6,8 @@ import { silent } from '../observability/telemetry.ts';
 import { openSqliteEventStore } from '../stores/sqlite/event-log/event-store.ts';
 import { logFile, openLogForWriting } from '../stores/sqlite/event-log/schema.ts';
 import { plainCodec } from '../test/support/plain-codec.ts';
+import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
+import { median } from './statistics.ts';
 
 /** What was measured, and against what. */
 export interface AppendBenchmark {
@@ -29,11 +30,9 @@ const ROUNDS = 5;
  * Durable appends of one small event, each to a stream of its own: what 1,000 callers get out of the
  * store, each waiting for its answer before the next, beside what the bare binding does with the same
  * tables and as many appends to a commit. The median of some rounds.
- *
- * @param parent the folder to work in; its disk is what is measured. Default: the present one
  */
-export async function benchAppend(parent = process.cwd()): Promise<AppendBenchmark> {
-  const directory = await mkdtemp(join(parent, '.bench-append-'));
+export async function benchAppend(): Promise<AppendBenchmark> {
+  const directory = await makeBenchFolder('append');
   try {
     const rounds: { readonly ours: number; readonly raw: number; readonly batch: number }[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -52,7 +51,7 @@ export async function benchAppend(parent = process.cwd()): Promise<AppendBenchma
       batch: median(rounds.map(({ batch }) => batch)),
     };
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    await removeBenchFolder(directory);
   }
 }
 
@@ -108,10 +107,6 @@ function measureRaw(directory: string, batch: number): number {
   const seconds = (performance.now() - since) / 1000;
   database.close();
   return APPENDS / seconds;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 }
 
 function makeAppend(): { readonly stream: string; readonly event: NewEvent } {

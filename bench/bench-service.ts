@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStores, type Stores } from '../app/stores.ts';
 import type { EventStore } from '../domain/event-store.ts';
@@ -12,6 +11,7 @@ import type { CommandContext } from '../domain/handle.ts';
 import { silent } from '../observability/telemetry.ts';
 import { runsProjection } from '../projections/runs.ts';
 import { projectRoot } from '../test/support/project-root.ts';
+import { beforeBenchFoldersGo, makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
 
 /** An agent that needs not exist: the commands are issued below the HTTP interface. */
 const OWNER = newId(Date.now());
@@ -27,7 +27,7 @@ export class BenchStore {
   }
 
   static async open(): Promise<BenchStore> {
-    const directory = await mkdtemp(join(projectRoot, '.bench-'));
+    const directory = await makeBenchFolder('service');
     const settings = {
       dataDirectory: directory,
       eventStoreUrl: undefined,
@@ -78,7 +78,7 @@ export class BenchStore {
 
   async remove(): Promise<void> {
     await this.stores.close();
-    await rm(this.directory, { recursive: true, force: true });
+    await removeBenchFolder(this.directory);
   }
 }
 
@@ -105,6 +105,7 @@ const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(
 export class BenchService {
   private readonly child: ChildProcess;
   readonly port: number;
+  private stopping = false;
 
   private constructor(child: ChildProcess, port: number) {
     this.child = child;
@@ -127,6 +128,8 @@ export class BenchService {
       env,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    const forget = beforeBenchFoldersGo(() => child.kill('SIGKILL'));
+    child.once('exit', forget);
     const port = await new Promise<number>((resolve, reject) => {
       let text = '';
       child.stdout.on('data', (chunk: Buffer) => {
@@ -137,12 +140,22 @@ export class BenchService {
       child.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${text}`)));
     });
     const service = new BenchService(child, port);
+    child.once('exit', (code) => {
+      if (!service.stopping) throw new Error(`the service ended by itself, with ${code}`);
+    });
     await service.untilReady();
     return service;
   }
 
   get pid(): number {
     return this.child.pid ?? 0;
+  }
+
+  /** Seconds of processor time that the service has used in all its threads; NaN but on Linux. */
+  cpuSeconds(): number {
+    if (process.platform !== 'linux') return Number.NaN;
+    const fields = readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) / 100;
   }
 
   private async untilReady(): Promise<void> {
@@ -155,6 +168,7 @@ export class BenchService {
   }
 
   async stop(): Promise<void> {
+    this.stopping = true;
     const ended = new Promise((resolve) => this.child.once('exit', resolve));
     this.child.kill('SIGTERM');
     await ended;

@@ -1,4 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SystemClock } from '../app/clock.ts';
@@ -13,6 +12,7 @@ import { runsProjection } from '../projections/runs.ts';
 import { openSqliteEventStore } from '../stores/sqlite/event-log/event-store.ts';
 import { logFile, openLogForReading } from '../stores/sqlite/event-log/schema.ts';
 import { openSqliteReadModel } from '../stores/sqlite/read-model/read-model.ts';
+import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
 
 /** What was measured, and against what. */
 export interface RebuildBenchmark {
@@ -37,13 +37,12 @@ const APPENDS = 2_000;
  * How fast the view of all runs is made anew from a log of `events` events, next to plain reading.
  *
  * @param options.events default 1,000,000
- * @param options.parent the folder to work in; its disk is what is measured. Default: the present one
  */
 export async function benchRebuild(
-  options: { readonly events?: number; readonly parent?: string } = {},
+  options: { readonly events?: number } = {},
 ): Promise<RebuildBenchmark> {
-  const { events = 1_000_000, parent = process.cwd() } = options;
-  const directory = await mkdtemp(join(parent, '.bench-rebuild-'));
+  const { events = 1_000_000 } = options;
+  const directory = await makeBenchFolder('rebuild');
   try {
     const store = await openSqliteEventStore({
       directory,
@@ -89,7 +88,7 @@ export async function benchRebuild(
       await store.close();
     }
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    await removeBenchFolder(directory);
   }
 }
 

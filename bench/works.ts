@@ -1,0 +1,138 @@
+import { benchAppend } from './append.ts';
+import { benchIdle } from './idle.ts';
+import { benchNextFire } from './next-fire.ts';
+import { benchRebuild } from './rebuild.ts';
+import { runWorkloads, type RunWorkload } from './runs.ts';
+import { percentile } from './statistics.ts';
+
+/** How much of each. */
+export interface Amounts {
+  /** Runs of `drain` and `end-to-end`. */
+  readonly n: number;
+  /** Tasks of `lateness`. */
+  readonly due: number;
+  /** Runs of `latency`. */
+  readonly idle: number;
+  /** Events of `rebuild`. */
+  readonly events: number;
+}
+
+/** What was measured, by name; the names carry the units where the figure is no ratio. */
+export type Figures = Readonly<Record<string, number>>;
+
+/** What a figure should be. */
+export interface Target {
+  readonly figure: string;
+  readonly is: 'at least' | 'more than' | 'less than';
+  readonly value: number;
+  /** Where the value comes from. */
+  readonly because: string;
+}
+
+/** One piece of work: measured anew, on an empty store, each time. */
+export interface Work {
+  readonly targets: readonly Target[];
+  /** Set for what the peers' benchmark measures too: the figure that their table shows is `headline`. */
+  readonly peers?: { readonly unit: 'jobs/s' | 'ms'; readonly headline: string };
+  count(amounts: Amounts): number;
+  measure(amounts: Amounts): Promise<Figures>;
+}
+
+const drainTargets: readonly Target[] = [
+  { figure: 'jobs/s', is: 'more than', value: 3_400, because: 'graphile-worker' },
+  { figure: 'jobs/s', is: 'more than', value: 3_700, because: 'pg-boss, its slower figure' },
+  { figure: 'jobs/s', is: 'more than', value: 7_700, because: 'BullMQ, synced' },
+  { figure: 'jobs/s', is: 'more than', value: 9_000, because: 'pg-boss, its faster figure' },
+];
+const endToEndTargets: readonly Target[] = [
+  {
+    figure: 'jobs/s',
+    is: 'more than',
+    value: 5_500,
+    because: 'the aim',
+  },
+];
+const latenessTargets: readonly Target[] = [
+  { figure: 'p99 ms', is: 'less than', value: 50, because: 'the aim' },
+];
+const latencyTargets: readonly Target[] = [
+  { figure: 'p99 ms', is: 'less than', value: 15, because: 'the aim' },
+];
+
+/** All works by name, in the order in which they are done. */
+export const works: Readonly<Record<string, Work>> = {
+  append: {
+    targets: [{ figure: 'ratio', is: 'at least', value: 0.5, because: 'beside the bare driver' }],
+    count: () => 30_000,
+    async measure() {
+      const { ours, raw, ratio, batch } = await benchAppend();
+      return { 'appends/s': ours, 'raw appends/s': raw, ratio, 'events a commit': batch };
+    },
+  },
+  'drain-64': runs('drain-64', 'n', drainTargets),
+  'drain-10': runs('drain-10', 'n', drainTargets),
+  'end-to-end-64': runs('end-to-end-64', 'n', endToEndTargets),
+  'end-to-end-10': runs('end-to-end-10', 'n', []),
+  'lateness-instant': runs('lateness-instant', 'due', latenessTargets),
+  'lateness-spread': runs('lateness-spread', 'due', latenessTargets),
+  latency: runs('latency', 'idle', latencyTargets),
+  rebuild: {
+    targets: [
+      { figure: 'ratio', is: 'at least', value: 0.25, because: 'beside plain reading and parsing' },
+    ],
+    count: ({ events }) => events,
+    async measure({ events }) {
+      const { ours, raw, ratio } = await benchRebuild({ events });
+      return { 'events/s': ours, 'plain events/s': raw, ratio };
+    },
+  },
+  'next-fire': {
+    targets: [],
+    count: () => 1_000,
+    async measure() {
+      const result = benchNextFire();
+      return {
+        'next/s': result.nextPerSecond,
+        'compile and next/s': result.compileAndNextPerSecond,
+        'slowest ms': result.slowestMs,
+        'daily next/s': result.daily.ours,
+        'daily next/s of rrule': result.daily.rrulePackage,
+      };
+    },
+  },
+  idle: {
+    targets: [
+      { figure: 'cpu %', is: 'less than', value: 2, because: 'of one core, with 10,000 tasks' },
+      { figure: 'resident MiB', is: 'less than', value: 200, because: 'with 10,000 tasks' },
+    ],
+    count: () => 10_000,
+    async measure() {
+      const result = await benchIdle();
+      return {
+        'cpu %': result.cpuPercent,
+        'resident MiB': result.residentMiB,
+        'ready s': result.readySeconds,
+        'first ready s': result.firstReadySeconds,
+      };
+    },
+  },
+};
+
+function runs(name: RunWorkload, amount: 'n' | 'due' | 'idle', targets: readonly Target[]): Work {
+  const { unit, run } = runWorkloads[name];
+  return {
+    targets,
+    peers: { unit, headline: unit === 'ms' ? 'p99 ms' : 'jobs/s' },
+    count: (amounts) => amounts[amount],
+    async measure(amounts) {
+      const measured = await run(amounts[amount]);
+      if ('rate' in measured) return { 'jobs/s': measured.rate, 'cpu us a run': measured.cpu };
+      const { samples } = measured;
+      return {
+        'p50 ms': percentile(samples, 0.5),
+        'p99 ms': percentile(samples, 0.99),
+        'worst ms': percentile(samples, 1),
+      };
+    },
+  };
+}
