@@ -179,6 +179,9 @@ export class Writer {
         if (answer.kind === 'ready') {
           ready = true;
           resolve();
+          // Until here the start keeps the process alive (also one that is refused, until its end says so);
+          // afterwards only what is pending does.
+          if (this.#pending.size === 0 && !this.#closing) worker.unref();
         } else if (answer.kind === 'refused') {
           // Nothing can have been written, as nothing was opened.
           end = new EventStoreError(
@@ -204,10 +207,6 @@ export class Writer {
           reject(end);
           gone();
         });
-      });
-      // The promise of a start is awaited; afterwards only what is pending keeps the process alive.
-      worker.once('message', () => {
-        if (this.#pending.size === 0 && !this.#closing) worker.unref();
       });
     });
   }
