@@ -57,7 +57,9 @@ export function judge(
   }
   if (hasEnded(run)) return 'over';
   if (run.state === 'running' || kind !== 'concurrency') return 'living';
-  if (place.attempt === undefined || !('request' in run)) return 'living';
+  if (!('request' in run)) return 'living';
+  // Nobody waits in line before his time: who put him there did not know yet that an attempt has failed.
+  if (place.attempt === undefined) return fromIso(run.run_at) > now ? 'over' : 'living';
   // In a back-off nothing is held: whoever takes it up again holds it for the next attempt.
   if (run.state === 'retrying' && place.attempt <= run.attempt) return 'over';
   const last = Math.max(fromIso(place.since), lastAt === null ? 0 : fromIso(lastAt));

@@ -136,9 +136,12 @@ export class KeyKeeper {
 
   private async take(run: QueuedRun, task: LiveTask): Promise<Admission> {
     for (const name of keysOf(task, run)) {
-      if (!(await this.hold(run, task, name))) {
-        return { kind: 'wait', until: this.clock.now() + FALLBACK };
-      }
+      if (await this.hold(run, task, name)) continue;
+      const now = this.clock.now();
+      // It was moved on elsewhere while it was put in line here, and nobody else knows of that place.
+      if (run.ended) this.giveBack(run, task);
+      else if (run.runAt > now) this.lost(run, task);
+      return { kind: 'wait', until: now + FALLBACK };
     }
     this.watch.forget(run.id);
     return go;
@@ -202,12 +205,14 @@ export class KeyKeeper {
 
   /** Those whose run is not known here to need what it has: their streams tell more. */
   private suspects(state: KeyState, except?: string): readonly KeyPlace[] {
+    const now = this.clock.now();
     const waiters = new Set(state.waiters.map(({ run_id }) => run_id));
     const all = placesOf(state).filter(({ run_id }) => {
       if (run_id === except) return false;
       const known = this.queue.get(run_id);
       if (known === undefined) return true;
-      return state.kind === 'concurrency' && known.state !== 'running' && !waiters.has(run_id);
+      if (state.kind !== 'concurrency' || known.state === 'running') return false;
+      return !waiters.has(run_id) || known.runAt > now;
     });
     if (all.length <= MOST_SUSPECTS) return all;
     this.firstSuspect = (this.firstSuspect + MOST_SUSPECTS) % all.length;

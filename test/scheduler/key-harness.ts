@@ -97,10 +97,11 @@ export class MortalStore implements EventStore {
   ): Promise<AppendResult> {
     this.appends += 1;
     this.#left -= 1;
-    if (this.#left === 0 && this.#when === 'before') this.die();
+    const last = this.#left === 0;
+    if (last && this.#when === 'before') this.die();
     await this.#living();
     const result = await this.#store.append(stream, events, expected);
-    if (this.#left === 0) this.die();
+    if (last) this.die();
     await this.#living();
     return result;
   }

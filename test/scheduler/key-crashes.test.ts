@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { readKey } from '../../domain/key-stream.ts';
+import type { KeyName } from '../../domain/key.ts';
+import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+
+const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
+
+/**
+ * Appends of a worker that leads three runs with one key: the first takes it, two wait; each is held, started, ended
+ * and released. Dying at each of the first twelve meets every one of these, at the first four most of them.
+ */
+const APPENDS = Array.from(
+  { length: process.env['SVC_TEST_LONG'] === '1' ? 12 : 4 },
+  (_, index) => index + 1,
+);
+
+describe('a worker that dies', () => {
+  let world: KeyWorld;
+  beforeEach(async () => {
+    world = await KeyWorld.open();
+  });
+  afterEach(() => world.close());
+
+  for (const when of ['before', 'after'] as const) {
+    for (const append of APPENDS) {
+      it(`${when} its append ${String(append)} leaves no key held and no two holders`, async function () {
+        this.timeout(30_000);
+        await world.task('a', { concurrency_key: 'printer' });
+        for (const run of ['r1', 'r2', 'r3']) await world.request('a', run);
+        const store = await world.connect();
+        store.dieAt(append, when);
+        const first = await world.process('w1', { store, hold: false });
+        await soon(() => expect(store.dead).to.equal(true), 'the worker to die');
+        await first.kill();
+        await world.process('w2', { hold: false });
+        for (const run of ['r1', 'r2', 'r3']) await world.reaches(run, 'succeeded');
+        await soon(async () => {
+          const state = await readKey(world.store, printer);
+          expect([...(state?.holders ?? []), ...(state?.waiters ?? [])]).to.deep.equal([]);
+        }, 'the key to be free');
+        expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
+      });
+    }
+  }
+});
