@@ -1,0 +1,195 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  EventStoreError,
+  MAX_EVENT_BYTES,
+  type NewEvent,
+  type RawEvent,
+} from '../../../domain/event-store.ts';
+import { catalogue, type EventType } from '../../../domain/events/catalogue.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import type { Metadata } from '../../../domain/events/metadata.ts';
+import { samples } from './event-samples.ts';
+
+const codec = createEventCodec();
+const types = Object.keys(catalogue) as EventType[];
+const place = {
+  stream: 'stream-1',
+  revision: 3,
+  position: '0000000000000007',
+  createdAt: '2026-03-02T09:00:00.000Z',
+};
+
+function metadata(type: EventType, more: Partial<Metadata> = {}): Metadata {
+  return {
+    commandId: 'c',
+    $correlationId: 'k',
+    actor: 'service',
+    source: 'test',
+    schemaVersion: String(catalogue[type].version),
+    occurredAt: '2026-03-02T09:00:00.000Z',
+    ...more,
+  };
+}
+
+const newEvent = (type: EventType, data: unknown, about: unknown = metadata(type)): NewEvent =>
+  ({ id: 'id-1', type, data, metadata: about }) as unknown as NewEvent;
+
+const raw = (type: string, data: unknown, about: unknown): RawEvent => ({
+  ...place,
+  id: 'id-1',
+  type,
+  data: typeof data === 'string' ? data : JSON.stringify(data),
+  metadata: typeof about === 'string' ? about : JSON.stringify(about),
+});
+
+function codeOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof EventStoreError) return error.code;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('the codec of events', () => {
+  for (const type of types) {
+    it(`brings ${type} back as it was written`, () => {
+      expect(samples[type]).to.not.have.lengthOf(0);
+      for (const data of samples[type]) {
+        const about = metadata(type, { reason: 'ä', traceparent: '00-1-2-01', $causationId: 'e' });
+        const encoded = codec.encode(newEvent(type, data, about));
+        const decoded = codec.decode({ ...place, ...encoded });
+        expect(decoded).to.deep.equal({
+          ...place,
+          id: 'id-1',
+          type,
+          data: JSON.parse(JSON.stringify(data)) as unknown,
+          metadata: about,
+        });
+      }
+    });
+
+    it(`takes no ${type} with a field too many, or none of what is required`, () => {
+      const [data] = samples[type];
+      expect(codeOf(() => codec.encode(newEvent(type, { ...data, extra: 1 })))).to.equal(
+        'INVALID_EVENT',
+      );
+      for (const required of Object.keys(catalogue[type].schema.properties)) {
+        const rest = Object.fromEntries(
+          Object.entries(data as object).filter(([field]) => field !== required),
+        );
+        expect(
+          codeOf(() => codec.encode(newEvent(type, rest))),
+          required,
+        ).to.equal('INVALID_EVENT');
+        const read = codec.decode(raw(type, rest, metadata(type)));
+        expect(read.fault, required).to.include(type);
+      }
+    });
+  }
+
+  describe('writing', () => {
+    const step = samples.RunStepCompleted[0];
+
+    it('refuses what is no event, and metadata that is none', () => {
+      for (const data of [null, undefined, 'text', [], 3]) {
+        expect(codeOf(() => codec.encode(newEvent('AgentRemoved', data)))).to.equal(
+          'INVALID_EVENT',
+        );
+      }
+      expect(
+        codeOf(() => codec.encode(newEvent('Nothing' as EventType, {}, metadata('Fired')))),
+      ).to.equal('INVALID_EVENT');
+      for (const about of [{}, null, { ...metadata('AgentRemoved'), occurredAt: 5 }]) {
+        expect(codeOf(() => codec.encode(newEvent('AgentRemoved', {}, about)))).to.equal(
+          'INVALID_EVENT',
+        );
+      }
+    });
+
+    it('refuses what JSON can not hold', () => {
+      const cycle: Record<string, unknown> = {};
+      cycle['self'] = cycle;
+      for (const result of [10n, { deep: [1n] }, cycle, undefined]) {
+        expect(
+          codeOf(() => codec.encode(newEvent('RunStepCompleted', { ...step, result }))),
+        ).to.equal('INVALID_EVENT');
+      }
+    });
+
+    it('takes an event of just the size that is allowed, and none that is larger by a byte', () => {
+      const event = (length: number): NewEvent =>
+        newEvent('RunStepCompleted', { ...step, log: [], result: 'x'.repeat(length) });
+      const { data, metadata: about } = codec.encode(event(0));
+      const room = MAX_EVENT_BYTES - data.length - about.length;
+      expect(codeOf(() => codec.encode(event(room)))).to.equal('none');
+      expect(codeOf(() => codec.encode(event(room + 1)))).to.equal('TOO_LARGE');
+    });
+
+    it('measures bytes and not characters', () => {
+      const event = (result: string): NewEvent =>
+        newEvent('RunStepCompleted', { ...step, log: [], result });
+      expect(codeOf(() => codec.encode(event('€'.repeat(MAX_EVENT_BYTES / 3))))).to.equal(
+        'TOO_LARGE',
+      );
+      expect(codeOf(() => codec.encode(event('€'.repeat(MAX_EVENT_BYTES / 3 - 500))))).to.equal(
+        'none',
+      );
+    });
+  });
+
+  describe('reading', () => {
+    it('gives a fault for broken data, and what was found', () => {
+      const read = codec.decode(raw('Fired', '{"nominal":', metadata('Fired')));
+      expect(read.fault).to.match(/not JSON/);
+      expect(read.data).to.equal('{"nominal":');
+      expect(codec.decode(raw('Fired', '{}', '{')).fault).to.match(/not JSON/);
+    });
+
+    it('gives a fault for metadata without a version', () => {
+      for (const about of [
+        {},
+        null,
+        [],
+        'null',
+        { schemaVersion: 'x' },
+        { schemaVersion: '0' },
+        { schemaVersion: '1.5' },
+      ]) {
+        expect(codec.decode(raw('AgentRemoved', {}, about)).fault).to.be.a('string');
+      }
+    });
+
+    it('refuses a type that is not known, as a newer release may have written it', () => {
+      for (const type of ['RunTeleported', 'constructor', 'toString', '__proto__']) {
+        expect(
+          codeOf(() => codec.decode(raw(type, {}, metadata('Fired')))),
+          type,
+        ).to.equal('NEWER_SCHEMA');
+      }
+    });
+
+    it('refuses a newer version of any type', () => {
+      for (const type of types) {
+        const about = metadata(type, { schemaVersion: String(catalogue[type].version + 1) });
+        expect(
+          codeOf(() => codec.decode(raw(type, samples[type][0], about))),
+          type,
+        ).to.equal('NEWER_SCHEMA');
+      }
+    });
+
+    it('never throws anything else, whatever it finds', () => {
+      const found = fc.oneof(fc.string(), fc.json());
+      fc.assert(
+        fc.property(fc.constantFrom(...types), found, found, (type, data, about) => {
+          const code = codeOf(() => codec.decode(raw(type, data, about)));
+          return code === 'none' || code === 'NEWER_SCHEMA';
+        }),
+        { numRuns: 300 },
+      );
+    });
+  });
+});

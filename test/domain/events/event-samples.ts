@@ -1,0 +1,135 @@
+import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
+import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
+
+const at = '2026-03-02T09:00:00.000Z';
+const asked = {
+  task_id: 'task-1',
+  task_revision: 0,
+  created_by: 'agent-1',
+  trigger: 'schedule',
+  scheduled_for: at,
+  priority: 5,
+} as const;
+const beneficiary = { run_id: 'run-1', task_id: 'task-1', trigger: 'manual' } as const;
+const key: DataOf<'KeyHeld'> = {
+  run_id: 'run-1',
+  kind: 'concurrency',
+  key: 'k',
+  owner: 'agent-1',
+  holders: [{ ...beneficiary, since: at, limit: 1, attempt: 1 }],
+  waiters: [{ ...beneficiary, priority: 5, since: at, waiting_since: at, limit: 1 }],
+  used: { ...beneficiary, at, since: at },
+};
+const text = 'ä€😀 \u2028 "quoted" \\ \ud800';
+
+/** At least one example of the data of each type of event, also with what is optional and what is odd. */
+export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
+  AgentRegistered: [
+    { name: text, scopes: ['admin'], webhook_url: 'https://a.example/hook' },
+    { name: 'x', scopes: [], webhook_url: null },
+  ],
+  AgentUpdated: [{ changes: { name: 'y' } }, { changes: { scopes: [], webhook_url: null } }],
+  AgentCredentialsSet: [{ secret_hash: 'scrypt$…' }],
+  WebhookSecretRotated: [{ version: 2 }],
+  AgentRemoved: [{}],
+  NameReserved: [{ name: text, agent_id: 'agent-1' }],
+  NameReleased: [{ name: text, agent_id: 'agent-1' }],
+  Abandoned: [{ reservation: 'agentname-x' }],
+  SessionStarted: [
+    { agent_id: 'a', refresh_id: 'r', expires_at: at, credentials_revision: null },
+    { agent_id: 'a', refresh_id: 'r', expires_at: at, credentials_revision: 1 },
+  ],
+  SessionRefreshed: [{ refresh_id: 's', expires_at: at }],
+  SessionEnded: [{ reason: 'revoked' }, { reason: 'reuse' }],
+  TaskCreated: [
+    { definition: definition(), anchor: at, next_fire_at: at },
+    {
+      definition: definition({
+        schedule_kind: 'event',
+        schedule_expr: null,
+        payload: { pipeline: [{ uses: 'echo', with: { text, deep: [{ a: null }] } }] },
+        tags: ['a', 'b'],
+        timeout_seconds: 0.5,
+      }),
+      anchor: at,
+      next_fire_at: null,
+    },
+  ],
+  TaskUpdated: [
+    {
+      changes: { title: text, dedupe_key: null },
+      rescheduled: false,
+      anchor: at,
+      next_fire_at: null,
+    },
+  ],
+  TaskPaused: [{ by_failures: true }],
+  TaskResumed: [{ missed: 'all', next_fire_at: null }],
+  TaskSnoozed: [{ delay_seconds: 60, next_fire_at: at, next_run_at: at }],
+  TaskCanceled: [{}],
+  Fired: [{ nominal: at, run_id: 'run-1', next_fire_at: at, task_revision: 0, fire_count: 1 }],
+  FiresSkipped: [
+    {
+      reason: 'missed',
+      from: at,
+      to: at,
+      count: 1,
+      next_fire_at: null,
+      task_revision: 0,
+      fire_count: 0,
+    },
+  ],
+  NextFireCorrected: [{ next_fire_at: at, tz_version: '2026a', task_revision: 0, fire_count: 0 }],
+  RunRequested: [
+    request(),
+    request({
+      trigger: 'event',
+      scheduled_for: null,
+      event: {
+        id: 'event-1',
+        topic: 'a.b',
+        payload: { text, list: [1, null, { x: true }] },
+        source_agent_id: 'agent-1',
+        published_at: at,
+      },
+      retry_of: 'run-0',
+      prior_steps: [stepEnd('one', { result: null })],
+    }),
+  ],
+  RunSkipped: [{ ...asked, reason: 'overlap', because_of: 'run-0' }],
+  RunStarted: [{ worker: 'w', attempt: 1, leased_until: at }],
+  RunStepCompleted: [
+    stepEnd('one', {
+      log: [{ at, level: 'info', message: text, step: 'one', data: { n: 1.5e-9 } }],
+    }),
+    stepEnd('two[0]', { status: 'failed', result: null, error: text }),
+  ],
+  RunInterrupted: [
+    { worker: 'w', cause: 'lease_expired' },
+    { worker: 'w', cause: 'drained' },
+  ],
+  RunAttemptFailed: [{ attempt: 1, error: text, step: null, retry_at: at }],
+  RunSucceeded: [success({ steps: [stepEnd('one')], output: { summary: { total_steps: 1 } } })],
+  RunFailed: [failure({ step: 'one' })],
+  RunCancelRequested: [{}],
+  RunCanceled: [{ attempt: 0 }],
+  KeyHeld: [key, { ...key, holders: [], waiters: [], used: null }],
+  KeyWaited: [key],
+  KeyReleased: [key],
+  KeyUsed: [{ ...key, kind: 'dedupe' }],
+  EventPublished: [
+    {
+      event_id: 'event-1',
+      topic: 'a.b',
+      payload: { text },
+      source_agent_id: 'agent-1',
+      published_at: at,
+      triggered_tasks: ['task-1'],
+    },
+  ],
+  TopicTrimmed: [{ cutoff: at, deleted_count: 3 }],
+  CommandReceived: [
+    { agent_id: 'a', request_hash: 'h', method: 'POST', path: '/tasks', expires_at: at },
+  ],
+  CommandAnswered: [{ status: 201, body: { id: 'x' }, headers: { etag: '"0"' } }],
+};

@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { RawEvent } from '../../../domain/event-store.ts';
+import { catalogue, type EventType } from '../../../domain/events/catalogue.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import { bringUp, upcasters } from '../../../domain/events/upcasters.ts';
+import { runFold } from '../../../domain/run.ts';
+
+const directory = new URL('./samples/', import.meta.url);
+
+/** An event as an older release has written it. */
+function stored(file: string): RawEvent {
+  const { data, metadata, ...rest } = JSON.parse(
+    readFileSync(new URL(file, directory), 'utf8'),
+  ) as Omit<RawEvent, 'data' | 'metadata'> & { readonly data: object; readonly metadata: object };
+  return { ...rest, data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
+}
+
+const fileOf = (type: string, version: number): string =>
+  `${type.replace(/(?<!^)[A-Z]/g, '-$&').toLowerCase()}-${version}.json`;
+
+describe('an event of an older version', () => {
+  const codec = createEventCodec();
+  const files = readdirSync(directory);
+
+  for (const type of Object.keys(catalogue) as EventType[]) {
+    for (let version = 1; version < catalogue[type].version; version += 1) {
+      it(`${type} ${version} is brought up to the present, as its stored sample proves`, () => {
+        expect(files).to.include(fileOf(type, version));
+        const read = codec.decode(stored(fileOf(type, version)));
+        expect(read.fault).to.equal(undefined);
+        expect(read.metadata.schemaVersion).to.equal(String(version));
+      });
+    }
+  }
+
+  it('RunRequested 1 had no overlap policy and began at the start', () => {
+    const read = codec.decode(stored('run-requested-1.json'));
+    expect(read.data).to.deep.include({
+      overlap_policy: 'allow',
+      prior_steps: [],
+      task_revision: 3,
+      trigger: 'schedule',
+    });
+    expect(runFold.evolve(runFold.initial, read as never, read)).to.include({ state: 'queued' });
+  });
+
+  it('has a sample for each upcaster, and no upcaster is left over', () => {
+    const known = Object.entries(upcasters).flatMap(([type, versions]) =>
+      Object.keys(versions).map((version) => fileOf(type, Number(version))),
+    );
+    expect(files.toSorted()).to.deep.equal(known.toSorted());
+    for (const [type, versions] of Object.entries(upcasters)) {
+      for (const version of Object.keys(versions)) {
+        expect(Number(version)).to.be.below(catalogue[type as EventType].version);
+      }
+    }
+  });
+
+  it('that is broken gives a fault', () => {
+    const sample = stored('run-requested-1.json');
+    for (const data of ['[]', '3', '"x"', '{}', 'null']) {
+      expect(codec.decode({ ...sample, data }).fault, data).to.be.a('string');
+    }
+  });
+
+  it('is not guessed at where a step is missing', () => {
+    expect(() => bringUp('Fired', {}, 1, 2)).to.throw('Fired has no upcaster from version 1');
+  });
+});
