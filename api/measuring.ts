@@ -19,17 +19,20 @@ const methods: ReadonlySet<string> = new Set([
  * Counts every request, and how long it took from its arrival to the end of its answer. The route that takes it
  * says which it is by {@link takenBy}: labels come from a closed set, never from a path as it was sent.
  */
-export function measure({ count, observe }: Telemetry) {
+export function measure(telemetry: Telemetry) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const arrived = performance.now();
     response.once('close', () => {
       const endpoint = (response.locals['endpoint'] as string | undefined) ?? UNKNOWN;
       const method = methods.has(request.method) ? request.method : 'other';
-      count('http_requests_total', { method, endpoint });
+      telemetry.count('http_requests_total', { method, endpoint });
       // A client that went away before its answer was whole has got none.
       if (!response.writableFinished) return;
-      count('http_responses_total', { status: String(response.statusCode) });
-      observe('http_request_seconds', (performance.now() - arrived) / 1000, { method, endpoint });
+      telemetry.count('http_responses_total', { status: String(response.statusCode) });
+      telemetry.observe('http_request_seconds', (performance.now() - arrived) / 1000, {
+        method,
+        endpoint,
+      });
     });
     next();
   };

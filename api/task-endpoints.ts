@@ -22,7 +22,7 @@ const create = endpoint<CreateTask>({
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, tasks } = dependencies;
-    const definition = normalise({ ...taskDefaults, ...body } as TaskDefinition);
+    const definition = normalise({ ...taskDefaults, ...body });
     const { warnings } = checkDefinition(definition, dependencies);
     await checkOwner(call, definition.created_by);
     const id = createdId('task', call);

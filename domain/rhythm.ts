@@ -160,8 +160,13 @@ const later = (a: string | null, b: string | null): string | null =>
  * Nominal time of the next fire: what the stream says that spoke last. A change that was decided without knowing
  * of a fire (both were under way at once) does not bring that fire back.
  */
-export function nextFireOf(rhythm: Rhythm): string | null {
-  const { fires, set } = rhythm;
+export function nextFireOf({
+  set,
+  fires,
+}: {
+  readonly set: Pick<Rhythm['set'], 'revision' | 'next_fire_at'>;
+  readonly fires: Omit<NonNullable<Rhythm['fires']>, 'revision' | 'fire_count'> | null;
+}): string | null {
   if (fires === null) return set.next_fire_at;
   const overtaken =
     set.next_fire_at !== null && fires.decided !== null && set.next_fire_at <= fires.decided;

@@ -5,6 +5,7 @@ import type { FiresEvent, TaskEvent } from './events/catalogue.ts';
 import { handle, type CommandContext, type Handled } from './handle.ts';
 import { manualRunId } from './ids.ts';
 import { compileSchedule, ScheduleError, type Schedule } from './schedule/schedule.ts';
+import { decidedBy, nextFireOf } from './rhythm.ts';
 import { streams } from './streams.ts';
 import { cancelRun, runFold } from './run.ts';
 import { requestRun } from './run-request.ts';
@@ -174,19 +175,20 @@ export async function nextRunAt(
 }
 
 /** What the task's rhythm said last; null before the first fire. */
-async function lastDecision(store: EventStore, taskId: string): Promise<FiresEvent['data'] | null> {
+async function lastDecision(store: EventStore, taskId: string): Promise<FiresEvent | null> {
   const [last] = await store.readStream(streams.fires(taskId), {
     direction: 'backwards',
     limit: 1,
   });
-  return last === undefined ? null : (last as unknown as FiresEvent).data;
+  return last === undefined ? null : (last as unknown as FiresEvent);
 }
 
-/** Nominal time of the next fire: what the stream says that spoke last; see `nextFireOf`. */
-function nextFire(task: LiveTask, fires: FiresEvent['data'] | null): string | null {
-  return fires !== null && fires.task_revision >= task.rhythm_revision
-    ? fires.next_fire_at
-    : task.next_fire_at;
+/** Nominal time of the next fire, of what both streams of the task said last. */
+function nextFire(task: LiveTask, last: FiresEvent | null): string | null {
+  return nextFireOf({
+    set: { revision: task.rhythm_revision, next_fire_at: task.next_fire_at },
+    fires: last === null ? null : { ...last.data, decided: decidedBy(last) },
+  });
 }
 
 /** What became of a command to run a task now. */

@@ -70,15 +70,15 @@ describe('reading over HTTP', () => {
         byOffset.push(...idsOf(page));
         expect(page.json).to.include({ total: 7, limit: 3, offset, has_more: offset < 6 });
       }
-      let cursor: unknown = '';
+      let cursor: string | null = '';
       for (let pages = 0; cursor !== null; pages += 1) {
         expect(pages).to.be.lessThan(3);
         const page = await caller.client.get(
-          `${path}&limit=3${cursor === '' ? '' : `&cursor=${String(cursor)}`}`,
+          `${path}&limit=3${cursor === '' ? '' : `&cursor=${cursor}`}`,
         );
         byCursor.push(...idsOf(page));
         expect(page.at('total')).to.equal(7);
-        cursor = page.at('next_cursor');
+        cursor = page.at('next_cursor') as string | null;
       }
       expect(byOffset).to.deep.equal(made);
       expect(byCursor).to.deep.equal(made);

@@ -144,10 +144,10 @@ export function faultyReadModel(readModel: ReadModel, state: { away: boolean }):
       readModel.get(projection, key),
     ) as ReadModel['get'],
     find: guarded((projection: Projection, query) =>
-      readModel.find(projection, query as Parameters<ReadModel['find']>[1]),
+      readModel.find(projection, query),
     ) as ReadModel['find'],
     count: guarded((projection: Projection, filters) =>
-      readModel.count(projection, filters as Parameters<ReadModel['count']>[1]),
+      readModel.count(projection, filters),
     ) as ReadModel['count'],
     checkpoint: guarded((projection: Projection) => readModel.checkpoint(projection)),
   };
