@@ -1,14 +1,7 @@
 import { expect } from 'chai';
 import { SystemClock } from '../../app/clock.ts';
 import { toIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
-import {
-  BEGINNING,
-  type AppendResult,
-  type EventStore,
-  type ExpectedRevision,
-  type NewEvent,
-  type RecordedEvent,
-} from '../../domain/event-store.ts';
+import { BEGINNING, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -35,6 +28,7 @@ import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordin
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { deferred, eventually, type Deferred } from '../support/signals.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../support/temporary-directory.ts';
+import { MortalStore } from './mortal-store.ts';
 
 /** Milliseconds that a worker's heartbeat lasts in these tests. */
 export const LEASE = 1500;
@@ -60,97 +54,6 @@ class MovedClock implements Clock {
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return this.#clock.sleep(milliseconds, signal);
-  }
-}
-
-/** A process's way to the log. Once the process has died, nothing it calls ever returns. */
-export class MortalStore implements EventStore {
-  readonly #store: EventStore;
-  #left = Number.POSITIVE_INFINITY;
-  #when: 'before' | 'after' = 'before';
-  /** Appends of this process so far. */
-  appends = 0;
-  readonly cuts: { readonly stream: string; readonly before: number }[] = [];
-  dead = false;
-  onDeath: () => void = () => {};
-
-  constructor(store: EventStore) {
-    this.#store = store;
-  }
-
-  /** Dies at the n-th append from now: before it is written, or after. */
-  dieAt(append: number, when: 'before' | 'after'): void {
-    this.#left = append;
-    this.#when = when;
-  }
-
-  die(): void {
-    if (this.dead) return;
-    this.dead = true;
-    this.onDeath();
-  }
-
-  async append(
-    stream: string,
-    events: readonly NewEvent[],
-    expected: ExpectedRevision,
-  ): Promise<AppendResult> {
-    this.appends += 1;
-    this.#left -= 1;
-    const last = this.#left === 0;
-    if (last && this.#when === 'before') this.die();
-    await this.#living();
-    const result = await this.#store.append(stream, events, expected);
-    if (last) this.die();
-    await this.#living();
-    return result;
-  }
-
-  async appendInOrder(
-    appends: Parameters<EventStore['appendInOrder']>[0],
-  ): Promise<readonly AppendResult[]> {
-    const results: AppendResult[] = [];
-    for (const { stream, events, expected } of appends) {
-      results.push(await this.append(stream, events, expected));
-    }
-    return results;
-  }
-
-  async readStream(
-    ...given: Parameters<EventStore['readStream']>
-  ): Promise<readonly RecordedEvent[]> {
-    await this.#living();
-    return this.#store.readStream(...given);
-  }
-
-  readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
-    return this.#store.readAll(...given);
-  }
-
-  subscribe(...given: Parameters<EventStore['subscribe']>): ReturnType<EventStore['subscribe']> {
-    return this.#store.subscribe(...given);
-  }
-
-  /** Noted and not done, as tests look at the whole log. */
-  truncate(stream: string, before: number): Promise<void> {
-    this.cuts.push({ stream, before });
-    return Promise.resolve();
-  }
-
-  head(): Promise<string> {
-    return this.#store.head();
-  }
-
-  ping(): Promise<void> {
-    return this.#store.ping();
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
-  }
-
-  async #living(): Promise<void> {
-    if (this.dead) await new Promise<never>(() => {});
   }
 }
 
