@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { existsSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { projectRoot } from '../support/project-root.ts';
+import { anchorsOf, codeIn, documents, read } from './documents.ts';
+
+const rooms = ['api', 'app', 'bench', 'domain', 'docs', 'observability'];
+const folders = [...rooms, 'projections', 'scheduler', 'stores', 'test'].join('|');
+/** A file or a folder of the project, as texts name it: `domain/run.ts`, `stores/sqlite/`. */
+const projectPath = new RegExp(`^(?:${folders})/[a-z0-9/.-]*$`);
+
+for (const document of documents) {
+  describe(document, () => {
+    const text = read(document);
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target]) => target ?? '')
+      .filter((target) => !/^[a-z]+:/.test(target));
+
+    it('links to files that exist, and to headings in them', () => {
+      const broken = links.filter((target) => {
+        const [file = '', anchor] = target.split('#', 2);
+        const path = file === '' ? document : normalize(join(dirname(document), file));
+        if (!existsSync(join(projectRoot, path))) return true;
+        return anchor !== undefined && !anchorsOf(read(path)).includes(anchor);
+      });
+      expect(broken).to.deep.equal([]);
+    });
+
+    it('names files of the project that exist', () => {
+      const named = codeIn(text).filter((code) => projectPath.test(code));
+      expect(named.filter((path) => !existsSync(join(projectRoot, path)))).to.deep.equal([]);
+    });
+  });
+}
+
+describe('the check of links', () => {
+  it('knows the anchors of headings', () => {
+    expect(anchorsOf("# Reads see one's own writes\n\n## `GET /a`")).to.deep.equal([
+      'reads-see-ones-own-writes',
+      'get-a',
+    ]);
+  });
+
+  it('looks at what is code in a line, and not at blocks', () => {
+    expect(codeIn('see `domain/run.ts`\n```sh\nls `x`\n```\n')).to.deep.equal(['domain/run.ts']);
+  });
+});

@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+import { endpoints } from '../../api/app.ts';
+import { errorStatuses } from '../../api/errors.ts';
+import { readConfiguration, type Configuration } from '../../app/configuration.ts';
+import { settings, settingsWithoutEffect } from '../../app/known-settings.ts';
+import { refusalCodes } from '../../domain/errors.ts';
+import { eventStoreErrorCodes } from '../../domain/event-store.ts';
+import { catalogue } from '../../domain/events/catalogue.ts';
+import { streams } from '../../domain/streams.ts';
+import { counters, gauges, histograms } from '../../observability/metric-catalogue.ts';
+import { readModelErrorCodes } from '../../projections/read-model.ts';
+import { codeIn, read, rowsOf } from './documents.ts';
+
+/** `/tasks/:id` as texts write it: `/tasks/{id}`. */
+const written = (path: string): string => path.replaceAll(/:([a-z_]+)/g, '{$1}');
+
+describe('the description of the HTTP interface', () => {
+  const text = read('docs/http.md');
+  const offered = endpoints.flatMap(({ method, paths }) =>
+    paths.map((path) => `${method.toUpperCase()} ${written(path)}`),
+  );
+  const observing = ['/health', '/health/ready', '/health/live', '/ext/observability/metrics'];
+
+  it('has every endpoint that is offered', () => {
+    const described = codeIn(text);
+    expect(offered.filter((each) => !described.includes(each))).to.deep.equal([]);
+  });
+
+  it('has a heading for no endpoint that is not', () => {
+    const headings = [...text.matchAll(/^### `(.+)`$/gm)].map(([, heading]) => heading ?? '');
+    expect(headings.length).to.be.greaterThan(20);
+    const known = [...offered, ...observing.map((path) => `GET ${path}`)];
+    expect(headings.filter((heading) => !known.includes(heading))).to.deep.equal([]);
+  });
+
+  it('says which commands take an Idempotency-Key', () => {
+    const sections = text.split(/^### /m).slice(1);
+    const marked = (name: string): boolean =>
+      sections.some((each) => each.startsWith(`\`${name}\``) && each.includes('`Idempotency-Key`'));
+    const wrong = endpoints
+      .filter(({ method }) => method === 'post')
+      .filter(({ paths, idempotent }) => marked(`POST ${written(paths[0])}`) !== !!idempotent)
+      .map(({ paths }) => paths[0]);
+    expect(wrong).to.deep.equal([]);
+  });
+});
+
+describe("the README's table of settings", () => {
+  const rows = rowsOf(read('README.md').split('## Configuration')[1]?.split('\n## ')[0] ?? '');
+  const defaults = new Map(rows.map(([name = '', value = '']) => [name, value]));
+  const keys = ['JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY', 'NODE_ENV', 'SVC_SECRET_<NAME>'];
+
+  it('has every setting, and no other', () => {
+    const named = [...defaults.keys()].filter((name) => /^[A-Z]/.test(name));
+    expect(named).to.have.members([...settings, ...keys]);
+  });
+
+  it('has their defaults', () => {
+    const configuration = readConfiguration({});
+    const wrong = [...settings, 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'].filter((name) => {
+      const value = configuration[fieldOf(name)];
+      const text = Array.isArray(value) ? value.join(',') : String(value ?? 'none');
+      return defaults.get(name) !== text;
+    });
+    expect(wrong).to.deep.equal([]);
+  });
+
+  /** `SVC_MAX_BODY_BYTES` is read into `maxBodyBytes`. */
+  function fieldOf(name: string): keyof Configuration {
+    const words = name.replace(/^SVC_/, '').toLowerCase().replace('data_dir', 'data_directory');
+    return words.replaceAll(/_([a-z])/g, (_, letter: string) =>
+      letter.toUpperCase(),
+    ) as keyof Configuration;
+  }
+
+  it('is completed by the settings without effect', () => {
+    expect(codeIn(read('docs/configuration.md'))).to.include.members([...settingsWithoutEffect]);
+  });
+});
+
+describe('the list of errors', () => {
+  const rows = rowsOf(read('docs/errors.md'));
+
+  it('has every code with its status', () => {
+    const listed = rows.filter(([status = '']) => /^\d{3}$/.test(status));
+    const codes = listed.map(([status, code]) => [code, Number(status)]);
+    expect(Object.fromEntries(codes)).to.deep.equal({ ...errorStatuses });
+  });
+
+  it('has the codes of the domain, the log and the views', () => {
+    const codes = rows.map(([code = '']) => code);
+    expect(codes).to.include.members([
+      ...refusalCodes,
+      ...eventStoreErrorCodes,
+      ...readModelErrorCodes,
+    ]);
+  });
+});
+
+describe('the table of streams', () => {
+  const text = read('docs/architecture.md');
+
+  it('has every type of event', () => {
+    const named = codeIn(text);
+    expect(Object.keys(catalogue).filter((type) => !named.includes(type))).to.deep.equal([]);
+  });
+
+  it('has every kind of stream', () => {
+    const listed = rowsOf(text).map(([stream = '']) => stream.split('-', 1)[0]);
+    const kinds = Object.values(streams).map((name) => name('a', 'b', 'c').split('-', 1)[0]);
+    expect(listed).to.include.members(kinds);
+  });
+});
+
+describe('the table of metrics', () => {
+  it('has every metric with its labels', () => {
+    const rows = rowsOf(read('docs/operations.md'));
+    const missing = Object.entries({ ...counters, ...gauges, ...histograms })
+      .filter(
+        ([name, { labels }]) =>
+          !rows.some(
+            ([names = '', listed = '']) =>
+              names.split(/[`, ]+/).includes(name) &&
+              labels.every((label) => listed.includes(label)),
+          ),
+      )
+      .map(([name]) => name);
+    expect(missing).to.deep.equal([]);
+  });
+});
