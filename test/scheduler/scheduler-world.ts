@@ -1,0 +1,423 @@
+import { join } from 'node:path';
+import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
+import {
+  BEGINNING,
+  type AppendResult,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  type StreamAppend,
+  type SubscriptionMessage,
+} from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { load, type CommandContext } from '../../domain/handle.ts';
+import { createTaskCommand, type TaskCommand } from '../../domain/task-commands.ts';
+import type { TaskDefinition } from '../../domain/task-definition.ts';
+import { requireTask, taskFold, type LiveTask } from '../../domain/task.ts';
+import { silent } from '../../observability/telemetry.ts';
+import { LiveStreams } from '../../projections/live-streams.ts';
+import { createProjector } from '../../projections/projector.ts';
+import type { Projection, ReadModel } from '../../projections/read-model.ts';
+import type { Coordination } from '../../scheduler/coordination.ts';
+import { DueIndex } from '../../scheduler/due-index.ts';
+import { Leadership } from '../../scheduler/leadership.ts';
+import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
+import { RunRequester } from '../../scheduler/run-requester.ts';
+import { Scheduler } from '../../scheduler/scheduler.ts';
+import { SystemClock } from '../../app/clock.ts';
+import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
+import { definition } from '../projections/recorded.ts';
+import { Signal } from '../support/signals.ts';
+import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+export const minute = 60_000;
+export const START: Instant = Date.parse('2026-03-02T00:00:00.000Z');
+
+/** A process's way to the log: knows what is under way, and may die. Then nothing it calls ever returns. */
+export class WatchedStore implements EventStore {
+  dead = false;
+  /** Called before each append; may throw, or let the process die by setting `dead`. */
+  onAppend: (stream: string, events: readonly NewEvent[]) => void = () => {};
+  /** Called before each read of a stream; may throw. */
+  onRead: (stream: string) => void = () => {};
+  /** Called before each message of a subscription is given; may throw, which ends it. */
+  onMessage: (message: SubscriptionMessage, prefixes: readonly string[]) => Promise<void> | void =
+    () => {};
+  underWay = 0;
+  readonly following = new Set<{ passed: Position }>();
+  readonly #store: EventStore;
+
+  constructor(store: EventStore) {
+    this.#store = store;
+  }
+
+  async append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult> {
+    return this.#watched(() => {
+      this.onAppend(stream, events);
+      return this.#store.append(stream, events, expected);
+    });
+  }
+
+  /** One after the other, so that a process can die in between. */
+  async appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
+    const results: AppendResult[] = [];
+    for (const { stream, events, expected } of appends) {
+      results.push(await this.append(stream, events, expected));
+    }
+    return results;
+  }
+
+  readStream(...given: Parameters<EventStore['readStream']>): Promise<readonly RecordedEvent[]> {
+    return this.#watched(() => {
+      this.onRead(given[0]);
+      return this.#store.readStream(...given);
+    });
+  }
+
+  readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
+    return this.#watched(() => this.#store.readAll(...given));
+  }
+
+  async *subscribe(
+    options: Parameters<EventStore['subscribe']>[0],
+  ): AsyncGenerator<SubscriptionMessage> {
+    const place = { passed: options.after };
+    this.following.add(place);
+    try {
+      for await (const message of this.#store.subscribe(options)) {
+        await this.onMessage(message, options.prefixes ?? []);
+        yield message;
+        // Only now has whoever follows worked it off.
+        place.passed =
+          message.kind === 'caught-up'
+            ? message.position
+            : (message.events.at(-1)?.position ?? place.passed);
+      }
+    } finally {
+      this.following.delete(place);
+    }
+  }
+
+  truncate(...given: Parameters<EventStore['truncate']>): Promise<void> {
+    return this.#store.truncate(...given);
+  }
+
+  head(): Promise<Position> {
+    return this.#watched(() => this.#store.head());
+  }
+
+  ping(): Promise<void> {
+    return this.#store.ping();
+  }
+
+  async close(): Promise<void> {}
+
+  async #watched<T>(work: () => Promise<T>): Promise<T> {
+    this.underWay += 1;
+    try {
+      await this.#living();
+      const result = await work();
+      await this.#living();
+      return result;
+    } finally {
+      this.underWay -= 1;
+    }
+  }
+
+  async #living(): Promise<void> {
+    if (this.dead) await new Promise<never>(() => {});
+  }
+}
+
+/** A clock that is wrong by a constant. */
+export class SkewedClock implements Clock {
+  readonly #clock: Clock;
+  readonly #skew: number;
+
+  constructor(clock: Clock, skew: number) {
+    this.#clock = clock;
+    this.#skew = skew;
+  }
+
+  now(): Instant {
+    return this.#clock.now() + this.#skew;
+  }
+
+  at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel {
+    return this.#clock.at(instant - this.#skew, callback, options);
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return this.#clock.sleep(milliseconds, signal);
+  }
+}
+
+/** A log, views and a coordination store on the disk, in a time of their own, and processes over them. */
+export class World {
+  readonly clock: VirtualClock;
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly coordination: Coordination;
+  readonly processes: SchedulerProcess[] = [];
+  readonly watched: WatchedStore[] = [];
+  readonly #remove: () => Promise<void>;
+  #commands = 0;
+
+  private constructor(parts: {
+    clock: VirtualClock;
+    store: EventStore;
+    readModel: ReadModel;
+    coordination: Coordination;
+    remove: () => Promise<void>;
+  }) {
+    this.clock = parts.clock;
+    this.store = parts.store;
+    this.readModel = parts.readModel;
+    this.coordination = parts.coordination;
+    this.#remove = parts.remove;
+  }
+
+  static async open(): Promise<World> {
+    const directory = await makeTemporaryDirectory();
+    const opened: { world?: World } = {};
+    const clock = new VirtualClock(START, { settle: async () => opened.world?.idle() });
+    const store = await openSqliteEventStore({
+      directory: join(directory.path, 'log'),
+      codec: createEventCodec(),
+      telemetry: silent,
+    });
+    const readModel = await openSqliteReadModel({
+      directory: join(directory.path, 'views'),
+      telemetry: silent,
+    });
+    const coordination = await openSqliteCoordination({
+      directory: directory.path,
+      telemetry: silent,
+      clock: () => clock.now(),
+    });
+    const remove = (): Promise<void> => directory.remove();
+    opened.world = new World({ clock, store, readModel, coordination, remove });
+    return opened.world;
+  }
+
+  /** A process's way to the log. */
+  connect(): WatchedStore {
+    const store = new WatchedStore(this.store);
+    this.watched.push(store);
+    return store;
+  }
+
+  /** Starts a process with a scheduler. `lease`: long where nobody dies, so that a day has few renewals. */
+  async start(
+    name: string,
+    options: {
+      readonly clock?: Clock;
+      readonly lease?: number;
+      readonly requester?: boolean;
+      readonly store?: WatchedStore;
+    } = {},
+  ): Promise<SchedulerProcess> {
+    const { store = this.connect(), clock = this.clock } = options;
+    const process = new SchedulerProcess(this, name, { ...options, store, clock });
+    this.processes.push(process);
+    await process.ready.wait();
+    await this.idle();
+    return process;
+  }
+
+  /** Waits until no process has anything to do before time goes on. */
+  async idle(): Promise<void> {
+    for (let quiet = 0; quiet < 6;) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      quiet = (await this.isQuiet()) ? quiet + 1 : 0;
+    }
+  }
+
+  private async isQuiet(): Promise<boolean> {
+    const living = this.watched.filter(({ dead }) => !dead);
+    if (living.some(({ underWay }) => underWay > 0)) return false;
+    const places = living.flatMap(({ following }) => [...following]);
+    if (places.length === 0) return true;
+    const head = await this.store.head();
+    return places.every(({ passed }) => passed >= head);
+  }
+
+  async createTask(taskId: string, fields: Partial<TaskDefinition> = {}): Promise<void> {
+    await createTaskCommand({
+      store: this.store,
+      taskId,
+      definition: definition({ schedule_expr: '* * * * *', ...fields }),
+      context: this.context(),
+    });
+    await this.idle();
+  }
+
+  command(taskId: string): TaskCommand {
+    return { store: this.store, taskId, context: this.context(), mayChange: () => {} };
+  }
+
+  context(): CommandContext {
+    this.#commands += 1;
+    const commandId = `command-${this.#commands}`;
+    const base = { actor: 'agent-1', source: 'test', correlationId: commandId };
+    return { ...base, commandId, now: this.clock.now() };
+  }
+
+  async task(taskId: string): Promise<LiveTask> {
+    return requireTask((await load(this.store, `task-${taskId}`, taskFold)).state);
+  }
+
+  /** The whole log, or what of it stands in streams of a prefix. */
+  async events(prefix = ''): Promise<readonly RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    for (let after: Position = BEGINNING; ; after = events.at(-1)?.position ?? after) {
+      const page = await this.store.readAll(after, 1000);
+      if (page.length === 0) break;
+      events.push(...page);
+    }
+    return events.filter(({ stream }) => stream.startsWith(prefix));
+  }
+
+  /** Nominal times that were fired, and the runs that were requested for them, each in the order of the log. */
+  async outcome(taskId: string): Promise<{
+    readonly fired: readonly string[];
+    readonly skipped: readonly string[];
+    readonly requested: readonly string[];
+  }> {
+    const fired: string[] = [];
+    const skipped: string[] = [];
+    const requested: string[] = [];
+    for (const event of await this.events()) {
+      if (event.stream === `fires-${taskId}`) {
+        if (event.type === 'Fired') fired.push(event.data.nominal);
+        if (event.type === 'FiresSkipped') {
+          skipped.push(`${event.data.reason} ${event.data.count}`);
+        }
+      }
+      if (event.type === 'RunRequested' && event.data.task_id === taskId) {
+        requested.push(event.data.scheduled_for ?? event.stream);
+      }
+    }
+    return { fired, skipped, requested };
+  }
+
+  /** Brings views level with the log, as a projector does that then ends. */
+  async project(projections: readonly Projection[]): Promise<void> {
+    const head = await this.store.head();
+    const passed = new Signal<{ name: string; position: Position }>('checkpoints');
+    const { store, readModel } = this;
+    const clock = new SystemClock();
+    const fence = this.#commands;
+    const projector = createProjector({
+      store,
+      readModel,
+      projections,
+      telemetry: silent,
+      clock,
+      fence,
+    });
+    projector.onCheckpoint((name, position) => passed.send({ name, position }));
+    const stop = new AbortController();
+    const running = projector.run(stop.signal);
+    for (const { name } of projections) {
+      await passed.wait((each) => each.name === name && each.position >= head);
+    }
+    stop.abort();
+    await running;
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.processes) await process.stop();
+    await this.readModel.close();
+    await this.coordination.close();
+    await this.store.close();
+    await this.#remove();
+  }
+}
+
+/** What a process does in the scheduler's role. */
+export class SchedulerProcess {
+  readonly ready = new Signal('the index to be level');
+  readonly store: WatchedStore;
+  readonly index: DueIndex;
+  readonly scheduler: Scheduler;
+  readonly leadership: Leadership;
+  readonly live: LiveStreams<
+    Parameters<typeof taskFold.evolve>[0],
+    Parameters<typeof taskFold.evolve>[1]
+  >;
+  /** What following the log stumbled over. */
+  readonly failures: unknown[] = [];
+  readonly #stop = new AbortController();
+  readonly #works: Promise<unknown>[] = [];
+  #stopped = false;
+
+  constructor(
+    world: World,
+    name: string,
+    options: {
+      readonly store: WatchedStore;
+      readonly clock: Clock;
+      readonly lease?: number;
+      readonly requester?: boolean;
+    },
+  ) {
+    const { coordination, readModel } = world;
+    const { store, clock, lease = 365 * 86_400_000 } = options;
+    this.store = store;
+    const shared = { store, coordination, clock, telemetry: silent };
+    this.leadership = new Leadership({ ...shared, name: 'scheduler', owner: name, lease });
+    this.index = new DueIndex(store, readModel, silent);
+    const { leadership, index } = this;
+    this.scheduler = new Scheduler({ ...shared, index, leadership, name });
+    const { signal } = this.#stop;
+    this.live = new LiveStreams(store, 'task-', taskFold);
+    this.#works.push(leadership.run(signal));
+    this.#works.push(this.live.follow(signal));
+    if (options.requester ?? false) {
+      const tasks = new PinnedTasks(store, this.live);
+      const requester = new RunRequester({ ...shared, leadership, tasks, name });
+      this.scheduler.onRequested = (runId) => requester.noteRequested(runId);
+      this.#works.push(this.keep(() => requester.follow(signal)));
+    }
+    this.#works.push(
+      this.keep(() =>
+        index.follow(signal, () => {
+          this.scheduler.start();
+          this.ready.send();
+        }),
+      ),
+    );
+  }
+
+  /** Begins again what fails, as the process does. */
+  private async keep(work: () => Promise<void>): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      await work().catch((error: unknown) => this.failures.push(error));
+    }
+  }
+
+  /** Gone from one moment to the next. */
+  kill(): void {
+    this.store.dead = true;
+    this.#stopped = true;
+    this.#stop.abort();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    await this.scheduler.stop();
+    this.#stop.abort();
+    await Promise.all(this.#works);
+  }
+}
