@@ -20,6 +20,8 @@ export interface Page {
   readonly events: readonly RecordedEvent[];
   /** Everything up to here is in the events, or was left out. */
   readonly upTo: number;
+  /** Nothing lay behind it when it was read. */
+  readonly isLast: boolean;
   /** The event directly after `upTo` can't be read by this release. */
   readonly unreadable: { readonly stream: string; readonly error: EventStoreError } | undefined;
 }
@@ -123,7 +125,7 @@ export class LogReader {
    */
   page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
     const { prefixes, wants } = selection;
-    const { raws, upTo } = this.#read(() => this.#rows(after, prefixes, limit));
+    const { raws, upTo, isLast } = this.#read(() => this.#rows(after, prefixes, limit));
     const events: RecordedEvent[] = [];
     for (const raw of raws) {
       if (wants?.(raw.stream) === false) continue;
@@ -132,10 +134,10 @@ export class LogReader {
       } catch (error) {
         if (!(error instanceof EventStoreError)) throw error;
         const unreadable = { stream: raw.stream, error };
-        return { events, upTo: Number(raw.position) - 1, unreadable };
+        return { events, upTo: Number(raw.position) - 1, isLast: false, unreadable };
       }
     }
-    return { events, upTo, unreadable: undefined };
+    return { events, upTo, isLast, unreadable: undefined };
   }
 
   close(): void {
@@ -146,7 +148,7 @@ export class LogReader {
     after: number,
     prefixes: readonly string[] | undefined,
     limit: number,
-  ): { readonly raws: readonly RawEvent[]; readonly upTo: number } {
+  ): { readonly raws: readonly RawEvent[]; readonly upTo: number; readonly isLast: boolean } {
     // Positions are given out without gaps and become visible in order: up to the head none can come later.
     const head = Number(this.#head.get()?.[0]);
     const end = prefixes === undefined ? head : Math.min(head, after + PAGE_SPAN);
@@ -158,10 +160,12 @@ export class LogReader {
       raws.push(raw);
       characters += raw.data.length + raw.metadata.length;
       if (raws.length >= limit || characters > PAGE_CHARACTERS) {
-        return { raws, upTo: Number(raw.position) };
+        const upTo = Number(raw.position);
+        return { raws, upTo, isLast: upTo >= head };
       }
     }
-    return { raws, upTo: Math.max(after, end) };
+    const upTo = Math.max(after, end);
+    return { raws, upTo, isLast: upTo >= head };
   }
 
   /** The statement for so many prefixes. */

@@ -78,7 +78,8 @@ async function behind(
   const page = await read(source, subscriber, signal);
   if (page === undefined) return undefined;
   subscriber.position = page.upTo;
-  if (page.unreadable === undefined) source.tail.join(subscriber);
+  // Before the end, it would be told that this was all; the tail itself knows no end before it has followed.
+  if (page.isLast) source.tail.join(subscriber);
   return { events: page.events, error: page.unreadable?.error };
 }
 

@@ -30,7 +30,7 @@ export class Tail {
   }
 
   /**
-   * Makes a subscriber live, if it has read the file up to where the tail is, or beyond.
+   * Makes a subscriber live that has read the file to its end, if the tail is not further by now.
    *
    * @returns whether it is live; if not, it has to read on
    */

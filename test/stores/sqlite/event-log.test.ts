@@ -192,6 +192,24 @@ describe('the embedded event log', () => {
     });
   });
 
+  describe('following a log that was there before', () => {
+    for (const prefixes of [undefined, ['one']]) {
+      it(`says that all was told only at its end (${prefixes ? 'some' : 'all'} streams)`, async () => {
+        const before = await open();
+        const appended = events(1_200);
+        await before.append('one', appended, 'none');
+        await before.append('two', events(3), 'none');
+        await before.close();
+        const store = await open({ notices: deaf });
+        const follower = new Follower(store, '', prefixes);
+        const end = await follower.caughtUp('');
+        expect(end).to.equal(await store.head());
+        expect(idsOf(follower.events).slice(0, 1_200)).to.deep.equal(idsOf(appended));
+        await follower.end();
+      });
+    }
+  });
+
   describe('following another process', () => {
     it('delivers its appends, told by notices', async () => {
       const [here, there] = [await open(), await open()];
