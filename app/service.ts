@@ -7,6 +7,7 @@ import type { ApiDependencies } from '../api/dependencies.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
+import type { ProjectionStatus } from '../projections/projection-status.ts';
 import { Membership } from '../scheduler/membership.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
 import type { Configuration } from './configuration.ts';
@@ -75,6 +76,8 @@ class Service implements RunningService {
   private worker: WorkerRole | null = null;
   private tools: BuiltInTools | null = null;
   private positions: PositionWaiter | null = null;
+  /** As the projector of this process has said last; none while it does not lead. */
+  private views: readonly ProjectionStatus[] = [];
   private started = false;
 
   constructor(options: Parameters<typeof startService>[0]) {
@@ -164,6 +167,7 @@ class Service implements RunningService {
       telemetry,
       onWord: (word) => {
         if (word.kind === 'checkpoint') this.positions?.notify(word.name, word.position);
+        if (word.kind === 'status') this.views = word.views;
       },
     });
   }
@@ -235,6 +239,9 @@ class Service implements RunningService {
     const { worker } = this;
     metrics.gauge('runs_under_way', () => [{ value: worker?.worker.active ?? 0 }]);
     metrics.gauge('runs_waiting', () => [{ value: worker?.queue.waiting ?? 0 }]);
+    metrics.gauge('projection_lag_seconds', () =>
+      this.views.map((view) => ({ labels: { projection: view.name }, value: view.lag_seconds })),
+    );
   }
 }
 
