@@ -42,7 +42,9 @@ export const START: Instant = Date.parse('2026-03-02T00:00:00.000Z');
 export class WatchedStore implements EventStore {
   dead = false;
   /** Called before each append; may throw, or let the process die by setting `dead`. */
-  onAppend: (stream: string, events: readonly NewEvent[]) => void = () => {};
+  onAppend: (stream: string, events: readonly NewEvent[]) => Promise<void> | void = () => {};
+  /** Called after each append, before its answer; may throw, so that it is lost. */
+  afterAppend: (stream: string, events: readonly NewEvent[]) => Promise<void> | void = () => {};
   /** Called before each read of a stream; may throw. */
   onRead: (stream: string) => void = () => {};
   /** Called before each message of a subscription is given; may throw, which ends it. */
@@ -61,9 +63,12 @@ export class WatchedStore implements EventStore {
     events: readonly NewEvent[],
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
-    return this.#watched(() => {
-      this.onAppend(stream, events);
-      return this.#store.append(stream, events, expected);
+    return this.#watched(async () => {
+      await this.onAppend(stream, events);
+      await this.#living();
+      const result = await this.#store.append(stream, events, expected);
+      await this.afterAppend(stream, events);
+      return result;
     });
   }
 
