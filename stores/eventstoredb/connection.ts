@@ -9,6 +9,9 @@ import type { Timings } from './timings.ts';
 /** gRPC's connectivity states, as numbers; the client passes them on without naming them. */
 const state = { IDLE: 0, CONNECTING: 1, READY: 2, TRANSIENT_FAILURE: 3, SHUTDOWN: 4 } as const;
 
+/** How long the client's calls have to end when it is closed. Milliseconds. */
+const DISPOSE_LIMIT = 500;
+
 type Channel = ReturnType<Connection['getChannel']> extends Promise<infer C> ? C : never;
 
 /** The client, with what it lacks: an end, and knowing whether it is connected. */
@@ -72,7 +75,9 @@ export class Connection extends EventStoreDBClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.dispose();
+    // It cancels at once all that is under way, and then waits for each to end: for some that had failed while
+    // the server was away, for ever.
+    await within(this.dispose(), DISPOSE_LIMIT);
     this.#channel?.close();
   }
 
