@@ -21,9 +21,9 @@ const asNobody = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-
 
 describe('the start of the service', function () {
   this.timeout(60_000);
+  endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());
-  endsItsProcesses();
 
   const settings = (name = 'data'): Record<string, string> => ({
     SVC_DATA_DIR: join(directory(), name),

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import { DatabaseSync } from '@photostructure/sqlite';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { decidedUpTo } from '../support/expected-fires.ts';
 import { eventually } from '../support/signals.ts';
 import { Cluster } from './cluster.ts';
 import { CommandLoad } from './command-load.ts';
+import { damagedFiles } from './damaged-files.ts';
 import { faultsOfAnswers } from './http-checks.ts';
 import { createTasks, plannedTasks, type CreatedTask } from './kill-tasks.ts';
 import { Ledger } from './ledger.ts';
@@ -193,21 +191,6 @@ function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
   expect(count('RunInterrupted'), 'runs that were taken over').to.be.greaterThan(0);
   const acknowledged = load.sent.filter(({ id }) => id !== null).length;
   expect(acknowledged, 'commands that were answered').to.be.greaterThan(kills * 3);
-}
-
-function damagedFiles(dataDirectory: string): string[] {
-  return readdirSync(dataDirectory)
-    .filter((file) => /\.(sqlite|db)$/.test(file))
-    .flatMap((file) => {
-      const database = new DatabaseSync(join(dataDirectory, file), { readOnly: true });
-      try {
-        const rows = database.prepare('PRAGMA integrity_check').all();
-        const text = rows.map((row) => String(Object.values(row as object)[0])).join();
-        return text === 'ok' ? [] : [`${file} is damaged: ${text}`];
-      } finally {
-        database.close();
-      }
-    });
 }
 
 /** The moments of kills are random lengths of time; nothing is waited for by them. */

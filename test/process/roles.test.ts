@@ -7,9 +7,9 @@ import { playScenario } from './scripted-scenario.ts';
 
 describe('the service, split into processes by what they do', function () {
   this.timeout(90_000);
+  endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());
-  endsItsProcesses();
 
   async function clusterOf(roles: readonly string[], name: string): Promise<Cluster> {
     const cluster = new Cluster(roles, { SVC_DATA_DIR: join(directory(), name) });

@@ -166,8 +166,12 @@ export class ServiceProcess {
   }
 
   /** Waits for its end. */
-  ended(limitMs = END_LIMIT_MS): Promise<ProcessEnd> {
-    return this.#ended.wait(undefined, { limitMs, what: 'the service to end' });
+  async ended(limitMs = END_LIMIT_MS): Promise<ProcessEnd> {
+    try {
+      return await this.#ended.wait(undefined, { limitMs, what: 'the service to end' });
+    } catch (error) {
+      throw new Error(`${String(error)}: ${this.output.slice(-4000)}`, { cause: error });
+    }
   }
 
   #refuseEnd(): void {

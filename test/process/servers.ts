@@ -1,0 +1,74 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { silent } from '../../observability/telemetry.ts';
+import { openEventStoreDb } from '../../stores/eventstoredb/event-store.ts';
+import { EventStoreDbServer } from '../support/eventstoredb-server/server.ts';
+import { MongoServer } from '../support/mongodb-server/server.ts';
+import type { ServiceSettings } from '../support/service-process.ts';
+import { Ledger } from './ledger.ts';
+
+/** The two servers of a service on many machines, as stand-ins in the test's own process, which can go away. */
+export class Servers {
+  readonly #mongo: MongoServer;
+  #eventStore: EventStoreDbServer;
+
+  private constructor(eventStore: EventStoreDbServer, mongo: MongoServer) {
+    this.#eventStore = eventStore;
+    this.#mongo = mongo;
+  }
+
+  static async start(): Promise<Servers> {
+    return new Servers(await EventStoreDbServer.start(), await MongoServer.start());
+  }
+
+  /** What a service needs to know of them. */
+  get settings(): ServiceSettings {
+    return {
+      SVC_EVENT_STORE_URL: this.#eventStore.url,
+      SVC_READ_MODEL_URL: this.#mongo.url('service'),
+      JWT_SECRET_KEY: 'the same for all the processes of the test',
+    };
+  }
+
+  stopEventStore(): void {
+    this.#eventStore.stop();
+  }
+
+  /** Comes back where it was, with all that it had. */
+  async resumeEventStore(): Promise<void> {
+    const { port, log } = this.#eventStore;
+    this.#eventStore = await EventStoreDbServer.start({ port, log });
+  }
+
+  stopReadModel(): Promise<void> {
+    return this.#mongo.stop();
+  }
+
+  resumeReadModel(): Promise<void> {
+    return this.#mongo.resume();
+  }
+
+  /** All that is in the log now. */
+  async ledger(): Promise<Ledger> {
+    const store = await openEventStoreDb({
+      url: this.#eventStore.url,
+      codec: createEventCodec(),
+      telemetry: silent,
+    });
+    try {
+      const events: RecordedEvent[] = [];
+      for (;;) {
+        const page = await store.readAll(events.at(-1)?.position ?? '', 1000);
+        if (page.length === 0) return new Ledger(events);
+        events.push(...page);
+      }
+    } finally {
+      await store.close();
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopEventStore();
+    await this.#mongo.stop();
+  }
+}
