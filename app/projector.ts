@@ -15,10 +15,10 @@ export interface RunningProjector {
 }
 
 /**
- * Folding makes much that is thrown away at once: with room for it, half of the collector's work goes away.
+ * The heap of the projector's thread. Folding makes much that is thrown away at once: with room for it, half of the collector's work goes away.
  * MiB; taken only as it is needed.
  */
-const HEAP = { maxYoungGenerationSizeMb: 96 } as const;
+export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 96 } as const;
 
 /** Pause before a projector that fell over is started again. Milliseconds. */
 const RESTART_AFTER = 1000;
@@ -69,7 +69,7 @@ function runInThread(
   tell: (word: ProjectorWord) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const thread: Worker = startThread('./projector-thread', import.meta.url, data, HEAP);
+    const thread: Worker = startThread('./projector-thread', import.meta.url, data, PROJECTOR_HEAP);
     const stop = (): void => {
       thread.postMessage({ kind: 'stop' } satisfies ProjectorThreadMessage);
     };

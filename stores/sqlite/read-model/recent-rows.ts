@@ -15,6 +15,12 @@ export interface KnownRow {
 /** How much text of documents is kept in memory, in characters. */
 const MOST_TEXT = 4 * 1024 * 1024;
 
+/**
+ * What is left when that is too much. Many are dropped at once: a Map finds its first entry by passing over all
+ * that were deleted before it, which would cost each row more than it saves.
+ */
+const TEXT_LEFT = 3 * 1024 * 1024;
+
 /** A larger document is not kept. */
 const LARGEST = 64 * 1024;
 
@@ -40,7 +46,7 @@ export class RecentRows {
     for (const [oldest, { size }] of this.rows) {
       this.rows.delete(oldest);
       this.text -= size;
-      if (this.text <= MOST_TEXT) break;
+      if (this.text <= TEXT_LEFT) break;
     }
   }
 

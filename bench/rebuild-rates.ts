@@ -1,0 +1,14 @@
+/** Each is requested, starts and succeeds. */
+export const EVENTS_OF_A_RUN = 3;
+
+/** A log to read, and how many runs are in it. */
+export interface RebuildOrder {
+  readonly directory: string;
+  readonly runs: number;
+}
+
+/** Events a second. */
+export interface RebuildRates {
+  readonly ours: number;
+  readonly raw: number;
+}
