@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { stepEnd } from '../projections/recorded.ts';
 import { deferred, type Deferred } from '../support/signals.ts';
 import { LEASE, WorkerWorld } from './worker-world.ts';
 
@@ -179,6 +180,31 @@ describe('taking over', () => {
       const runId = await takenFromOne('deaf', true);
       await world.let('one', runId, 'b');
       await finishesByTwo(runId);
+    });
+
+    it('refuses a step and an end, also of an execution that hears no signal and knows the log', async () => {
+      await world.task('t', ['a', 'hold:b']);
+      const goOn = deferred();
+      const said: unknown[] = [];
+      const one = await world.start('one', {
+        runPipeline: async ({ record }) => {
+          await goOn.promise;
+          await record([stepEnd('late')]).catch((error: unknown) => said.push(error));
+          return { kind: 'succeeded', steps: [], output: {} };
+        },
+      });
+      const runId = await world.request('t');
+      one.reachable.away = true;
+      await world.start('two');
+      await world.clock.advance(LEASE + 20 * second);
+      const before = await world.typesOf(runId);
+      expect(before.slice(-2)).to.include('Started');
+      goOn.resolve();
+      await world.world.idle();
+      expect(said).to.have.lengthOf(1);
+      expect(await world.typesOf(runId)).to.deep.equal(before);
+      await world.let('two', runId, 'b');
+      expect(await world.run(runId)).to.include({ state: 'succeeded' });
     });
 
     it('gives the run back to none when it comes back', async () => {

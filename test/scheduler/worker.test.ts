@@ -7,6 +7,8 @@ import {
   pauseTaskCommand,
   requestManualRun,
 } from '../../domain/task-commands.ts';
+import { stepEnd } from '../projections/recorded.ts';
+import { deferred } from '../support/signals.ts';
 import { settle } from '../support/virtual-clock.ts';
 import { ToolError } from '../../scheduler/tools/tool.ts';
 import { minute, START } from './scheduler-world.ts';
@@ -232,6 +234,31 @@ describe('a worker', () => {
       await world.clock.advance(second);
       expect(await world.typesOf(runId)).to.deep.equal(events);
       expect(events.at(-1)).to.equal('Canceled');
+    });
+
+    it('refuses what an execution records after it was given up', async () => {
+      await world.task('t', ['a']);
+      const goOn = deferred();
+      const said: unknown[] = [];
+      await world.start('one', {
+        runPipeline: async ({ record }) => {
+          await goOn.promise;
+          await record([stepEnd('late')]).catch((error: unknown) => said.push(error));
+          return { kind: 'succeeded', steps: [], output: {} };
+        },
+      });
+      const runId = await world.request('t');
+      await world.cancel(runId);
+      await world.clock.advance(10 * second);
+      goOn.resolve();
+      await world.world.idle();
+      expect(said).to.have.lengthOf(1);
+      expect(await world.typesOf(runId)).to.deep.equal([
+        'Requested',
+        'Started',
+        'CancelRequested',
+        'Canceled',
+      ]);
     });
 
     it('does not try one again that waits for its retry', async () => {
