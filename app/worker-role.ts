@@ -1,5 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { FailurePause } from '../scheduler/failure-pause.ts';
 import { KeyKeeper } from '../scheduler/key-keeper.ts';
 import type { Membership } from '../scheduler/membership.ts';
 import { RunExecutor } from '../scheduler/run-executor.ts';
@@ -37,11 +38,15 @@ export function startWorkerRole(options: {
   const queue = new RunQueue(store, readModel, clock, telemetry);
   const shared = { store, queue, membership, clock, telemetry, tasks: indexes.pinnedTasks };
   const keys = new KeyKeeper(shared);
+  const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const executor = new RunExecutor({
     ...shared,
     runPipeline: pipelineRunner({ tools, clock, secrets: options.secrets }),
     admit: runAdmission(indexes.pinnedTasks, keys),
-    released: (run, task) => keys.released(run, task),
+    released: (run, task) => {
+      keys.released(run, task);
+      failures.after(run, task);
+    },
     lost: (run, task) => keys.lost(run, task),
     random: Math.random,
   });
@@ -67,6 +72,7 @@ export function startWorkerRole(options: {
   const drain = async (): Promise<void> => {
     await worker.drain();
     await keys.settled();
+    await failures.settled();
   };
   return { worker, queue, drain };
 }

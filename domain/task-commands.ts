@@ -126,6 +126,20 @@ export function updateTaskCommand(
   });
 }
 
+/** Pauses a task that fails too often; nothing to do when it is paused or canceled by now. */
+export function pauseAfterFailuresCommand(
+  command: Pick<TaskCommand, 'store' | 'taskId' | 'context'>,
+): Promise<Handled<TaskState>> {
+  const { store, taskId, context } = command;
+  return handle({
+    store,
+    stream: streams.task(taskId),
+    fold: taskFold,
+    decide: (state) => (state.status === 'active' ? pauseTask(state, true) : []),
+    context,
+  });
+}
+
 export function pauseTaskCommand(command: TaskCommand): Promise<Handled<TaskState>> {
   return onTask(command, (task) => pauseTask(task));
 }
