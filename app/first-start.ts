@@ -67,7 +67,10 @@ export async function makeFirstAdmin(
     if (known !== null) await finishDrafts(dataDirectory, agentId, known.secret_hash, now);
     return null;
   }
-  if (name.state === null && !(await reserved(store, nameStream, agentId, context))) return null;
+  // Another process has just reserved it. It may die before it goes on, so this one goes on for it.
+  if (name.state === null && !(await reserved(store, nameStream, agentId, context))) {
+    return makeFirstAdmin(store, configuration, clock);
+  }
   const secret = adminSecret ?? newSecret();
   const credentials = { agent_id: agentId, agent_secret: secret };
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
