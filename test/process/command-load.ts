@@ -18,7 +18,7 @@ export interface SentCommand {
 const PACE = 80;
 
 /** When a task that runs once is due, after it was asked for first. Milliseconds. */
-const ONCE_AFTER = 8000;
+const ONCE_AFTER = 5000;
 
 /**
  * Sends commands without a stop: publishes events, runs a task by hand, creates tasks that run once. Half of them

@@ -18,7 +18,7 @@ import { playScenario } from './scripted-scenario.ts';
 import { Servers } from './servers.ts';
 
 /** How long a server stays away. Milliseconds. */
-const ABSENCE = process.env['SVC_TEST_LONG'] === '1' ? 20_000 : 4_000;
+const ABSENCE = process.env['SVC_TEST_LONG'] === '1' ? 20_000 : 3_000;
 /** A request may take so long while one is away: 2 s for the view to come level, 2 s to be read. Milliseconds. */
 const PATIENCE = 4_500;
 

@@ -24,7 +24,7 @@ export const long = process.env['SVC_TEST_LONG'] === '1';
 export const kills = long ? 100 : 10;
 
 /** The longest life of a process between two kills. Milliseconds. */
-const LONGEST_LIFE = 2500;
+const LONGEST_LIFE = 2000;
 /** All that is owed must be done in this time after the last restart. Milliseconds. */
 const SETTLE_LIMIT = 60_000;
 
