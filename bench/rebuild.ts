@@ -27,8 +27,9 @@ export interface RebuildBenchmark {
 
 /** Runs that are under way at a time; their events are interleaved in the log. */
 const OVERLAP = 64;
-/** Appends that are on their way at a time. */
-const APPENDS = 2_000;
+/** Appends that are sent together, and how many such sequences are on their way at a time. */
+const APPENDS = 500;
+const SEQUENCES = 4;
 
 /**
  * How fast the view of all runs is made anew from a log of `events` events, next to plain reading.
@@ -78,19 +79,19 @@ async function makeLog(directory: string, runs: number): Promise<void> {
 
 /** Runs one after the other, each with a step's result, {@link OVERLAP} of them under way at a time. */
 async function fillLog(store: EventStore, runs: number): Promise<void> {
-  let waiting: Promise<unknown>[] = [];
+  const underWay: Promise<unknown>[] = [];
+  let appends: StreamAppend[] = [];
   for (let at = 0; at < runs + OVERLAP * (EVENTS_OF_A_RUN - 1); at += 1) {
     for (let turn = 0; turn < EVENTS_OF_A_RUN; turn += 1) {
       const run = at - turn * OVERLAP;
-      if (run < 0 || run >= runs) continue;
-      const { stream, events, expected } = appendOf(run, turn);
-      waiting.push(store.append(stream, events, expected));
+      if (run >= 0 && run < runs) appends.push(appendOf(run, turn));
     }
-    if (waiting.length < APPENDS) continue;
-    await Promise.all(waiting);
-    waiting = [];
+    if (appends.length < APPENDS) continue;
+    underWay.push(store.appendInOrder(appends));
+    appends = [];
+    if (underWay.length > SEQUENCES) await underWay.shift();
   }
-  await Promise.all(waiting);
+  await Promise.all([...underWay, store.appendInOrder(appends)]);
 }
 
 function appendOf(run: number, turn: number): StreamAppend {

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BEGINNING } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { silent } from '../observability/telemetry.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import { openSqliteReadModel } from '../stores/sqlite/read-model/read-model.ts';
+import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
 
 /** What the embedded read model does, measured on this machine. */
 export interface ViewFigures {
@@ -54,7 +52,7 @@ const runs: Projection = {
  * @param documents how many; default 333,000, what a million events of runs make
  */
 export async function benchViews(documents = 333_000): Promise<ViewFigures> {
-  const directory = await mkdtemp(join(tmpdir(), 'bench-views-'));
+  const directory = await makeBenchFolder('views');
   const readModel = await openSqliteReadModel({ directory, telemetry: silent });
   try {
     const filled = await fill(readModel, documents);
@@ -70,7 +68,7 @@ export async function benchViews(documents = 333_000): Promise<ViewFigures> {
     };
   } finally {
     await readModel.close();
-    await rm(directory, { recursive: true, force: true });
+    await removeBenchFolder(directory);
   }
 }
 

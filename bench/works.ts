@@ -4,6 +4,9 @@ import { benchNextFire } from './next-fire.ts';
 import { benchRebuild } from './rebuild.ts';
 import { runWorkloads, type RunWorkload } from './runs.ts';
 import { percentile } from './statistics.ts';
+import { benchViews } from './views.ts';
+
+const VIEW_DOCUMENTS = 100_000;
 
 /** How much of each. */
 export interface Amounts {
@@ -84,6 +87,23 @@ export const works: Readonly<Record<string, Work>> = {
     async measure({ events }) {
       const { ours, raw, ratio } = await benchRebuild({ events });
       return { 'events/s': ours, 'plain events/s': raw, ratio };
+    },
+  },
+  views: {
+    targets: [],
+    count: () => VIEW_DOCUMENTS,
+    async measure() {
+      const result = await benchViews(VIEW_DOCUMENTS);
+      return {
+        'filled/s': result.bulkPerSecond,
+        'changed/s': result.livePerSecond,
+        'added/s': result.livePerSecondNew,
+        'get us': result.getMicroseconds,
+        'page ms': result.pageMilliseconds,
+        'page by cursor ms': result.cursorMilliseconds,
+        'page by offset ms': result.offsetMilliseconds,
+        'count ms': result.countMilliseconds,
+      };
     },
   },
   'next-fire': {
