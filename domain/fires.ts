@@ -62,7 +62,7 @@ export function decideFires(
   if (next === null || runAt === null || fromIso(runAt) > now) return nothing;
   const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
   // What the rule says now counts: another tz database may have moved the fire since it was written.
-  const due = timetable.next(fromIso(next) - 1)?.at ?? null;
+  const due = timetable.next(Math.max(fromIso(next) - 1, writer.decidedUpTo))?.at ?? null;
   if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
   if (writer.exhausted) return outOfBounds(writer, due, now);
   const snoozed = runAt !== next && due === fromIso(next);
@@ -138,12 +138,7 @@ function decideSnoozed(
 }
 
 /** Decides what is due from `due`, a fire of the timetable, up to an instant: as much as one decision may. */
-function decideDue(
-  writer: FiresWriter,
-  due: Instant,
-  now: Instant,
-  upTo: Instant,
-): FiresWriter {
+function decideDue(writer: FiresWriter, due: Instant, now: Instant, upTo: Instant): FiresWriter {
   const { timetable, rhythm } = writer;
   const { misfire_grace_seconds, misfire_policy } = (rhythm.owed[0] ?? rhythm).definition;
   const lateUpTo = Math.min(now - misfire_grace_seconds * 1000 - 1, upTo);

@@ -157,19 +157,23 @@ const later = (a: string | null, b: string | null): string | null =>
   a === null || (b !== null && b > a) ? b : a;
 
 /**
- * Nominal time of the next fire: what the stream says that spoke last. A change that was decided without knowing
- * of a fire (both were under way at once) does not bring that fire back.
+ * Nominal time of the next fire: what the stream says that spoke last. A snooze that was decided without knowing
+ * of the fire that it puts off (both were under way at once) does not bring that fire back. A rule that was set so
+ * names a fire that is decided: due at once, for `decideFires` to say what follows by the new rule.
  */
 export function nextFireOf({
   set,
   fires,
 }: {
-  readonly set: Pick<Rhythm['set'], 'revision' | 'next_fire_at'>;
+  readonly set: Pick<Rhythm['set'], 'revision' | 'next_fire_at' | 'next_run_at'>;
   readonly fires: Omit<NonNullable<Rhythm['fires']>, 'revision' | 'fire_count'> | null;
 }): string | null {
   if (fires === null) return set.next_fire_at;
   const overtaken =
-    set.next_fire_at !== null && fires.decided !== null && set.next_fire_at <= fires.decided;
+    set.next_run_at !== null &&
+    set.next_fire_at !== null &&
+    fires.decided !== null &&
+    set.next_fire_at <= fires.decided;
   return fires.task_revision >= set.revision || overtaken ? fires.next_fire_at : set.next_fire_at;
 }
 

@@ -200,7 +200,11 @@ async function lastDecision(store: EventStore, taskId: string): Promise<FiresEve
 /** Nominal time of the next fire, of what both streams of the task said last. */
 function nextFire(task: LiveTask, last: FiresEvent | null): string | null {
   return nextFireOf({
-    set: { revision: task.rhythm_revision, next_fire_at: task.next_fire_at },
+    set: {
+      revision: task.rhythm_revision,
+      next_fire_at: task.next_fire_at,
+      next_run_at: task.next_run_at,
+    },
     fires: last === null ? null : { ...last.data, decided: decidedBy(last) },
   });
 }
