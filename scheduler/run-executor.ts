@@ -110,6 +110,8 @@ class Execution implements RunHandle {
   private readonly freeSlot: () => void;
   private readonly controller = new AbortController();
   private cause: AbortCause | null = null;
+  /** The process is about to end, whatever stopped the work before. */
+  private draining = false;
   /**
    * Of the last event that this execution knows of. Not the queue's, which also follows what others do: by that,
    * a worker whose run was taken from it could still append.
@@ -130,6 +132,7 @@ class Execution implements RunHandle {
   }
 
   abort(cause: AbortCause): void {
+    if (cause === 'drained') this.draining = true;
     if (this.cause !== null) return;
     this.cause = cause;
     this.controller.abort(new Error(cause));
@@ -139,13 +142,13 @@ class Execution implements RunHandle {
   }
 
   onEvent(event: RecordedEvent): void {
-    if (event.metadata.source === this.options.membership.id) return;
-    if (event.type !== 'RunCancelRequested') {
+    // Also from this process: an overlapping run of its own may want this one's place.
+    if (event.type === 'RunCancelRequested') {
+      if (event.revision === this.revision + 1) this.revision = event.revision;
+      this.abort('canceled');
+    } else if (event.metadata.source !== this.options.membership.id) {
       this.abort('fenced');
-      return;
     }
-    if (event.revision === this.revision + 1) this.revision = event.revision;
-    this.abort('canceled');
   }
 
   private async lead(): Promise<Instant | null> {
@@ -269,14 +272,15 @@ class Execution implements RunHandle {
   }
 
   private async end(task: LiveTask, startedAt: string, outcome: PipelineOutcome): Promise<void> {
-    const events = this.endingEvents(task, startedAt, outcome);
+    let events = this.endingEvents(task, startedAt, outcome);
     if (events.length === 0) return;
     try {
       await this.append(events);
     } catch (error) {
       if (!isRefusedData(error)) throw error;
       const message = `its end could not be recorded: ${error.message}`;
-      await this.append(this.endingEvents(task, startedAt, failedOutright(message)));
+      events = this.endingEvents(task, startedAt, failedOutright(message));
+      await this.append(events);
     }
     const last = events.at(-1);
     if (last) this.options.telemetry.count('task_executions_total', { status: statusOf(last) });
@@ -370,8 +374,8 @@ class Execution implements RunHandle {
       } catch (error) {
         if (isConflict(error)) this.revision = await this.stillOurs(error);
         else if (!isPassing(error) || !membership.alive) throw error;
-        // The process is about to end: who comes after it finds out.
-        else if (this.cause === 'drained' && attempt >= WRITE_PAUSES.length) throw error;
+        // Who comes after this process finds out.
+        else if (this.draining && attempt >= WRITE_PAUSES.length) throw error;
         else await clock.sleep(WRITE_PAUSES[Math.min(attempt, WRITE_PAUSES.length - 1)] ?? 1000);
       }
     }
