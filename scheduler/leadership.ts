@@ -45,7 +45,7 @@ export class Leadership {
     return this.currentFence;
   }
 
-  /** Calls back when leadership is won or lost, until {@link offChange}. */
+  /** Calls back when leadership is won, lost, or won anew with another fence, until {@link offChange}. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }
@@ -68,6 +68,7 @@ export class Leadership {
 
   private async renew(): Promise<void> {
     const asked = this.clock.now();
+    const { fence } = this;
     try {
       const lease = await this.coordination.acquire(this.name, this.owner, this.lease);
       this.heldUntil = lease === null ? Number.NEGATIVE_INFINITY : asked + this.lease;
@@ -75,7 +76,8 @@ export class Leadership {
     } catch (error) {
       this.telemetry.log.warn('a lease could not be renewed', { lease: this.name, error });
     }
-    if (this.led === this.leads) return;
+    // A larger fence: it was lost and won again unseen, while this process slept.
+    if (this.led === this.leads && (!this.led || this.fence === fence)) return;
     this.led = this.leads;
     this.telemetry.log.info(this.led ? 'leads' : 'leads no more', { lease: this.name });
     for (const listener of this.listeners) listener();

@@ -8,6 +8,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import type { Coordination } from './coordination.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
+import { isPassing } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /**
@@ -65,9 +66,23 @@ export class TakeOver {
       // One's own that one does not work on: its start was written though the answer was lost.
       const own = run.owner === this.membership.id;
       if (!own && (alive.has(run.owner) || this.membership.isAlive(run.owner))) continue;
-      if (await this.free(run)) freed += 1;
+      if (await this.freeOrTell(run)) freed += 1;
     }
     return freed;
+  }
+
+  /** One run that can't be read keeps no other from being freed; a log that is away does. */
+  private async freeOrTell(run: QueuedRun): Promise<boolean> {
+    try {
+      return await this.free(run);
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      this.telemetry.log.warn('a run of a worker that is gone could not be freed', {
+        run: run.id,
+        error,
+      });
+      return false;
+    }
   }
 
   private isSuspect(run: QueuedRun): boolean {
