@@ -42,13 +42,16 @@ export async function runProjector(options: {
     clock,
     telemetry,
   });
-  const led = leadership.run(signal);
+  const ended = new AbortController();
+  const led = leadership.run(AbortSignal.any([signal, ended.signal]));
   try {
     while (!signal.aborted) {
       await untilLeading(leadership, signal);
       if (!signal.aborted) await projectWhileLeading(stores, leadership, telemetry, options);
     }
   } finally {
+    // Also after a fault: who does not project must not lead.
+    ended.abort();
     await led;
     await stores.close();
   }
@@ -61,18 +64,19 @@ async function projectWhileLeading(
   { clock, signal, tell }: Parameters<typeof runProjector>[0],
 ): Promise<void> {
   const { store, readModel, notices } = stores;
+  const { fence } = leadership;
   const projector = createProjector({
     store,
     readModel,
     projections,
     telemetry,
     clock,
-    fence: leadership.fence,
+    fence,
   });
   const ending = new AbortController();
   const end = (): void => ending.abort();
   const endUnlessLeading = (): void => {
-    if (!leadership.leads) end();
+    if (!leadership.leads || leadership.fence !== fence) end();
   };
   leadership.onChange(endUnlessLeading);
   signal.addEventListener('abort', end, { once: true });
