@@ -18,7 +18,7 @@ export interface LiveIndexes {
   readonly topics: TopicIndex;
 }
 
-/** Begins to follow; `going.started` tells when all are there. */
+/** Begins to follow; `going.notGoing` tells what is not there yet. */
 export function followIndexes(store: EventStore, readModel: ReadModel, going: Going): LiveIndexes {
   const agents = new LiveStreams(store, 'agent-', agentFold);
   const sessions = new LiveStreams(store, 'session-', sessionFold);
