@@ -10,7 +10,8 @@ import { taskFold, type TaskState } from '../../domain/task.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { LiveStreams } from '../../projections/live-streams.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
-import { World, type WatchedStore } from '../scheduler/scheduler-world.ts';
+import { World } from '../scheduler/scheduler-world.ts';
+import type { WatchedStore } from '../scheduler/watched-store.ts';
 import { deferred, Signal } from '../support/signals.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 

@@ -8,7 +8,8 @@ import {
 } from '../../domain/task-commands.ts';
 import { TopicIndex } from '../../projections/topic-index.ts';
 import { topicsProjection } from '../../projections/topics.ts';
-import { World, type WatchedStore } from '../scheduler/scheduler-world.ts';
+import { World } from '../scheduler/scheduler-world.ts';
+import type { WatchedStore } from '../scheduler/watched-store.ts';
 import { Signal } from '../support/signals.ts';
 import { rejection } from '../domain/given.ts';
 

@@ -21,7 +21,8 @@ import { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import type { ToolCall } from '../../scheduler/tools/tool.ts';
 import { Worker } from '../../scheduler/worker.ts';
 import { deferred, Signal, type Deferred } from '../support/signals.ts';
-import { World, type WatchedStore } from './scheduler-world.ts';
+import { World } from './scheduler-world.ts';
+import type { WatchedStore } from './watched-store.ts';
 
 /** Milliseconds that a heartbeat lasts here. */
 export const LEASE = 30_000;

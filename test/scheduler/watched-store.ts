@@ -1,0 +1,115 @@
+import type {
+  AppendResult,
+  EventStore,
+  ExpectedRevision,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  StreamAppend,
+  SubscriptionMessage,
+} from '../../domain/event-store.ts';
+
+/** A process's way to the log: knows what is under way, and may die. Then nothing it calls ever returns. */
+export class WatchedStore implements EventStore {
+  dead = false;
+  /** Called before each append; may throw, or let the process die by setting `dead`. */
+  onAppend: (stream: string, events: readonly NewEvent[]) => Promise<void> | void = () => {};
+  /** Called after each append, before its answer; may throw, so that it is lost. */
+  afterAppend: (stream: string, events: readonly NewEvent[]) => Promise<void> | void = () => {};
+  /** Called before each read of a stream; may throw. */
+  onRead: (stream: string) => void = () => {};
+  /** Called before each message of a subscription is given; may throw, which ends it. */
+  onMessage: (message: SubscriptionMessage, prefixes: readonly string[]) => Promise<void> | void =
+    () => {};
+  underWay = 0;
+  readonly following = new Set<{ passed: Position }>();
+  readonly #store: EventStore;
+
+  constructor(store: EventStore) {
+    this.#store = store;
+  }
+
+  async append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+  ): Promise<AppendResult> {
+    return this.#watched(async () => {
+      await this.onAppend(stream, events);
+      await this.#living();
+      const result = await this.#store.append(stream, events, expected);
+      await this.afterAppend(stream, events);
+      return result;
+    });
+  }
+
+  /** One after the other, so that a process can die in between. */
+  async appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
+    const results: AppendResult[] = [];
+    for (const { stream, events, expected } of appends) {
+      results.push(await this.append(stream, events, expected));
+    }
+    return results;
+  }
+
+  readStream(...given: Parameters<EventStore['readStream']>): Promise<readonly RecordedEvent[]> {
+    return this.#watched(() => {
+      this.onRead(given[0]);
+      return this.#store.readStream(...given);
+    });
+  }
+
+  readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
+    return this.#watched(() => this.#store.readAll(...given));
+  }
+
+  async *subscribe(
+    options: Parameters<EventStore['subscribe']>[0],
+  ): AsyncGenerator<SubscriptionMessage> {
+    const place = { passed: options.after };
+    this.following.add(place);
+    try {
+      for await (const message of this.#store.subscribe(options)) {
+        await this.onMessage(message, options.prefixes ?? []);
+        yield message;
+        // Only now has whoever follows worked it off.
+        place.passed =
+          message.kind === 'caught-up'
+            ? message.position
+            : (message.events.at(-1)?.position ?? place.passed);
+      }
+    } finally {
+      this.following.delete(place);
+    }
+  }
+
+  truncate(...given: Parameters<EventStore['truncate']>): Promise<void> {
+    return this.#store.truncate(...given);
+  }
+
+  head(): Promise<Position> {
+    return this.#watched(() => this.#store.head());
+  }
+
+  ping(): Promise<void> {
+    return this.#store.ping();
+  }
+
+  async close(): Promise<void> {}
+
+  async #watched<T>(work: () => Promise<T>): Promise<T> {
+    this.underWay += 1;
+    try {
+      await this.#living();
+      const result = await work();
+      await this.#living();
+      return result;
+    } finally {
+      this.underWay -= 1;
+    }
+  }
+
+  async #living(): Promise<void> {
+    if (this.dead) await new Promise<never>(() => {});
+  }
+}
