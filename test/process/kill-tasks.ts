@@ -69,6 +69,7 @@ export function plannedTasks(url: string): readonly PlannedTask[] {
   return [
     everySecond('all', 1),
     everySecond('latest', 1),
+    everySecond('latest', 0),
     everySecond('skip', 1),
     everySecond('latest', 60, {}, 7),
     everySecond('all', 60, { name: 'several steps', body: { payload: steps } }),
