@@ -3,28 +3,32 @@ import type { RunEvent } from '../domain/events/catalogue.ts';
 import { load } from '../domain/handle.ts';
 import { hasEnded, runFold } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
+import { ReadModelError } from '../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../projections/runs.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { unavailable } from './errors.ts';
 
 /** How long the view may take to show the end of a run. Milliseconds. */
 const LIMIT = 2000;
 
 /**
- * A run once it has ended, or as it is when the time is over.
+ * A run once it has ended, or as it is when the time is over; null while the view does not show it: the run is
+ * requested all the same, and a client that is told of a fault would ask for another.
  * @param seconds to wait at most
  */
 export async function runAtEnd(
   dependencies: Pick<ApiDependencies, 'store' | 'readModel' | 'positions' | 'clock'>,
   runId: string,
   seconds: number,
-): Promise<RunDocument> {
+): Promise<RunDocument | null> {
   const { positions, readModel } = dependencies;
   const position = await endOf(dependencies, runId, seconds);
   if (position !== null) await positions.wait(runsProjection, position, LIMIT);
-  const kept = await readModel.get(runsProjection, runId);
-  if (kept === null) throw unavailable('projections', 'the run is not in the view yet');
-  return kept.document;
+  try {
+    return (await readModel.get(runsProjection, runId))?.document ?? null;
+  } catch (error) {
+    if (error instanceof ReadModelError) return null;
+    throw error;
+  }
 }
 
 /** Follows the run's stream. @returns position of the last event that it has seen */

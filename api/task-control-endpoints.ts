@@ -12,6 +12,7 @@ import { runsProjection } from '../projections/runs.ts';
 import { endpoint, idIn, type Answer, type Call, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
 import { showRun } from './run-records.ts';
+import type { RunDocument } from '../projections/runs.ts';
 import { runAtEnd } from './run-waiting.ts';
 import { ResumeQuery, RunNowQuery, SnoozeTask } from './schemas.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
@@ -45,7 +46,7 @@ const runNow = endpoint<unknown, RunNowQuery>({
       ...(overlaps === null ? {} : { skip_reason: 'overlap' }),
       ...(query.wait === undefined
         ? {}
-        : { run: showRun(await runAtEnd(dependencies, runId, query.wait)) }),
+        : { run: shown(await runAtEnd(dependencies, runId, query.wait)) }),
     };
     const body = { success: true, message: messageOf(manual), details };
     return { body, position: result?.position ?? (await positionOf(store, runId)) };
@@ -165,3 +166,5 @@ function changed(
   const body = { success: true, message: `the task is ${after}`, details };
   return { body, position: handled.position };
 }
+
+const shown = (run: RunDocument | null): object | null => (run === null ? null : showRun(run));

@@ -57,7 +57,9 @@ export async function startService(options: {
   try {
     await service.start();
   } catch (error) {
-    await service.stop();
+    await service.stop().catch((fault: unknown) => {
+      options.telemetry.log.error('what was started could not be ended in order', { error: fault });
+    });
     throw error;
   }
   return service;
@@ -124,16 +126,30 @@ class Service implements RunningService {
     this.started = true;
   }
 
-  /** Ends what this process does, in the order in which it depends on each other. */
+  /**
+   * Ends what this process does, in the order in which it depends on each other.
+   * @throws the first fault, once all was tried: a part that does not end in order leaves no other open
+   */
   async stop(): Promise<void> {
     this.started = false;
-    await this.scheduler?.stop();
-    await this.worker?.drain();
-    if (this.server !== null) await stopServing(this.server);
-    await this.going.end();
-    await this.projector?.stop();
-    await this.tools?.close();
-    await this.opened?.close();
+    const faults: unknown[] = [];
+    const steps: readonly (() => Promise<void> | undefined)[] = [
+      () => this.scheduler?.stop(),
+      () => this.worker?.drain(),
+      () => (this.server === null ? undefined : stopServing(this.server)),
+      () => this.going.end(),
+      () => this.projector?.stop(),
+      () => this.tools?.close(),
+      () => this.opened?.close(),
+    ];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        faults.push(error);
+      }
+    }
+    if (faults.length > 0) throw faults[0];
   }
 
   private join({ coordination }: Stores): Membership {

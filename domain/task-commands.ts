@@ -118,7 +118,8 @@ export function updateTaskCommand(
     const rescheduled = rhythmFields.some(
       (field) => changes[field] !== undefined && changes[field] !== task.definition[field],
     );
-    if (!rescheduled) return updateTask(task, changes, null);
+    // A canceled task is refused as such, whatever the rule.
+    if (!rescheduled || task.status === 'canceled') return updateTask(task, changes, null);
     const expressionSet = definition.schedule_expr !== task.definition.schedule_expr;
     const anchor = expressionSet ? anchorAt(context.now) : task.anchor;
     const next_fire_at = firstFire(definition, anchor, context.now);

@@ -123,7 +123,8 @@ export class RunRequester {
         before = message.position;
       } else {
         for (const event of message.events) {
-          if (isObligation(event)) {
+          if (event.fault !== undefined) this.reportFault(event);
+          else if (isObligation(event)) {
             const since = Math.min(fromIso(event.metadata.occurredAt), this.clock.now());
             this.waiting.push({ before, since, event, failures: 0, retryAt: since });
           }
@@ -136,6 +137,11 @@ export class RunRequester {
         await new Promise<void>((resolve) => (this.wakeReader = resolve));
       }
     }
+  }
+
+  private reportFault({ stream, revision, fault }: RecordedEvent): void {
+    const fields = { stream, revision, fault };
+    this.telemetry.log.error('an event that may ask for runs does not fit its schema', fields);
   }
 
   private async everySecond(signal: AbortSignal): Promise<void> {
@@ -326,7 +332,6 @@ export class RunRequester {
 }
 
 function isObligation(event: RecordedEvent): boolean {
-  if (event.fault !== undefined) return false;
   if (event.type === 'Fired') return true;
   return event.type === 'EventPublished' && event.data.triggered_tasks.length > 0;
 }

@@ -57,6 +57,8 @@ export class SqliteViewWriter implements ViewWriter {
   }
 
   async checkpoint(): Promise<Position> {
+    // Whoever asks anew goes on from what it is, whoever wrote it.
+    this.#table.forget();
     return this.#guarded(() => this.#checkpoint().position);
   }
 
