@@ -2,7 +2,8 @@ import { BEGINNING, type Position } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { ReadModelError, type Filter, type Projection, type ReadModel } from './read-model.ts';
 
-const PAGE = 2000;
+/** Documents at a time: all of a page are in memory twice, here and in the thread that reads them. */
+const PAGE = 500;
 
 /**
  * Reads a view (or the part that passes the filters) into memory, as the start of following the log.
