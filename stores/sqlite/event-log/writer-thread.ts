@@ -197,6 +197,9 @@ class WriterThread {
 
   #close(): void {
     try {
+      // The driver keeps the file open until its statements are collected, so nothing else would move the last
+      // commits there: whoever copies the file of a service that has stopped would miss them.
+      this.#open?.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       this.#open?.database.close();
     } catch (error) {
       this.#warn(error);
