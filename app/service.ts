@@ -124,6 +124,7 @@ class Service implements RunningService {
     if (roles.includes('api')) this.makeFirstAdmin(stores);
     await this.serve(stores, indexes);
     this.started = true;
+    void stores.warmUp();
   }
 
   /**

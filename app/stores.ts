@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { createEventCodec } from '../domain/events/codec.ts';
-import type { EventStore } from '../domain/event-store.ts';
+import type { EventCodec, EventStore } from '../domain/event-store.ts';
+import { catalogue, type EventType } from '../domain/events/catalogue.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
@@ -14,6 +15,8 @@ export interface Stores {
   readonly coordination: Coordination;
   /** What the processes of this machine tell each other at once; null where each store is a server. */
   readonly notices: Notices | null;
+  /** Makes ready what the first events would have to wait for, a little at a time. */
+  warmUp(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -29,13 +32,20 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
   const embedded = eventStoreUrl === undefined || readModelUrl === undefined;
   if (embedded) mkdirSync(directory, { recursive: true, mode: 0o700 });
   const notices = embedded ? await openNotices(directory) : null;
-  const store = await openEventStore(settings, telemetry, notices);
+  const codec = createEventCodec();
+  const store = await openEventStore(settings, codec, telemetry, notices);
   const [readModel, coordination] = await openViews(settings, telemetry);
   return {
     store,
     readModel,
     coordination,
     notices,
+    async warmUp() {
+      for (const type of Object.keys(catalogue) as EventType[]) {
+        codec.prepare(type);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
     async close() {
       await store.close();
       await Promise.all([readModel.close(), coordination.close()]);
@@ -49,10 +59,10 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
 
 async function openEventStore(
   { dataDirectory: directory, eventStoreUrl: url }: StoreSettings,
+  codec: EventCodec,
   telemetry: Telemetry,
   notices: Notices | null,
 ): Promise<EventStore> {
-  const codec = createEventCodec();
   if (url !== undefined) {
     const { openEventStoreDb } = await import('../stores/eventstoredb/event-store.ts');
     return openEventStoreDb({ url, codec, telemetry });

@@ -15,8 +15,14 @@ import { bringUp } from './upcasters.ts';
 /** A text of up to this many UTF-16 units can't exceed the limit in UTF-8. */
 const SURELY_SMALL = MAX_EVENT_BYTES / 3;
 
+/** The codec of the service, with what makes its first use of a type as quick as every later one. */
+export interface ServiceEventCodec extends EventCodec {
+  /** Compiles the schema of a type now, some milliseconds of work, and not when its first event is waited for. */
+  prepare(type: EventType): void;
+}
+
 /** The codec of the service's own events: schemas are checked when an event is written and when it is read. */
-export function createEventCodec(): EventCodec {
+export function createEventCodec(): ServiceEventCodec {
   // The schemas are our own: checking them against the metaschema would only hold up the start.
   const ajv = new Ajv({
     strict: false,
@@ -47,6 +53,10 @@ export function createEventCodec(): EventCodec {
   };
 
   return {
+    prepare(type: EventType): void {
+      checkOf(type);
+    },
+
     encode(event: NewEvent): EncodedEvent {
       const fault = faultOf(event.type, event.data, event.metadata);
       if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);

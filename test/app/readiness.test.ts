@@ -29,7 +29,8 @@ describe('readiness', () => {
     const close = async (): Promise<void> => {
       await Promise.all(opened.map((each) => each.close()));
     };
-    stores = { store, readModel, coordination, notices: null, close };
+    const warmUp = async (): Promise<void> => {};
+    stores = { store, readModel, coordination, notices: null, warmUp, close };
   });
 
   afterEach(() => stores.close());
