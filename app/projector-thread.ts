@@ -1,7 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { createLog } from '../observability/create-log.ts';
 import { SystemClock } from './clock.ts';
 import { runProjector } from './projector-host.ts';
 import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-protocol.ts';
+import { yieldToOthers } from './thread-priority.ts';
+
+/** Some three fifths of a contended processor for the others. */
+const NICENESS = 5;
 
 /**
  * The projector in a thread of its own: folding and writing the embedded views never waits for requests and
@@ -10,13 +15,18 @@ import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-pr
 const port = parentPort;
 if (port === null) throw new Error('the projector thread needs a parent');
 
+const data = workerData as ProjectorThreadData;
+
+// Fires and runs go first: the views catch up as soon as there is a moment, and reads wait for them.
+yieldToOthers(NICENESS, createLog({ level: data.settings.logLevel }));
+
 const stop = new AbortController();
 port.on('message', (message: ProjectorThreadMessage) => {
   if (message.kind === 'stop') stop.abort();
 });
 
 await runProjector({
-  data: workerData as ProjectorThreadData,
+  data,
   clock: new SystemClock(),
   signal: stop.signal,
   tell: (message) => port.postMessage(message),
