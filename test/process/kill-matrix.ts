@@ -187,8 +187,11 @@ function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
   const count = (type: Parameters<Ledger['all']>[0]): number => ledger.all(type).length;
   expect(count('Fired'), 'fires').to.be.greaterThan(kills * 5);
   expect(count('RunSucceeded'), 'ended runs').to.be.greaterThan(kills * 5);
-  expect(count('FiresSkipped'), 'fires that were missed').to.be.greaterThan(0);
-  expect(count('RunInterrupted'), 'runs that were taken over').to.be.greaterThan(0);
+  // Of few kills it may well be that each hit a moment in which nothing was under way.
+  if (long) {
+    expect(count('FiresSkipped'), 'fires that were missed').to.be.greaterThan(0);
+    expect(count('RunInterrupted'), 'runs that were taken over').to.be.greaterThan(0);
+  }
   const acknowledged = load.sent.filter(({ id }) => id !== null).length;
   expect(acknowledged, 'commands that were answered').to.be.greaterThan(kills * 3);
 }
