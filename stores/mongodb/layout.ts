@@ -101,8 +101,12 @@ export function indexesOf(projection: Projection): IndexDescription[] {
     for (const field of fields) key[pathOf(projection, field)] = 1;
     return { key: { ...key, _id: 1 } };
   });
-  const tombstones = { key: { gone: 1 }, sparse: true, expireAfterSeconds: TOMBSTONE_SECONDS };
-  return [...declared, tombstones as IndexDescription];
+  const tombstones: IndexDescription = {
+    key: { gone: 1 },
+    sparse: true,
+    expireAfterSeconds: TOMBSTONE_SECONDS,
+  };
+  return [...declared, tombstones];
 }
 
 /** The queried fields of a document, each with a value that compares as its kind. */

@@ -85,7 +85,7 @@ describe('a member', () => {
     await world.clock.advance(lease);
     expect(one.isAlive('two')).to.equal(false);
     // The call that hangs would keep the process from ending.
-    running.pop();
+    void running.pop();
   });
 
   it('leaves when it ends', async () => {
