@@ -1,18 +1,28 @@
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import { authEndpoints } from './auth-endpoints.ts';
+import { crossOrigin } from './cross-origin.ts';
+import { backfillEndpoints } from './backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import type { Endpoint } from './endpoint.ts';
-import { errorHandler, sendError } from './errors.ts';
+import { HttpError, errorHandler, sendError } from './errors.ts';
 import { eventEndpoints } from './event-endpoints.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
+import { rateLimiting } from './rate-limit.ts';
 import { runEndpoints } from './run-endpoints.ts';
+import { runRetryEndpoints } from './run-retry-endpoints.ts';
+import { securityHeaders } from './security-headers.ts';
+import { scheduleEndpoints } from './schedule-endpoints.ts';
 import { sendJson } from './sending.ts';
 import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
+import { taskExplainEndpoints } from './task-explain-endpoint.ts';
+
+/** Characters of a request's path and query. */
+const LONGEST_URL = 8192;
 
 /** Every endpoint that needs the read model and the log. */
 export const endpoints: readonly Endpoint[] = [
@@ -20,7 +30,11 @@ export const endpoints: readonly Endpoint[] = [
   ...agentEndpoints,
   ...taskEndpoints,
   ...taskControlEndpoints,
+  ...taskExplainEndpoints,
+  ...scheduleEndpoints,
+  ...backfillEndpoints,
   ...runEndpoints,
+  ...runRetryEndpoints,
   ...eventEndpoints,
 ];
 
@@ -35,8 +49,15 @@ export interface Observing {
 export function createApi(dependencies: ApiDependencies, observing: Observing): Express {
   const { settings, telemetry } = dependencies;
   const app = bare(settings.trustProxy, telemetry);
+  const shared = share(dependencies);
+  const guards = [
+    crossOrigin(settings.corsOrigins),
+    rateLimiting(dependencies, shared.authentication),
+    boundedUrl,
+  ];
+  for (const guard of guards) if (guard !== null) app.use(guard);
   observe(app, observing);
-  mountAll(app, endpoints, share(dependencies));
+  mountAll(app, endpoints, shared);
   end(app, telemetry, settings.production);
   return app;
 }
@@ -60,10 +81,10 @@ function bare(trustProxy: number | readonly string[], telemetry: Telemetry): Exp
   app.set('query parser', 'simple');
   app.enable('case sensitive routing');
   app.use(measure(telemetry));
+  app.use(securityHeaders());
   app.use((request, response, next) => {
-    response.set('X-Request-Id', requestIdOf(request));
-    response.set('Cache-Control', 'no-store');
-    response.set('X-Content-Type-Options', 'nosniff');
+    response.setHeader('X-Request-Id', requestIdOf(request));
+    response.setHeader('Cache-Control', 'no-store');
     next();
   });
   return app;
@@ -91,6 +112,12 @@ function observe(app: Express, { health, metricsText }: Observing): void {
     response.set('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
     response.send(await metricsText());
   });
+}
+
+/** What no link of this service comes near is refused before anything looks into it. */
+function boundedUrl(request: Request, _response: Response, next: NextFunction): void {
+  if (request.url.length <= LONGEST_URL) next();
+  else next(new HttpError('uri_too_long', 'the URL is too long', { limit: LONGEST_URL }));
 }
 
 function end(app: Express, telemetry: Telemetry, production: boolean): void {

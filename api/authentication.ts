@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import { fromIso } from '../domain/clock.ts';
 import type { RegisteredAgent } from '../domain/agent.ts';
+import { EventStoreError } from '../domain/event-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { Caller } from './endpoint.ts';
-import { forbidden, unauthorized } from './errors.ts';
+import { HttpError, forbidden, unauthorized } from './errors.ts';
 import { verifyToken, type Claims } from './tokens.ts';
 
 /** How many tokens' claims are kept, so that a signature is not computed for every request. */
@@ -13,6 +15,8 @@ export class Authentication {
   private readonly dependencies: ApiDependencies;
   /** Verified tokens by their text; whether they have expired is looked at each time. */
   private readonly verified = new Map<string, Claims>();
+  /** Who was found to call, so that one request asks once. */
+  private readonly callers = new WeakMap<IncomingMessage, Caller>();
 
   constructor(dependencies: ApiDependencies) {
     this.dependencies = dependencies;
@@ -23,11 +27,38 @@ export class Authentication {
    * @param scopes any one of them is enough; empty: any valid token
    * @throws HttpError 401, 403
    */
-  async authenticate(header: string | undefined, scopes: readonly string[]): Promise<Caller> {
-    const caller = await this.identify(header, scopes);
+  async authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> {
+    const known = this.callers.get(request);
+    const caller = known ?? (await this.identify(request.headers.authorization, scopes));
     if (caller.admin || scopes.length === 0) return caller;
     if (scopes.some((scope) => caller.scopes.includes(scope))) return caller;
     throw forbidden(`this needs the scope ${scopes.join(' or ')}`, scopes, caller.scopes);
+  }
+
+  /**
+   * The caller, wherever a token that counts came with the request; null where none did, or where that can't be
+   * found out now: whoever needs to know asks again, and is told of the fault.
+   */
+  async callerOf(request: IncomingMessage): Promise<Caller | null> {
+    const { authorization } = request.headers;
+    if (authorization === undefined) return null;
+    try {
+      const caller = await this.identify(authorization, []);
+      this.callers.set(request, caller);
+      return caller;
+    } catch (error) {
+      if (error instanceof HttpError || error instanceof EventStoreError) return null;
+      throw error;
+    }
+  }
+
+  /** Whether a caller that was let in before would be let in now: by its token, its session and its scopes. */
+  async stillCounts(caller: Caller, scopes: readonly string[]): Promise<boolean> {
+    const { agentId: sub, sessionId: sid, expiresAt } = caller;
+    if (expiresAt <= this.dependencies.clock.now()) return false;
+    const agent = await this.agentOf({ sub, sid });
+    if (agent === null) return false;
+    return ['admin', ...scopes].some((scope) => agent.scopes.includes(scope));
   }
 
   private async identify(header: string | undefined, scopes: readonly string[]): Promise<Caller> {
@@ -44,6 +75,7 @@ export class Authentication {
       scopes: agent.scopes,
       admin: agent.scopes.includes('admin'),
       sessionId: claims.sid,
+      expiresAt: claims.exp * 1000,
     };
   }
 
@@ -66,7 +98,7 @@ export class Authentication {
   }
 
   /** The agent as it is now; null when it is gone, or the session is over. */
-  private async agentOf(claims: Claims): Promise<RegisteredAgent | null> {
+  private async agentOf(claims: Pick<Claims, 'sub' | 'sid'>): Promise<RegisteredAgent | null> {
     const { agents, sessions } = this.dependencies;
     const agent = (await agents.get(claims.sub)).state;
     const session = (await sessions.get(claims.sid)).state;

@@ -4,7 +4,7 @@ import { HttpError, badRequest } from './errors.ts';
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json *(?:; *charset="?utf-?8"? *)?;? *$/i;
 
 /** How deep a body may be nested. What goes through it later does so by recursion. */
-const MAX_DEPTH = 100;
+const MAX_DEPTH = 64;
 
 /**
  * Reads a request's body as JSON. It is read here and not by a middleware before the routes, because who may

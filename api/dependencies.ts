@@ -34,6 +34,11 @@ export interface ApiSettings {
   readonly production: boolean;
   readonly maxBodyBytes: number;
   readonly trustProxy: number | readonly string[];
+  /** Of pages that may call this service from a browser; `*`: all; undefined: none. */
+  readonly corsOrigins: readonly string[] | undefined;
+  /** Requests of an agent, or an address without one, in a window; 0: without limit. */
+  readonly rateLimit: number;
+  readonly rateLimitWindowSeconds: number;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   readonly allowSecretless: boolean;

@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
+import type { Instant } from '../domain/clock.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
@@ -13,6 +14,8 @@ export interface Caller {
   /** Has the scope `admin`, which implies all. */
   readonly admin: boolean;
   readonly sessionId: string;
+  /** When the token expires. */
+  readonly expiresAt: Instant;
 }
 
 /** A request that has passed authentication and validation. */

@@ -76,11 +76,10 @@ function servant(endpoint: Endpoint, shared: Shared) {
   const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
 
   return async (request: Request, response: Response): Promise<void> => {
-    const { authorization } = request.headers;
     const caller =
       endpoint.scopes === null
         ? null
-        : await authentication.authenticate(authorization, endpoint.scopes);
+        : await authentication.authenticate(request, endpoint.scopes);
     const sent = takesBody
       ? await readJson(request, dependencies.settings.maxBodyBytes)
       : undefined;

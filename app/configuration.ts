@@ -2,6 +2,7 @@ import { warningsAbout } from './known-settings.ts';
 import {
   ConfigurationError,
   oneOf,
+  origins,
   secret,
   shown,
   someOf,
@@ -45,6 +46,12 @@ export interface Configuration {
   readonly trustProxy: number | readonly string[];
   /** `SVC_MAX_BODY_BYTES`: the largest request body in bytes, 1,024 to 16 MiB. 1 MiB. */
   readonly maxBodyBytes: number;
+  /** `SVC_CORS_ORIGINS`: origins whose pages may call, by commas, or `*`; undefined: none. */
+  readonly corsOrigins: readonly string[] | undefined;
+  /** `SVC_RATE_LIMIT`: requests of an agent, or an address, in a window; 0 turns it off. 10,000. */
+  readonly rateLimit: number;
+  /** `SVC_RATE_LIMIT_WINDOW_SECONDS`: how long the window is, 1 to 3,600 s. 60 s. */
+  readonly rateLimitWindowSeconds: number;
   /** `SVC_LEASE_SECONDS`: how long a silent worker or scheduler counts as alive, 1 to 3,600 s. 30 s. */
   readonly leaseSeconds: number;
   /** `SVC_ACCESS_TOKEN_SECONDS`: the life of an access token, 1 s to 1 day. 1 hour. */
@@ -95,6 +102,17 @@ export function readConfiguration(env: Environment): Configuration {
       from: 1_024,
       to: 16_777_216,
       otherwise: 1_048_576,
+    }),
+    corsOrigins: origins(env, 'SVC_CORS_ORIGINS'),
+    rateLimit: wholeNumber(env, 'SVC_RATE_LIMIT', {
+      from: 0,
+      to: 1_000_000_000,
+      otherwise: 10_000,
+    }),
+    rateLimitWindowSeconds: wholeNumber(env, 'SVC_RATE_LIMIT_WINDOW_SECONDS', {
+      from: 1,
+      to: 3_600,
+      otherwise: 60,
     }),
     leaseSeconds: wholeNumber(env, 'SVC_LEASE_SECONDS', { from: 1, to: 3_600, otherwise: 30 }),
     accessTokenSeconds: wholeNumber(env, 'SVC_ACCESS_TOKEN_SECONDS', {

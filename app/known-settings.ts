@@ -12,6 +12,9 @@ export const settings = [
   'SVC_LOG_LEVEL',
   'SVC_TRUST_PROXY',
   'SVC_MAX_BODY_BYTES',
+  'SVC_CORS_ORIGINS',
+  'SVC_RATE_LIMIT',
+  'SVC_RATE_LIMIT_WINDOW_SECONDS',
   'SVC_LEASE_SECONDS',
   'SVC_ACCESS_TOKEN_SECONDS',
   'SVC_REFRESH_TOKEN_SECONDS',
@@ -23,10 +26,7 @@ export const settings = [
 
 /** Settings of parts that this release does not have. Setting one is no error, but is not silent either. */
 export const settingsWithoutEffect = [
-  'SVC_CORS_ORIGINS',
   'SVC_PUBLIC_URL',
-  'SVC_RATE_LIMIT',
-  'SVC_RATE_LIMIT_WINDOW_SECONDS',
   'SVC_REQUIRE_SCOPES',
   'SVC_WEBUI_REQUIRE_AUTH',
   'SVC_EXT_PATHS',

@@ -1,10 +1,7 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { Express } from 'express';
+import { createHttpServer } from '../api/http-server.ts';
 import type { Configuration } from './configuration.ts';
-
-/** A client that is slower than this with its headers, or its whole request, is cut off. Milliseconds. */
-const HEADERS_TIMEOUT = 15_000;
-const REQUEST_TIMEOUT = 60_000;
 
 /** How long requests under way may go on while stopping. Milliseconds. */
 const LINGER = 2000;
@@ -17,10 +14,7 @@ export function listen(
   app: Express,
   { host, port }: Pick<Configuration, 'host' | 'port'>,
 ): Promise<Server> {
-  const server = createServer(
-    { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, keepAliveTimeout: 65_000 },
-    app,
-  );
+  const server = createHttpServer(app);
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(new Error(refusalOf(error, host, port), { cause: error }));

@@ -146,6 +146,27 @@ export function trustedProxies(env: Environment, variable: string): number | rea
   return entries;
 }
 
+/**
+ * Origins (`https://host:port`, without a path) by commas, or `*` alone for all; undefined when not set. They are
+ * compared as texts with what browsers send, so each is taken only as a browser writes it.
+ */
+export function origins(env: Environment, variable: string): readonly string[] | undefined {
+  const text = textOf(env, variable);
+  if (text === undefined) return undefined;
+  const entries = listed(text);
+  const bad = entries.find((entry) => !isOrigin(entry) && !(entry === '*' && entries.length === 1));
+  if (bad !== undefined || entries.length === 0) {
+    const allowed = 'origins such as https://app.example by commas, or * alone';
+    throw new ConfigurationError(variable, `is ${shown(bad ?? text)}; it must be ${allowed}`);
+  }
+  return entries;
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text;
+}
+
 function isProxy(entry: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(entry)) return true;
   const [address = '', bits] = entry.split('/', 2);

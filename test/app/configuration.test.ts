@@ -29,6 +29,9 @@ describe('the configuration', () => {
       logLevel: 'info',
       trustProxy: 0,
       maxBodyBytes: 1_048_576,
+      corsOrigins: undefined,
+      rateLimit: 10_000,
+      rateLimitWindowSeconds: 60,
       leaseSeconds: 30,
       accessTokenSeconds: 3_600,
       refreshTokenSeconds: 2_592_000,
@@ -57,6 +60,8 @@ describe('the configuration', () => {
       SVC_EVENT_STORE_URL: 'esdb://user:pa%3Ass@store:2113?tls=false',
       SVC_READ_MODEL_URL: 'mongodb://a,b/svc?replicaSet=rs',
       SVC_TRUST_PROXY: 'loopback, 192.0.2.0/24',
+      SVC_CORS_ORIGINS: 'https://app.example, http://localhost:3000',
+      SVC_RATE_LIMIT: '0',
       SVC_ADMIN_ID: '018F0000-0000-7000-8000-00000000000A',
       SVC_ADMIN_SECRET: 's'.repeat(16),
       SVC_HTTP_ALLOW_PRIVATE: 'true',
@@ -66,6 +71,11 @@ describe('the configuration', () => {
     expect(configuration).to.include({ production: true, port: 0, host: '0.0.0.0' });
     expect(configuration.roles).to.deep.equal(['api', 'worker']);
     expect(configuration.trustProxy).to.deep.equal(['loopback', '192.0.2.0/24']);
+    expect(configuration.corsOrigins).to.deep.equal([
+      'https://app.example',
+      'http://localhost:3000',
+    ]);
+    expect(configuration.rateLimit).to.equal(0);
     expect(configuration.adminId).to.equal('018f0000-0000-7000-8000-00000000000a');
     expect(configuration).to.include({ httpAllowPrivate: true, jwtSecretKey: key });
     expect(configuration.warnings).to.deep.equal([]);
@@ -88,6 +98,10 @@ describe('the configuration', () => {
     ],
     [{ SVC_ALLOW_SECRETLESS: 'yes' }, /^SVC_ALLOW_SECRETLESS is "yes"; it must be true or false$/],
     [{ SVC_TRUST_PROXY: 'true' }, /^SVC_TRUST_PROXY is "true"/],
+    [{ SVC_CORS_ORIGINS: 'https://app.example/' }, /^SVC_CORS_ORIGINS is "https:.*origins such as/],
+    [{ SVC_CORS_ORIGINS: '*,https://app.example' }, /^SVC_CORS_ORIGINS is "\*"/],
+    [{ SVC_RATE_LIMIT: '-1' }, /^SVC_RATE_LIMIT is "-1"/],
+    [{ SVC_RATE_LIMIT_WINDOW_SECONDS: '0' }, /^SVC_RATE_LIMIT_WINDOW_SECONDS is "0"/],
     [{ SVC_TRUST_PROXY: '10.0.0.0/33' }, /^SVC_TRUST_PROXY is "10.0.0.0\/33"/],
     [{ SVC_ADMIN_ID: 'admin' }, /^SVC_ADMIN_ID is "admin"; it must be a UUID$/],
     [{ SVC_EVENT_STORE_URL: 'http://store' }, /^SVC_EVENT_STORE_URL must begin with esdb:\/\/ or/],
@@ -137,8 +151,8 @@ describe('the configuration', () => {
   });
 
   it('warns of settings that have no effect in this release', () => {
-    const { warnings } = readConfiguration({ SVC_RATE_LIMIT: '5', SVC_EXT_PATHS: '' });
-    expect(warnings).to.deep.equal(['SVC_RATE_LIMIT has no effect in this release']);
+    const { warnings } = readConfiguration({ SVC_AUDIT_READS: '5', SVC_EXT_PATHS: '' });
+    expect(warnings).to.deep.equal(['SVC_AUDIT_READS has no effect in this release']);
   });
 
   it('does not warn of secrets of tasks, of the command line, and of tests', () => {

@@ -1,10 +1,10 @@
 import { createSecretKey } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createApi } from '../../api/app.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
+import { createHttpServer } from '../../api/http-server.ts';
 import { signToken } from '../../api/tokens.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { projections } from '../../app/projections.ts';
@@ -176,7 +176,7 @@ export class RunningApi {
       ready: async () => healthy,
       live: () => ({ status: 'alive' }),
     };
-    const server = createServer(createApi(dependencies, { health, metricsText }));
+    const server = createHttpServer(createApi(dependencies, { health, metricsText }));
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
     const client = new ApiClient(url, null);
@@ -237,6 +237,9 @@ const plainSettings: ApiSettings = {
   production: false,
   maxBodyBytes: 1_048_576,
   trustProxy: 0,
+  corsOrigins: undefined,
+  rateLimit: 1_000_000,
+  rateLimitWindowSeconds: 60,
   accessTokenSeconds: 3600,
   refreshTokenSeconds: 86_400,
   allowSecretless: false,

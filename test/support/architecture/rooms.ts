@@ -63,7 +63,7 @@ export const rooms: readonly Room[] = [
   {
     path: 'api/',
     inside: ['api/', 'domain/', 'projections/', coordination, telemetry],
-    packages: [...schemas, 'express', 'jsonwebtoken'],
+    packages: [...schemas, 'cors', 'express', 'express-rate-limit', 'helmet', 'jsonwebtoken'],
     node: 'all',
   },
   {
