@@ -9,6 +9,7 @@ import {
   type Rhythm,
 } from './rhythm.ts';
 import type { Fire } from './schedule/schedule.ts';
+import { MAX_SHIFT, tzVersion } from './schedule/zone.ts';
 import type { SpanSkipReason } from './vocabulary.ts';
 
 /** Most fires that one decision requests; what is owed beyond is decided by the next one. */
@@ -69,6 +70,44 @@ export function decideFires(
   return snoozed
     ? decideSnoozed(writer, due, fromIso(runAt), now)
     : decideDue(writer, due, now, now).result();
+}
+
+/**
+ * Whether the next fire stands where the rule says now, for a task of which nothing is due: another tz database may
+ * have moved it since it was written.
+ *
+ * A fire that was put off keeps its time, what is due is decided by the rule as it is anyway, and a task that has had
+ * its `max_runs` is let be: what it must not run is recorded when it comes.
+ *
+ * @returns the correction, or nothing
+ */
+export function correctNextFire(
+  taskId: string,
+  rhythm: Rhythm,
+  timetable: Timetable,
+  now: Instant,
+): FiresDecision {
+  if (rhythm.status !== 'active' || rhythm.owed.length > 0) return nothing;
+  const next = nextFireOf(rhythm);
+  if (next !== nextRunOf(rhythm) || (next !== null && fromIso(next) <= now)) return nothing;
+  const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
+  if (writer.exhausted) return nothing;
+  const following = followingFire(writer.decidedUpTo, fromIso(rhythm.set.at), timetable);
+  const expected = following === null ? null : toIso(following);
+  return expected === next ? nothing : writer.correct(expected);
+}
+
+/**
+ * The first fire that is not decided. A decided time that the rule does not hold any more is a fire that was moved
+ * after it ran: it is the one of the rule's fires that is nearest to it, and that one does not run again.
+ */
+function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): Instant | null {
+  const next = timetable.next(Math.max(decided, setAt))?.at ?? null;
+  if (next === null || decided < setAt) return next;
+  if (timetable.next(decided - 1)?.at === decided) return next;
+  const before = timetable.previous(decided)?.at ?? Number.NEGATIVE_INFINITY;
+  const ranAlready = next - decided <= MAX_SHIFT && next - decided < decided - before;
+  return ranAlready ? (timetable.next(next)?.at ?? null) : next;
 }
 
 /**
@@ -255,10 +294,9 @@ class FiresWriter {
 
   /** Says what the next fire is, where none was to be decided after all. */
   correct(next_fire_at: string | null): FiresDecision {
-    const tz_version = process.versions['tz'] ?? 'unknown';
     this.events.push({
       type: 'NextFireCorrected',
-      data: { tz_version, ...this.state(this.exhausted ? null : next_fire_at) },
+      data: { tz_version: tzVersion(), ...this.state(this.exhausted ? null : next_fire_at) },
     });
     return this.result();
   }

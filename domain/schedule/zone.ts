@@ -52,12 +52,23 @@ const notIana = new Set(
   ).split(' '),
 );
 
-/** The wall clock of one place, by the tz database of the runtime; the process's own zone never matters. */
+/** Where the rules of zones come from. The runtime's own, unless {@link useTzDatabase} says otherwise. */
+export interface TzDatabase {
+  /** As the maintainers name it (`2025c`), or `unknown`. */
+  readonly version: string;
+  /**
+   * The rules of a zone: from an instant to wall time minus UTC, in milliseconds.
+   * @throws RangeError for an unknown name
+   */
+  offsets(name: string): (instant: Instant) => number;
+}
+
+/** The wall clock of one place, by the tz database in use; the process's own zone never matters. */
 export class Zone {
   readonly name: string;
   /** Zones that are an offset by their name: nothing to look for in them. */
   readonly #constant: boolean;
-  readonly #format: Intl.DateTimeFormat;
+  readonly #offset: (instant: Instant) => number;
   readonly #chunks = new Map<number, readonly Segment[]>();
   #last: Segment;
 
@@ -65,16 +76,7 @@ export class Zone {
   constructor(name: string) {
     this.name = name;
     this.#constant = /^(?:etc\/.*|utc|uct|gmt.*|zulu|universal|greenwich)$/i.test(name);
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: name,
-      calendar: 'gregory',
-      numberingSystem: 'latn',
-      hourCycle: 'h23',
-      day: 'numeric',
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-    });
+    this.#offset = database.offsets(name);
     this.#last = { start: 0, end: 0, offset: 0, before: 0 };
   }
 
@@ -159,36 +161,70 @@ export class Zone {
     if (from < end) segments.push({ start: from, end, offset, before });
     return segments;
   }
-
-  /** Asks the tz database; about 1.5 µs. */
-  #offset(instant: Instant): number {
-    // Day and time say enough: local and UTC dates are at most a day apart.
-    const text = this.#format.format(instant);
-    const parts = [0, 0, 0, 0];
-    let index = 0;
-    let inNumber = false;
-    for (let i = 0; i < text.length; i++) {
-      const digit = text.charCodeAt(i) - 48;
-      if (digit >= 0 && digit <= 9) {
-        parts[index] = (parts[index] ?? 0) * 10 + digit;
-        inNumber = true;
-      } else if (inNumber) {
-        index++;
-        inNumber = false;
-      }
-    }
-    const [date = 0, hour = 0, minute = 0, second = 0] = parts;
-    const day = Math.floor(instant / DAY);
-    let days = date - civilOf(day).day;
-    // The 1st is the day after the 31st.
-    if (days > 15) days = -1;
-    else if (days < -15) days = 1;
-    const secondsOfDay = Math.floor((instant - day * DAY) / SECOND);
-    return (days * 86_400 + hour * 3600 + minute * 60 + second - secondsOfDay) * SECOND;
-  }
 }
 
+/** The tz database of the runtime, through `Intl`; about 1.5 µs for an instant. */
+function runtimeOffsets(name: string): (instant: Instant) => number {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: name,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+  return (instant) => offsetIn(format, instant);
+}
+
+function offsetIn(format: Intl.DateTimeFormat, instant: Instant): number {
+  // Day and time say enough: local and UTC dates are at most a day apart.
+  const text = format.format(instant);
+  const parts = [0, 0, 0, 0];
+  let index = 0;
+  let inNumber = false;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    if (digit >= 0 && digit <= 9) {
+      parts[index] = (parts[index] ?? 0) * 10 + digit;
+      inNumber = true;
+    } else if (inNumber) {
+      index++;
+      inNumber = false;
+    }
+  }
+  const [date = 0, hour = 0, minute = 0, second = 0] = parts;
+  const day = Math.floor(instant / DAY);
+  let days = date - civilOf(day).day;
+  // The 1st is the day after the 31st.
+  if (days > 15) days = -1;
+  else if (days < -15) days = 1;
+  const secondsOfDay = Math.floor((instant - day * DAY) / SECOND);
+  return (days * 86_400 + hour * 3600 + minute * 60 + second - secondsOfDay) * SECOND;
+}
+
+/** What the runtime says of itself. */
+const runtimeVersions = (globalThis as { process?: { versions?: { tz?: string } } }).process
+  ?.versions;
+
+const runtimeDatabase: TzDatabase = {
+  version: runtimeVersions?.tz ?? 'unknown',
+  offsets: runtimeOffsets,
+};
+
+let database = runtimeDatabase;
+
 const zones = new Map<string, Zone>();
+
+/**
+ * Lets another tz database hold in this process, null: the runtime's own again. What was compiled before goes on by
+ * the old one, so this belongs before the start of whatever computes fires.
+ */
+export function useTzDatabase(other: TzDatabase | null): void {
+  database = other ?? runtimeDatabase;
+  zones.clear();
+}
 
 /**
  * The zone of a name, kept once made; null when the tz database here doesn't know it. Names are
@@ -227,10 +263,6 @@ export function offsetText(offset: number): string {
  * The version of the tz database that fires are computed by (`2025c`), or `unknown` where the
  * runtime doesn't tell.
  */
-export function tzVersion(
-  versions: { readonly tz?: string } | undefined = (
-    globalThis as { process?: { versions?: { tz?: string } } }
-  ).process?.versions,
-): string {
-  return versions?.tz ?? 'unknown';
+export function tzVersion(versions?: { readonly tz?: string }): string {
+  return versions === undefined ? database.version : (versions.tz ?? 'unknown');
 }
