@@ -74,7 +74,8 @@ export function emptyPage<T>({ limit, offset }: PageQuery): Page<T> {
   return { items: [], total: 0, limit, offset, has_more: false, next_cursor: null };
 }
 
-function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[]): string {
+/** What goes on behind a document in a list of this order. */
+export function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[]): string {
   const values = sort.map(({ field }) => document[field] ?? null);
   return Buffer.from(JSON.stringify([orderOf(sort), values, key])).toString('base64url');
 }
@@ -83,7 +84,8 @@ function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[]): strin
 const orderOf = (sort: readonly Sort[]): string =>
   sort.map(({ field, direction }) => `${field} ${direction}`).join();
 
-function parseCursor(cursor: string, sort: readonly Sort[]): NonNullable<Query['after']> {
+/** The place that a cursor means. @throws HttpError 400 for one of another list */
+export function parseCursor(cursor: string, sort: readonly Sort[]): NonNullable<Query['after']> {
   try {
     const text = Buffer.from(cursor, 'base64url').toString();
     const [order, values, key] = JSON.parse(text) as unknown[];

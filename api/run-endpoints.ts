@@ -1,8 +1,6 @@
-import { toIso } from '../domain/clock.ts';
 import { load } from '../domain/handle.ts';
 import { nameBasedId } from '../domain/ids.ts';
 import { runFold } from '../domain/run.ts';
-import { parseInstant, TimestampError } from '../domain/schedule/timestamp.ts';
 import { streams } from '../domain/streams.ts';
 import { cancelRunCommand } from '../domain/task-commands.ts';
 import { latestRunOf, runListing } from '../projections/run-queries.ts';
@@ -19,7 +17,8 @@ import {
   taskStatistics,
 } from '../projections/statistics-answers.ts';
 import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
-import { badRequest, forbidden, notFound } from './errors.ts';
+import { forbidden, notFound } from './errors.ts';
+import { instant } from './instant.ts';
 import { emptyPage, listPage } from './listing.ts';
 import { showInList, showRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from './schemas.ts';
@@ -159,15 +158,4 @@ async function knownTask(call: Pick<Call, 'dependencies' | 'parameters'>): Promi
   const { state } = await call.dependencies.tasks.get(id);
   if (state.status === 'none') throw notFound('task', id);
   return id;
-}
-
-/** @throws HttpError 400 for what is no timestamp with an offset */
-function instant(field: string, text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return toIso(parseInstant(text, null));
-  } catch (error) {
-    if (error instanceof TimestampError) throw badRequest([{ field, issue: error.message }]);
-    throw error;
-  }
 }

@@ -1,43 +1,54 @@
 import { toIso, type Clock } from '../domain/clock.ts';
+import type { EventStore } from '../domain/event-store.ts';
+import type { StepEnd } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { compilePipeline } from '../domain/pipeline/compile.ts';
+import { takeOverResults } from '../domain/run-results.ts';
+import { endsOf } from '../domain/run-steps.ts';
 import { executePipeline } from '../scheduler/pipeline-execution.ts';
 import type { PipelineRunner } from '../scheduler/run-executor.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
 
 /** Executes the pipeline of a run's pinned task with the tools of this process. */
 export function pipelineRunner(options: {
+  /** Where the results stand that a retry begins with. */
+  readonly store: EventStore;
   readonly tools: ToolRegistry;
   readonly clock: Clock;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
 }): PipelineRunner {
-  const { tools, clock, secrets } = options;
+  const { store, tools, clock, secrets } = options;
   return ({ run, task, known, attempt, signal, record }) => {
     const { definition } = task;
     const event = known?.request.event ?? null;
-    return executePipeline(
-      {
-        pipeline: compilePipeline(definition.payload as JsonObject),
-        runId: run.id,
-        taskId: run.taskId,
-        actAs: run.createdBy,
-        context: {
-          task: taskInScope(run.taskId, definition.title, definition.tags, task.revision),
-          run: {
-            id: run.id,
-            attempt,
-            trigger: run.trigger,
-            scheduled_for: run.scheduledFor,
-            run_at: toIso(run.runAt),
+    const pipeline = compilePipeline(definition.payload as JsonObject);
+    const execute = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
+      executePipeline(
+        {
+          pipeline,
+          runId: run.id,
+          taskId: run.taskId,
+          actAs: run.createdBy,
+          context: {
+            task: taskInScope(run.taskId, definition.title, definition.tags, task.revision),
+            run: {
+              id: run.id,
+              attempt,
+              trigger: run.trigger,
+              scheduled_for: run.scheduledFor,
+              run_at: toIso(run.runAt),
+            },
+            event: event as JsonObject | null,
           },
-          event: event as JsonObject | null,
+          finished,
+          attempt,
         },
-        finished: known?.steps ?? [],
-        attempt,
-      },
-      { tools, clock, signal, secrets, record },
-    );
+        { tools, clock, signal, secrets, record },
+      );
+    if (known === null) return execute([]);
+    if (known.request.prior_results === null) return execute(endsOf(known.steps));
+    return takeOverResults(store, known, pipeline, record, signal).then(execute);
   };
 }
 

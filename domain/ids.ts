@@ -101,3 +101,13 @@ export function triggeredRunId(taskId: string, publishedEventId: string): string
 export function manualRunId(taskId: string, commandId: string): string {
   return nameBasedId('run', taskId, 'manual', commandId);
 }
+
+/** Id of the run that a backfill makes of a task's nominal time. */
+export function backfillRunId(taskId: string, nominal: string, backfillId: string): string {
+  return nameBasedId('run', taskId, 'backfill', nominal, backfillId);
+}
+
+/** Id of the run by which a command retries a failed one. */
+export function retryRunId(runId: string, commandId: string): string {
+  return nameBasedId('run', runId, 'retry', commandId);
+}

@@ -217,9 +217,13 @@ export async function cancelRunsAhead(
   }
 }
 
-/** Nominal time; for an event the time of its publication, which a late request does not change; else now. */
+/**
+ * Nominal time; for an event the time of its publication, which a late request does not change; else now. A retry is
+ * wanted now, whatever time it is about.
+ */
 function wantedAt(request: DataOf<'RunRequested'>, now: Instant): Instant {
-  const { scheduled_for, event } = request;
+  const { scheduled_for, event, retry_of } = request;
+  if (retry_of !== null) return now;
   const at = scheduled_for ?? event?.published_at ?? null;
   return at === null ? now : fromIso(at);
 }

@@ -2,7 +2,8 @@ import { fromIso, toIso, type Instant } from './clock.ts';
 import { Refusal } from './errors.ts';
 import type { DataOf, RunEvent, StepEnd } from './events/catalogue.ts';
 import type { EventPlace, Fold } from './handle.ts';
-import type { RunState as StateName } from './vocabulary.ts';
+import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
+import type { RetryStart, RunState as StateName } from './vocabulary.ts';
 
 /**
  * A run: one execution of a task, with one id through all its attempts.
@@ -14,6 +15,7 @@ import type { RunState as StateName } from './vocabulary.ts';
  *                                    └──(RunStarted, once retry_at has come)──┘
  *   queued, running, retrying ──RunCanceled──► canceled    (running: asked by RunCancelRequested first)
  *   queued, retrying ──RunSkipped──► skipped               (its task was paused before it began)
+ *   failed ──RunRetried──► failed                          (another run goes on from it)
  */
 export type RunState = { readonly state: 'none' } | { readonly state: 'abandoned' } | KnownRun;
 
@@ -27,19 +29,28 @@ export interface KnownRun {
   readonly first_started_at: string | null;
   /** When it may start (again). */
   readonly run_at: string;
-  /** Steps that have ended, in the order of their ends; those before a retry included. */
-  readonly steps: readonly StepEnd[];
+  /** Steps that have ended, in the order of their ends; those before a retry included. See `endsOf`. */
+  readonly steps: StepEnds;
   /** How often a worker went away in the midst of the present attempt. */
   readonly interruptions: number;
   readonly cancel_requested: boolean;
   readonly queued_at: string;
+  /** The run that retries this one, the latest; null: none was asked for. */
+  readonly retried_by: string | null;
   readonly revision: number;
 }
 
 type Request = Pick<
   DataOf<'RunRequested'>,
   'task_id' | 'task_revision' | 'created_by' | 'trigger' | 'scheduled_for' | 'priority'
-> & { readonly event: DataOf<'RunRequested'>['event']; readonly retry_of: string | null };
+> & {
+  readonly event: DataOf<'RunRequested'>['event'];
+  readonly retry_of: string | null;
+  /** Whose results it begins with that its request does not hold; see `takeOverResults`. */
+  readonly prior_results: PriorResults | null;
+};
+
+type PriorResults = NonNullable<DataOf<'RunRequested'>['prior_results']>;
 
 /** A worker that goes away this often within one attempt makes it a failed one. */
 export const MOST_INTERRUPTIONS = 5;
@@ -65,11 +76,12 @@ function evolveRun(state: RunState, event: RunEvent, at: EventPlace): RunState {
 }
 
 function requested(
-  data: Omit<Request, 'event' | 'retry_of'> & {
+  data: Omit<Request, 'event' | 'retry_of' | 'prior_results'> & {
     readonly run_at: string;
     readonly event?: Request['event'];
     readonly retry_of?: string | null;
     readonly prior_steps?: readonly StepEnd[];
+    readonly prior_results?: PriorResults;
   },
   at: EventPlace,
 ): KnownRun {
@@ -77,16 +89,22 @@ function requested(
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
   return {
     state: 'queued',
-    request: { ...pinned, event: data.event ?? null, retry_of: data.retry_of ?? null },
+    request: {
+      ...pinned,
+      event: data.event ?? null,
+      retry_of: data.retry_of ?? null,
+      prior_results: data.prior_results ?? null,
+    },
     attempt: 0,
     lease_owner: null,
     leased_until: null,
     first_started_at: null,
     run_at: data.run_at,
-    steps: data.prior_steps ?? [],
+    steps: withEnds(noSteps, data.prior_steps ?? []),
     interruptions: 0,
     cancel_requested: false,
     queued_at: at.metadata.occurredAt,
+    retried_by: null,
     revision: at.revision,
   };
 }
@@ -111,7 +129,7 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
       };
     }
     case 'RunStepCompleted':
-      return { ...state, steps: [...state.steps, event.data], revision };
+      return { ...state, steps: withEnds(state.steps, [event.data]), revision };
     case 'RunInterrupted':
       return {
         ...free,
@@ -124,11 +142,13 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
     case 'RunCancelRequested':
       return { ...state, cancel_requested: true, revision };
     case 'RunSucceeded':
-      return { ...free, state: 'succeeded', steps: [...state.steps, ...event.data.steps] };
+      return { ...free, state: 'succeeded', steps: withEnds(state.steps, event.data.steps) };
     case 'RunFailed':
-      return { ...free, state: 'failed', steps: [...state.steps, ...event.data.steps] };
+      return { ...free, state: 'failed', steps: withEnds(state.steps, event.data.steps) };
     case 'RunCanceled':
       return { ...free, state: 'canceled' };
+    case 'RunRetried':
+      return { ...state, retried_by: event.data.run_id, revision };
   }
 }
 
@@ -151,6 +171,27 @@ export function cancelRun(state: RunState): readonly RunEvent[] {
   if (run.state !== 'running') return [{ type: 'RunCanceled', data: { attempt: run.attempt } }];
   return run.cancel_requested ? [] : [{ type: 'RunCancelRequested', data: {} }];
 }
+
+/**
+ * Notes that a run is to be retried by another. It may be retried again: each command asks for a run of its own.
+ * @throws Refusal `STATE_CONFLICT` when it has not failed
+ */
+export function retryRun(state: RunState, by: string, from: RetryStart): readonly RunEvent[] {
+  const run = requireRun(state);
+  if (run.state !== 'failed') {
+    const is = hasEnded(run) ? `has ${ended[run.state] ?? run.state}` : `is ${run.state}`;
+    throw new Refusal('STATE_CONFLICT', `only a failed run can be retried; this one ${is}`, {
+      state: run.state,
+    });
+  }
+  return [{ type: 'RunRetried', data: { run_id: by, from } }];
+}
+
+/** How it is said of some states that a run has reached them. */
+const ended: Readonly<Partial<Record<StateName, string>>> = {
+  canceled: 'been canceled',
+  skipped: 'been skipped',
+};
 
 /** A worker takes the run. An interrupted attempt goes on as itself, a failed one is followed by the next. */
 export function startRun(

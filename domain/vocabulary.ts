@@ -29,6 +29,21 @@ export type RunState = (typeof runStates)[number];
 export const runTriggers = ['schedule', 'manual', 'event', 'backfill'] as const;
 export type RunTrigger = (typeof runTriggers)[number];
 
+/** Where a retry of a failed run begins: at the step that failed, with the earlier results, or anew. */
+export const retryStarts = ['failed_step', 'start'] as const;
+export type RetryStart = (typeof retryStarts)[number];
+
+/** Which nominal times a backfill runs: those without a run, or all. */
+export const backfillScopes = ['missing', 'all'] as const;
+export type BackfillScope = (typeof backfillScopes)[number];
+
+/** Why a backfill was canceled: somebody asked for it, or its task was canceled. */
+export const backfillStops = ['request', 'task_canceled'] as const;
+export type BackfillStop = (typeof backfillStops)[number];
+
+export const backfillStates = ['running', 'completed', 'canceled'] as const;
+export type BackfillStateName = (typeof backfillStates)[number];
+
 /** Why a span of fires did not run. */
 export const spanSkipReasons = ['missed', 'paused', 'snoozed', 'bounds'] as const;
 export type SpanSkipReason = (typeof spanSkipReasons)[number];

@@ -40,6 +40,8 @@ export type RunDocument = JsonObject & {
   readonly priority: number;
   readonly task_revision: number;
   readonly retry_of: string | null;
+  /** The run that retries this failed one, the latest. */
+  readonly retried_by: string | null;
   readonly skip_reason: RunSkipReason | null;
   readonly attempts: readonly RunAttempt[];
   /** In the order of their ends; those taken over from the run that this one retries come first. */
@@ -71,7 +73,7 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 /** Every run, from its request (or the record that it did not run) on. */
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
-  schema: 1,
+  schema: 2,
   streams: ['run-'],
   fields: {
     listed: 'boolean',
@@ -140,6 +142,7 @@ function requested(
     priority,
     task_revision,
     retry_of: null,
+    retried_by: null,
     skip_reason: null,
     attempts: [],
     steps: [],
@@ -186,6 +189,8 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
       const attempts = attemptEnded(run, end);
       return { ...run, state: 'canceled', finished_at: at, attempts, revision };
     }
+    case 'RunRetried':
+      return { ...run, retried_by: event.data.run_id, revision };
     default:
       return run;
   }

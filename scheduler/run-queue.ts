@@ -250,6 +250,14 @@ function goesBefore(a: QueuedRun, b: QueuedRun): boolean {
   return a.priority !== b.priority ? a.priority < b.priority : a.since < b.since;
 }
 
+/** A retry lines up with what is asked for now, whatever time it is about. */
+function sinceOf(
+  run: Pick<RunDocument, 'scheduled_for' | 'retry_of'>,
+  requestedAt: string,
+): string {
+  return run.retry_of === null ? (run.scheduled_for ?? requestedAt) : requestedAt;
+}
+
 function fromRequest(
   id: string,
   data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
@@ -263,8 +271,8 @@ function fromRequest(
     trigger: data.trigger,
     priority: data.priority,
     scheduledFor: data.scheduled_for,
-    since: fromIso(data.scheduled_for ?? requestedAt),
-    plain: data.event === null && data.prior_steps.length === 0,
+    since: fromIso(sinceOf(data, requestedAt)),
+    plain: data.event === null && data.retry_of === null,
     state: 'queued',
     runAt: fromIso(data.run_at),
     attempt: 0,
@@ -286,7 +294,7 @@ function fromDocument(run: RunDocument): QueuedRun {
     trigger: run.trigger,
     priority: run.priority,
     scheduledFor: run.scheduled_for,
-    since: fromIso(run.scheduled_for ?? run.queued_at),
+    since: fromIso(sinceOf(run, run.queued_at)),
     plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
     state: run.state as QueuedRun['state'],
     runAt: fromIso(run.run_at),

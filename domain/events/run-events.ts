@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { overlapPolicies, runSkipReasons, runTriggers } from '../vocabulary.ts';
+import { overlapPolicies, retryStarts, runSkipReasons, runTriggers } from '../vocabulary.ts';
 import { AnyObject, Id, Nullable, OneOf, Timestamp, closed } from './schema-parts.ts';
 
 const attempt = Type.Integer({ minimum: 1 });
@@ -21,7 +21,7 @@ const request = {
   /** The task's owner. */
   created_by: Id,
   trigger: OneOf(runTriggers),
-  /** Nominal time; null for a manual or event run. */
+  /** Nominal time; null for a manual or event run. A retry keeps that of the run it retries. */
   scheduled_for: Nullable(Timestamp),
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
 };
@@ -58,7 +58,7 @@ export const StepEndSchema = closed(stepEnd);
 /** Events of `run-<id>`: one run, through all its attempts. */
 export const runEvents = {
   RunRequested: {
-    version: 2,
+    version: 3,
     schema: closed({
       ...request,
       /** When it may start: nominal time with jitter and snooze, or the time of the request. */
@@ -67,6 +67,11 @@ export const runEvents = {
       retry_of: Nullable(Id),
       /** Results taken over from the run that this one retries, by step. */
       prior_steps: Type.Array(StepEndSchema),
+      /**
+       * Where results to begin with are too large to stand here: the run whose they are, and how many. Whoever starts
+       * this run first records them in its stream, by RunStepCompleted.
+       */
+      prior_results: Type.Optional(closed({ run_id: Id, steps: Type.Integer({ minimum: 1 }) })),
       overlap_policy: OneOf(overlapPolicies),
     }),
   },
@@ -125,6 +130,14 @@ export const runEvents = {
       steps: Type.Array(StepEndSchema),
       output: AnyObject,
     }),
+  },
+  /**
+   * A run that has failed is retried by another; it stays failed. Appended before that one is requested, so that who
+   * comes next knows of it: an empty stream of that one after a minute says that it never will be.
+   */
+  RunRetried: {
+    version: 1,
+    schema: closed({ run_id: Id, from: OneOf(retryStarts) }),
   },
   RunCancelRequested: { version: 1, schema: closed({}) },
   RunCanceled: { version: 1, schema: closed({ attempt: Type.Integer({ minimum: 0 }) }) },

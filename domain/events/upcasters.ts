@@ -11,6 +11,8 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   RunRequested: {
     /** Version 1 knew no overlap policies, and a retried run began from the start. */
     1: (data) => ({ ...data, prior_steps: [], overlap_policy: 'allow' }),
+    /** All results to begin with stood in version 2 itself. */
+    2: (data) => data,
   },
 };
 

@@ -1,5 +1,6 @@
 import { newId } from '../../domain/ids.ts';
 import { plainTask } from './plain-task.ts';
+import { retryRows } from './refusal-rows-retry.ts';
 
 /** An endpoint as the table goes through it; `{x}` in a path stands for an id that is there. */
 export interface Row {
@@ -332,3 +333,4 @@ export const refusalTable: readonly Row[] = [
   { method: 'GET', path: '/topics', scope: 'tasks:read', queries: [['after=x', 'after']] },
   { method: 'GET', path: '/events/topics', scope: 'tasks:read' },
 ];
+  ...retryRows,

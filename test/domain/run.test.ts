@@ -12,6 +12,7 @@ import {
   startRun,
   takeOver,
 } from '../../domain/run.ts';
+import { endsOf } from '../../domain/run-steps.ts';
 import { failure, request, stepEnd, success } from '../projections/recorded.ts';
 import { given, refused, START } from './given.ts';
 
@@ -93,7 +94,7 @@ describe('a run', () => {
       step('two'),
       succeeded,
     );
-    expect(state.steps.map((end) => end.step)).to.deep.equal(['before', 'one', 'two', 'last']);
+    expect(endsOf(state.steps).map((end) => end.step)).to.deep.equal(['before', 'one', 'two', 'last']);
   });
 
   it('knows its worker while it runs, and no longer', () => {

@@ -206,7 +206,7 @@ export class WorkerProcess {
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
-        options.runPipeline ?? pipelineRunner({ tools, clock, secrets: () => undefined }),
+        options.runPipeline ?? pipelineRunner({ store, tools, clock, secrets: () => undefined }),
       admit: taskAdmission(tasks),
       released: () => {},
       lost: () => {},

@@ -1,3 +1,4 @@
+import type { TObject } from '@sinclair/typebox';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
@@ -76,7 +77,9 @@ describe('the codec of events', () => {
       expect(codeOf(() => codec.encode(newEvent(type, { ...data, extra: 1 })))).to.equal(
         'INVALID_EVENT',
       );
-      for (const required of Object.keys(catalogue[type].schema.properties)) {
+      const { properties, required: fields = [] } = catalogue[type].schema as TObject;
+      expect(Object.keys(properties)).to.include.members(fields);
+      for (const required of fields) {
         const rest = Object.fromEntries(
           Object.entries(data as object).filter(([field]) => field !== required),
         );

@@ -95,6 +95,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       retry_of: 'run-0',
       prior_steps: [stepEnd('one', { result: null })],
     }),
+    request({ retry_of: 'run-0', prior_results: { run_id: 'run-0', steps: 12 } }),
   ],
   RunSkipped: [{ ...asked, reason: 'overlap', because_of: 'run-0' }],
   RunStarted: [{ worker: 'w', attempt: 1, leased_until: at }],
@@ -111,6 +112,10 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   RunAttemptFailed: [{ attempt: 1, error: text, step: null, retry_at: at }],
   RunSucceeded: [success({ steps: [stepEnd('one')], output: { summary: { total_steps: 1 } } })],
   RunFailed: [failure({ step: 'one' })],
+  RunRetried: [
+    { run_id: 'run-1', from: 'failed_step' },
+    { run_id: 'run-1', from: 'start' },
+  ],
   RunCancelRequested: [{}],
   RunCanceled: [{ attempt: 0 }],
   KeyHeld: [key, { ...key, holders: [], waiters: [], used: null }],

@@ -4,7 +4,8 @@ import type { RawEvent } from '../../../domain/event-store.ts';
 import { catalogue, type EventType } from '../../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { bringUp, upcasters } from '../../../domain/events/upcasters.ts';
-import { runFold } from '../../../domain/run.ts';
+import { requireRun, runFold } from '../../../domain/run.ts';
+import { endsOf } from '../../../domain/run-steps.ts';
 
 const directory = new URL('./samples/', import.meta.url);
 
@@ -43,6 +44,13 @@ describe('an event of an older version', () => {
       trigger: 'schedule',
     });
     expect(runFold.evolve(runFold.initial, read as never, read)).to.include({ state: 'queued' });
+  });
+
+  it('RunRequested 2 had all results that it begins with in itself', () => {
+    const read = codec.decode(stored('run-requested-2.json'));
+    const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
+    expect(endsOf(run.steps).map(({ step }) => step)).to.deep.equal(['fetch']);
+    expect(run.request.prior_results).to.equal(null);
   });
 
   it('has a sample for each upcaster, and no upcaster is left over', () => {
