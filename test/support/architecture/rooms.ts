@@ -91,7 +91,7 @@ export const rooms: readonly Room[] = [
       'extensions/',
       'observability/',
     ],
-    packages: [],
+    packages: ['commander', 'undici', 'yaml'],
     node: 'all',
     computed: true,
   },

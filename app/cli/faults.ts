@@ -1,0 +1,34 @@
+/** What the process ends with. Scripts rely on these numbers; `docs/command-line.md` lists them. */
+export const exitCodes = {
+  ok: 0,
+  /** What was asked for did not work, or what was waited for failed. */
+  failure: 1,
+  /** Wrong use of the command line, or a value that the service does not take (400). */
+  usage: 2,
+  /** The task, run or agent does not exist (404). */
+  notFound: 3,
+  /** No valid token, or too few scopes (401, 403). */
+  notAuthorized: 4,
+  /** It is not in a state for that, or has changed meanwhile (409, 412). */
+  conflict: 5,
+  /** No service answers, or it can't at present (429, 503). */
+  unavailable: 6,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** Ends a command. The message is for the person at the terminal: what is wrong, and what to do about it. */
+export class CommandFault extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'CommandFault';
+    this.exitCode = exitCode;
+  }
+}
+
+/** A fault of use: the caller can do it right by writing something else. */
+export function usageFault(message: string): CommandFault {
+  return new CommandFault(exitCodes.usage, message);
+}

@@ -1,0 +1,83 @@
+import { Command, CommanderError } from 'commander';
+import { CommandFault, exitCodes } from './faults.ts';
+import { Session, type GlobalOptions } from './session.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** What a command does; the exit code, where it is not 0. */
+export type Work<O> = (
+  session: Session,
+  options: O,
+  args: readonly string[],
+) => Promise<number | void>;
+
+/** Puts commands together, so that each says only what it takes and does. */
+export class CommandLine {
+  readonly program: Command;
+  readonly #surroundings: Surroundings;
+  #exitCode = 0;
+
+  constructor(surroundings: Surroundings, version: string) {
+    const { out, err } = surroundings;
+    this.#surroundings = surroundings;
+    this.program = new Command('svc')
+      .description('Tasks, runs, agents and events of the scheduling service, at a terminal.')
+      .version(version, '-V, --version', 'print the version')
+      .helpOption('-h, --help', 'print this help')
+      .helpCommand(false)
+      .option('--url <url>', 'where the service is (SVC_URL; http://127.0.0.1:8080)')
+      .option('--json', 'answer in JSON, as the service gives it')
+      .option('--no-color', 'no colours, also on a terminal (NO_COLOR)')
+      .option('--reason <text>', 'why; stands in the events of what is changed')
+      .exitOverride()
+      .showHelpAfterError('(add --help to see what it takes)')
+      .configureOutput({
+        writeOut: (text) => out.write(text),
+        writeErr: (text) => err.write(text),
+        outputError: (text, write) => write(text.replace(/^error: /, 'svc: ')),
+        getOutHelpWidth: () => Math.min(out.columns ?? 100, 110),
+        getErrHelpWidth: () => Math.min(err.columns ?? 100, 110),
+        getOutHasColors: () => false,
+        getErrHasColors: () => false,
+      });
+  }
+
+  /** A group of commands, such as `tasks`. Without one of them it prints its help, as wrong use. */
+  group(name: string, description: string): Command {
+    return this.program.command(name).description(description).helpCommand(false);
+  }
+
+  /**
+   * Lets a command do its work.
+   * @param examples lines without the `svc` before them, shown at the end of the help
+   */
+  does<O>(command: Command, examples: readonly string[], work: Work<O>): void {
+    if (examples.length > 0) {
+      const lines = examples.map((example) => `  $ svc ${example}`).join('\n');
+      command.addHelpText('after', `\nExamples:\n${lines}`);
+    }
+    command.action(async () => {
+      const session = new Session(this.#surroundings, command.optsWithGlobals<GlobalOptions>());
+      this.#exitCode = (await work(session, command.opts() as O, command.args)) ?? 0;
+    });
+  }
+
+  /** Does what the words ask for. Never rejects: what goes wrong is told, and is the exit code. */
+  async run(words: readonly string[]): Promise<number> {
+    const { err, signal } = this.#surroundings;
+    try {
+      await this.program.parseAsync([...words], { from: 'user' });
+      return this.#exitCode;
+    } catch (error) {
+      if (error instanceof CommanderError) {
+        // Help that was asked for is no fault; help because no command was named is.
+        const asked = ['commander.helpDisplayed', 'commander.version'].includes(error.code);
+        return asked ? exitCodes.ok : exitCodes.usage;
+      }
+      // Ctrl-C ends what goes on for ever; that is how one is done with it.
+      if (signal.aborted) return exitCodes.ok;
+      const message = error instanceof Error ? error.message : String(error);
+      err.write(`svc: ${message}\n`);
+      return error instanceof CommandFault ? error.exitCode : exitCodes.failure;
+    }
+  }
+}

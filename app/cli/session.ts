@@ -1,0 +1,82 @@
+import type { Clock } from '../../domain/clock.ts';
+import { textOf } from '../setting-readers.ts';
+import { table, type Column } from '../table.ts';
+import { Client } from './client.ts';
+import { paintFor, type Paint } from './paint.ts';
+import type { TokenAnswer } from './records.ts';
+import { tokenSource } from './sign-in.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** The options that every command takes. */
+export interface GlobalOptions {
+  readonly url?: string;
+  readonly json?: boolean;
+  /** What `--no-color` makes false. */
+  readonly color: boolean;
+  readonly reason?: string;
+}
+
+export const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+/** One call of the command line: how it writes, and the client it calls with. */
+export class Session {
+  readonly surroundings: Surroundings;
+  readonly clock: Clock;
+  readonly paint: Paint;
+  readonly json: boolean;
+  /** Why the caller does this, in its own words. */
+  readonly reason: string | undefined;
+  readonly client: Client;
+  readonly #tokens: ReturnType<typeof tokenSource>;
+
+  constructor(surroundings: Surroundings, options: GlobalOptions) {
+    const { env, clock, signal, out } = surroundings;
+    this.surroundings = surroundings;
+    this.clock = clock;
+    this.paint = paintFor(out, env, options.color);
+    this.json = options.json ?? false;
+    this.reason = options.reason;
+    const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
+    this.#tokens = tokenSource(env, async ({ agent_id, agent_secret }) => {
+      const body = { agent_id, agent_secret };
+      const answer = await this.client.post<TokenAnswer>('/agents/auth/token', {
+        body,
+        open: true,
+      });
+      return answer.access_token;
+    });
+    this.client = new Client({ url, tokens: this.#tokens, clock, signal, reason: options.reason });
+  }
+
+  /** The id of the agent that calls, as its token says. */
+  async caller(): Promise<string> {
+    const [, claims = ''] = (await this.#tokens.token()).split('.');
+    const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub: string };
+    return sub;
+  }
+
+  /** A line of the answer. */
+  line(text = ''): void {
+    this.surroundings.out.write(`${text}\n`);
+  }
+
+  /** A line beside the answer, for the person: what is going on, what to look at. */
+  aside(text: string): void {
+    this.surroundings.err.write(`${text}\n`);
+  }
+
+  /** The answer: as JSON where that is asked for, and else as `human` writes it. */
+  answer(value: unknown, human: () => string): void {
+    this.line(this.json ? JSON.stringify(value, null, 2) : human());
+  }
+
+  /** One JSON object on one line, for what goes on and on. */
+  jsonLine(value: unknown): void {
+    this.line(JSON.stringify(value));
+  }
+
+  /** Rows under titles; says so when there are none. */
+  table(columns: readonly Column[], rows: Parameters<typeof table>[1], none: string): string {
+    return rows.length === 0 ? this.paint.faint(none) : table(columns, rows);
+  }
+}

@@ -1,0 +1,177 @@
+import { expect } from 'chai';
+import { Forecaster, HOUR, MINUTE, type Forecast } from '../../../app/cli/forecast.ts';
+import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
+import { jitterOf } from '../../../domain/fires.ts';
+import { evolveRhythm, type Rhythm } from '../../../domain/rhythm.ts';
+import { compileSchedule } from '../../../domain/schedule/schedule.ts';
+import type { TaskDefinition } from '../../../domain/task-definition.ts';
+import { definition } from '../../projections/recorded.ts';
+
+const NOW = Date.parse('2026-03-27T10:17:31.250Z');
+const DAY = 24 * HOUR;
+
+function scheduleOf({ definition: task, anchor }: Pick<Rhythm, 'definition' | 'anchor'>) {
+  return compileSchedule({
+    kind: task.schedule_kind,
+    expr: task.schedule_expr,
+    timezone: task.timezone,
+    anchor: fromIso(anchor),
+    startsAt: task.starts_at === null ? null : fromIso(task.starts_at),
+    endsAt: task.ends_at === null ? null : fromIso(task.ends_at),
+  });
+}
+
+/** A task's rhythm as it is right after its creation. */
+function rhythmOf(fields: Partial<TaskDefinition>, created: Instant = NOW): Rhythm {
+  const anchor = toIso(Math.floor(created / 1000) * 1000);
+  const task = definition(fields);
+  const next = scheduleOf({ definition: task, anchor }).next(created)?.at ?? null;
+  const data = { definition: task, anchor, next_fire_at: next === null ? null : toIso(next) };
+  const metadata = { occurredAt: toIso(created) } as Parameters<typeof evolveRhythm>[2]['metadata'];
+  const rhythm = evolveRhythm(null, { type: 'TaskCreated', data }, { revision: 0, metadata });
+  if (rhythm === null) throw new Error('a created task has a rhythm');
+  return rhythm;
+}
+
+function forecast(tasks: Readonly<Record<string, Rhythm>>, days: number, from = NOW): Forecast {
+  const forecaster = new Forecaster(NOW, from, from + days * DAY);
+  for (const [id, rhythm] of Object.entries(tasks)) forecaster.add(id, rhythm);
+  return forecaster.count();
+}
+
+/** When runs of a task start, gone through one by one. */
+function starts(taskId: string, rhythm: Rhythm, days: number): number[] {
+  const { definition: task } = rhythm;
+  const shift = jitterOf(taskId, task.jitter_seconds);
+  const schedule = scheduleOf(rhythm);
+  const found: number[] = [];
+  let at = schedule.next(NOW)?.at ?? null;
+  while (at !== null && at + shift <= NOW + days * DAY && found.length < (task.max_runs ?? 1e9)) {
+    found.push(at + shift);
+    at = schedule.next(at)?.at ?? null;
+  }
+  return found;
+}
+
+/** How many of these lie in each stretch; those with none are left out. */
+function tally(times: readonly number[], unit: number): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const time of times) {
+    const at = Math.floor(time / unit) * unit;
+    counts.set(at, (counts.get(at) ?? 0) + 1);
+  }
+  return counts;
+}
+
+const fleet: Readonly<Record<string, Partial<TaskDefinition>>> = {
+  minutely: { schedule_expr: '* * * * *', timezone: 'Europe/Berlin' },
+  seconds: { schedule_expr: '*/20 * * * * *' },
+  nightly: { schedule_expr: '30 2 * * *', timezone: 'Europe/Berlin' },
+  office: { schedule_expr: '*/5 9-17 * * MON-FRI', timezone: 'America/New_York' },
+  shifted: { schedule_expr: '*/7 * * * *', jitter_seconds: 400 },
+  lordHowe: { schedule_expr: '*/10 * * * *', timezone: 'Australia/Lord_Howe' },
+  few: { schedule_expr: '*/10 * * * *', max_runs: 25, jitter_seconds: 30 },
+  rule: { schedule_kind: 'rrule', schedule_expr: 'RRULE:FREQ=MINUTELY;INTERVAL=7' },
+  counted: { schedule_kind: 'rrule', schedule_expr: 'RRULE:FREQ=HOURLY;COUNT=30' },
+  bounded: {
+    schedule_expr: '0 * * * *',
+    starts_at: '2026-03-28T00:30:00.000Z',
+    ends_at: '2026-03-28T10:30:00.000Z',
+  },
+  once: { schedule_kind: 'once', schedule_expr: '2026-03-30T12:00:00.500Z' },
+};
+
+describe('a forecast', () => {
+  const rhythms = Object.fromEntries(
+    Object.entries(fleet).map(([id, fields]) => [id, rhythmOf(fields)]),
+  );
+
+  for (const [id, rhythm] of Object.entries(rhythms)) {
+    it(`counts by the hour what ${id} fires, as going through it does`, () => {
+      const { hours } = forecast({ [id]: rhythm }, 4);
+      const seen = hours.filter(({ fires }) => fires > 0).map(({ at, fires }) => [at, fires]);
+      expect(seen).to.deep.equal([...tally(starts(id, rhythm, 4), HOUR)]);
+      expect(seen).to.not.have.lengthOf(0);
+    });
+  }
+
+  it('adds up the fleet, and finds its busiest hours and minutes', () => {
+    const result = forecast(rhythms, 4);
+    const all = Object.entries(rhythms).flatMap(([id, rhythm]) => starts(id, rhythm, 4));
+    const most = (unit: number): number[] =>
+      [...tally(all, unit).values()].sort((a, b) => b - a).slice(0, 5);
+    expect(result.total).to.equal(all.length);
+    expect(result.busiestHours.map(({ fires }) => fires)).to.deep.equal(most(HOUR));
+    expect(result.minutesProven).to.equal(false);
+    expect(result.busiestMinutes.map(({ fires }) => fires)).to.deep.equal(most(MINUTE));
+  });
+
+  it('says of a peak which tasks make it', () => {
+    const midnight = rhythmOf({ schedule_expr: '0 0 * * *' });
+    const hourly = rhythmOf({ schedule_expr: '0 * * * *', timezone: 'Europe/Berlin' });
+    const { busiestMinutes, minutesProven } = forecast({ a: midnight, b: midnight, c: hourly }, 1);
+    expect(minutesProven).to.equal(true);
+    expect(busiestMinutes[0]).to.deep.equal({
+      at: Date.parse('2026-03-28T00:00:00Z'),
+      fires: 3,
+      from: [
+        { fires: 2, tasks: 2, taskIds: ['a', 'b'], rule: 'cron 0 0 * * * UTC' },
+        { fires: 1, tasks: 1, taskIds: ['c'], rule: 'cron 0 * * * * Europe/Berlin' },
+      ],
+    });
+  });
+
+  it('counts a snoozed fire when it runs, and what it swallows not at all', () => {
+    const rhythm = rhythmOf({ schedule_expr: '0 * * * *' });
+    const data = {
+      delay_seconds: 9000,
+      next_fire_at: '2026-03-27T11:00:00.000Z',
+      next_run_at: '2026-03-27T13:30:00.000Z',
+    };
+    const metadata = { occurredAt: toIso(NOW) } as Parameters<typeof evolveRhythm>[2]['metadata'];
+    const snoozed = evolveRhythm(rhythm, { type: 'TaskSnoozed', data }, { revision: 1, metadata });
+    if (snoozed === null) throw new Error('a snoozed task has a rhythm');
+    const { hours } = forecast({ snoozed }, 1);
+    const first = hours.filter(({ fires }) => fires > 0).slice(0, 2);
+    expect(first.map(({ at }) => toIso(at))).to.deep.equal([
+      '2026-03-27T13:00:00.000Z',
+      '2026-03-27T14:00:00.000Z',
+    ]);
+  });
+
+  it('tells apart the tasks that it does not count', () => {
+    const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
+    const spent = rhythmOf({ schedule_kind: 'once', schedule_expr: '2026-03-01T00:00:00Z' });
+    const event = rhythmOf({ schedule_kind: 'event', schedule_expr: 'orders.*' });
+    const overdue = rhythmOf({ schedule_expr: '0 * * * *' }, NOW - 3 * HOUR);
+    const { definition: task } = overdue;
+    const strange: Rhythm = { ...overdue, definition: { ...task, timezone: 'Mars/Olympus' } };
+    const { tasks } = forecast({ paused, spent, event, overdue, strange }, 1);
+    expect(tasks).to.deep.equal({
+      counted: 3,
+      paused: 1,
+      byEvent: 1,
+      exhausted: 1,
+      unreadable: 1,
+      overdue: 2,
+    });
+  });
+
+  it('lets the fires before a later beginning count to max_runs', () => {
+    const few = rhythmOf({ schedule_expr: '0 * * * *', max_runs: 5 });
+    expect(forecast({ few }, 1, NOW + 3 * HOUR).total).to.equal(2);
+    expect(forecast({ few }, 1, NOW + 30 * HOUR).total).to.equal(0);
+  });
+
+  it('costs for 100,000 tasks of a few rules what it costs for a few', () => {
+    const rules = Array.from({ length: 60 }, (_, second) =>
+      rhythmOf({ schedule_expr: `${second} * * * * *` }),
+    );
+    const forecaster = new Forecaster(NOW, NOW, NOW + 30 * DAY);
+    const begun = process.cpuUsage();
+    for (let n = 0; n < 100_000; n += 1) forecaster.add(`t${n}`, rules[n % 60] ?? rhythmOf({}));
+    expect(forecaster.count().total).to.equal(100_000 * 30 * 24 * 60);
+    const { user } = process.cpuUsage(begun);
+    expect(user / 1e6).to.be.lessThan(5);
+  });
+});
