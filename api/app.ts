@@ -3,12 +3,14 @@ import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
 import { authEndpoints } from './auth-endpoints.ts';
+import { concurrencyEndpoints } from './concurrency-endpoints.ts';
 import { crossOrigin } from './cross-origin.ts';
 import { backfillEndpoints } from './backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, errorHandler, sendError } from './errors.ts';
 import { eventEndpoints } from './event-endpoints.ts';
+import { liveEndpoints } from './live-endpoints.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
 import { rateLimiting } from './rate-limit.ts';
@@ -33,6 +35,8 @@ export const endpoints: readonly Endpoint[] = [
   ...taskExplainEndpoints,
   ...scheduleEndpoints,
   ...backfillEndpoints,
+  ...concurrencyEndpoints,
+  ...liveEndpoints,
   ...runEndpoints,
   ...runRetryEndpoints,
   ...eventEndpoints,

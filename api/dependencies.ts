@@ -10,6 +10,7 @@ import type { LiveStreams } from '../projections/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import type { TopicIndex } from '../projections/topic-index.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
+import type { LiveRuns } from './live-runs.ts';
 
 /** All that the HTTP interface needs of the rest of the service. */
 export interface ApiDependencies {
@@ -25,6 +26,7 @@ export interface ApiDependencies {
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly topics: TopicIndex;
   readonly positions: Positions;
+  readonly live: LiveRuns;
   readonly tools: ToolSchemas;
 }
 

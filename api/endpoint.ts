@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
+import type { Request, Response } from 'express';
 import type { Instant } from '../domain/clock.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
@@ -46,6 +47,16 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Position of the command's last event: reads of the same agent wait for it. */
   readonly position?: Position | null;
+  /** In place of the body: answers by itself, for as long as it likes. May throw as long as nothing is sent. */
+  readonly stream?: (streaming: Streaming) => Promise<void>;
+}
+
+/** What an answer needs that goes on for long. */
+export interface Streaming {
+  readonly request: Request;
+  readonly response: Response;
+  /** Whether the caller would still be let in. */
+  readonly counts: () => Promise<boolean>;
 }
 
 export type Method = 'get' | 'post' | 'put' | 'delete';

@@ -29,6 +29,7 @@ export function measure(telemetry: Telemetry) {
       // A client that went away before its answer was whole has got none.
       if (!response.writableFinished) return;
       telemetry.count('http_responses_total', { status: String(response.statusCode) });
+      if (response.locals['notMeasured'] === true) return;
       telemetry.observe('http_request_seconds', (performance.now() - arrived) / 1000, {
         method,
         endpoint,
@@ -41,6 +42,11 @@ export function measure(telemetry: Telemetry) {
 /** Names the route of a request. @param path as the interface writes it: `/tasks/{id}` */
 export function takenBy(response: Response, path: string): void {
   response.locals['endpoint'] = path;
+}
+
+/** An answer that goes on for as long as its client likes: how long it took says nothing. */
+export function notMeasured(response: Response): void {
+  response.locals['notMeasured'] = true;
 }
 
 /** `/tasks/:id` as the interface writes it: `/tasks/{id}`. */

@@ -8,7 +8,7 @@ import type { Answer, Call, Caller, Endpoint } from './endpoint.ts';
 import { HttpError, badRequest } from './errors.ts';
 import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
-import { takenBy, writtenPath } from './measuring.ts';
+import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { sendJson } from './sending.ts';
 import { bodyCheck, queryCheck } from './validation.ts';
@@ -77,9 +77,7 @@ function servant(endpoint: Endpoint, shared: Shared) {
 
   return async (request: Request, response: Response): Promise<void> => {
     const caller =
-      endpoint.scopes === null
-        ? null
-        : await authentication.authenticate(request, endpoint.scopes);
+      endpoint.scopes === null ? null : await authentication.authenticate(request, endpoint.scopes);
     const sent = takesBody
       ? await readJson(request, dependencies.settings.maxBodyBytes)
       : undefined;
@@ -125,7 +123,14 @@ function servant(endpoint: Endpoint, shared: Shared) {
               endpoint.handle({ ...call, context: { ...call.context, commandId } }),
           );
     if (answer.position && caller !== null) ownWrites.note(caller.agentId, answer.position);
-    send(response, answer);
+    if (answer.stream === undefined) {
+      send(response, answer);
+      return;
+    }
+    notMeasured(response);
+    const counts = async (): Promise<boolean> =>
+      caller === null || authentication.stillCounts(caller, endpoint.scopes ?? []);
+    await answer.stream({ request, response, counts });
   };
 }
 

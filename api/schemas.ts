@@ -12,7 +12,7 @@ import { pageParameters } from './listing.ts';
 
 /** The schemas of what the interface takes; types and validators come from here. */
 
-const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
+export const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 
 const name = Type.String({ minLength: 1, maxLength: 100 });
 const scope = Type.String({

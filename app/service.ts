@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { hostname } from 'node:os';
 import { createApi, createObservingApp } from '../api/app.ts';
 import type { ApiDependencies } from '../api/dependencies.ts';
+import { LiveRuns } from '../api/live-runs.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
@@ -77,6 +78,7 @@ class Service implements RunningService {
   private scheduler: SchedulerRole | null = null;
   private worker: WorkerRole | null = null;
   private tools: BuiltInTools | null = null;
+  private live: LiveRuns | null = null;
   private positions: PositionWaiter | null = null;
   /** As the projector of this process has said last; none while it does not lead. */
   private views: readonly ProjectionStatus[] = [];
@@ -137,6 +139,7 @@ class Service implements RunningService {
     const steps: readonly (() => Promise<void> | undefined)[] = [
       () => this.scheduler?.stop(),
       () => this.worker?.drain(),
+      () => this.live?.close(),
       () => (this.server === null ? undefined : stopServing(this.server)),
       () => this.going.end(),
       () => this.projector?.stop(),
@@ -233,6 +236,7 @@ class Service implements RunningService {
     if (positions === null || tools === null) throw new Error('the API is built last');
     const { store, readModel, coordination } = stores;
     const { agents, sessions, tasks, topics } = indexes;
+    const live = (this.live = new LiveRuns({ store, clock, telemetry }));
     return {
       store,
       readModel,
@@ -244,6 +248,7 @@ class Service implements RunningService {
       sessions,
       tasks,
       topics,
+      live,
       positions: {
         wait: async (projection, position, limit) =>
           (await positions.passed(projection, position, limit)).passed,
@@ -255,6 +260,7 @@ class Service implements RunningService {
   private addGauges({ metrics }: ProcessTelemetry): void {
     const { worker } = this;
     metrics.gauge('runs_under_way', () => [{ value: worker?.worker.active ?? 0 }]);
+    metrics.gauge('live_clients', () => [{ value: this.live?.size ?? 0 }]);
     metrics.gauge('runs_waiting', () => [{ value: worker?.queue.waiting ?? 0 }]);
     metrics.gauge('projection_lag_seconds', () =>
       this.views.map((view) => ({ labels: { projection: view.name }, value: view.lag_seconds })),

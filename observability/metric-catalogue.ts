@@ -43,6 +43,22 @@ export const counters = {
     help: 'Faults that the audit of the scheduler found and mended.',
     labels: ['what'],
   },
+  scheduler_audit_findings_total: {
+    help: 'What the audit found that was not as it should be.',
+    labels: ['kind'],
+  },
+  scheduler_audit_mended_total: {
+    help: 'Findings of the audit that are as they should be again.',
+    labels: ['kind'],
+  },
+  scheduler_audit_faults_total: {
+    help: 'Looks of the audit that failed.',
+    labels: ['check'],
+  },
+  run_faults_total: {
+    help: 'Times that a run could not be led on by a worker, and was put off.',
+    labels: [],
+  },
   worker_lost_races_total: {
     help: 'Runs that another process had moved on first.',
     labels: [],
@@ -93,6 +109,11 @@ export const histograms = {
     labels: [],
     buckets: latenessBuckets,
   },
+  scheduler_audit_duration_seconds: {
+    help: 'Time that a pass of the audit took, its rests included.',
+    labels: [],
+    buckets: latenessBuckets,
+  },
   run_start_lateness_seconds: {
     help: 'Time from when a run was due to its start.',
     labels: [],
@@ -118,7 +139,12 @@ export const histograms = {
 /** Every gauge there is: present amounts, asked for when the metrics are read. */
 export const gauges = {
   runs_under_way: { help: 'Runs that this process carries out now.', labels: [] },
+  live_clients: { help: 'Clients that watch runs as they change.', labels: [] },
   runs_waiting: { help: 'Runs that are due and that no worker has taken.', labels: [] },
+  scheduler_audit_last_success_timestamp: {
+    help: 'When this process ended a pass of the audit in which every check could look, in seconds since 1970.',
+    labels: [],
+  },
   projection_lag_seconds: {
     help: 'How far a projection is behind the end of the log; 0 when it has caught up.',
     labels: ['projection'],

@@ -1,5 +1,6 @@
 import { newId } from '../../domain/ids.ts';
 import { plainTask } from './plain-task.ts';
+import { liveRows } from './refusal-rows-live.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 
 /** An endpoint as the table goes through it; `{x}` in a path stands for an id that is there. */
@@ -18,6 +19,8 @@ export interface Row {
   readonly queries?: readonly (readonly [query: string, field: string])[];
   /** The resource that a 404 names; left out for paths without an id. */
   readonly resource?: string;
+  /** A query without which the request is not in order. */
+  readonly needed?: string;
 }
 
 const secret = 'a secret of good length';
@@ -279,6 +282,101 @@ export const refusalTable: readonly Row[] = [
   { method: 'POST', path: '/tasks/{task}/cancel', scope: 'tasks:write', resource: 'task' },
   {
     method: 'GET',
+    path: '/tasks/{task}/explain',
+    scope: 'tasks:read',
+    resource: 'task',
+    needed: 'at=2026-01-01',
+    queries: [
+      ['', 'at'],
+      ['at=', 'at'],
+      ['at=yesterday', 'at'],
+      ['at=2026-02-30T00:00:00Z', 'at'],
+      ['at=2026-01-01T00:00:00Z&at=2026-01-02T00:00:00Z', 'at'],
+      [`at=${long(65)}`, 'at'],
+    ],
+  },
+  {
+    method: 'POST',
+    path: '/schedules/preview',
+    scope: 'tasks:read',
+    body: { schedule_kind: 'cron', schedule_expr: '0 * * * *' },
+    required: ['schedule_kind', 'schedule_expr'],
+    faults: [
+      ['schedule_kind', 'weekly'],
+      ['schedule_expr', '61 * * * *'],
+      ['schedule_expr', long(4001)],
+      ['timezone', 'Mars/Olympus'],
+      ['starts_at', 'soon'],
+      ['ends_at', 5],
+      ['max_runs', 0],
+      ['task_id', 'x'],
+      ['task_id', newId(0), 'schedule_kind'],
+      ['from', 'today'],
+      ['count', 0],
+      ['count', 1001],
+      ['count', '10'],
+      ['title', 'x'],
+    ],
+  },
+  {
+    method: 'POST',
+    path: '/tasks/{task}/backfill',
+    scope: 'tasks:write',
+    resource: 'task',
+    body: { from: '2026-01-01T00:00:00Z', to: '2026-01-01T05:00:00Z', dry_run: true },
+    required: ['from', 'to'],
+    faults: [
+      ['from', ''],
+      ['from', 'yesterday'],
+      ['from', 5],
+      ['from', '2026-01-01T05:00:01Z'],
+      ['from', '2020-01-01T00:00:00Z'],
+      ['from', long(65)],
+      ['to', '2026-02-30T00:00:00Z'],
+      ['to', '2999-01-01T00:00:00Z'],
+      ['to', null],
+      ['dry_run', 'yes'],
+      ['only', 'some'],
+      ['concurrency', 0],
+      ['concurrency', 101],
+      ['concurrency', 1.5],
+      ['priority', 1],
+    ],
+    queries: [['after=x', 'after']],
+  },
+  {
+    method: 'GET',
+    path: '/tasks/{task}/backfills',
+    scope: 'tasks:read',
+    resource: 'task',
+    queries: [...pages, ...cursors],
+  },
+  {
+    method: 'GET',
+    path: '/backfills/{backfill}',
+    scope: 'tasks:read',
+    resource: 'backfill',
+    queries: [['after=x', 'after']],
+  },
+  {
+    method: 'POST',
+    path: '/backfills/{backfill}/cancel',
+    scope: 'tasks:write',
+    resource: 'backfill',
+    faults: [['reason', 'x']],
+  },
+  {
+    method: 'GET',
+    path: '/concurrency/{key}',
+    scope: 'tasks:read',
+    queries: [
+      ['created_by=me', 'created_by'],
+      ['created_by=', 'created_by'],
+      ['after=nowhere', 'after'],
+    ],
+  },
+  {
+    method: 'GET',
     path: '/runs',
     scope: 'runs:read',
     queries: [
@@ -294,8 +392,10 @@ export const refusalTable: readonly Row[] = [
       ['include_errors=yes', 'include_errors'],
     ],
   },
+  ...liveRows,
   { method: 'GET', path: '/runs/{run}', scope: 'runs:read', resource: 'run' },
   { method: 'POST', path: '/runs/{run}/cancel', scope: 'tasks:write', resource: 'run' },
+  ...retryRows,
   { method: 'GET', path: '/task/{task}/latest', scope: 'runs:read', resource: 'task' },
   { method: 'GET', path: '/runs/task/{task}/latest', scope: 'runs:read', resource: 'task' },
   ...['/task/{task}/stats', '/runs/task/{task}/stats'].map((path): Row => ({
@@ -333,4 +433,3 @@ export const refusalTable: readonly Row[] = [
   { method: 'GET', path: '/topics', scope: 'tasks:read', queries: [['after=x', 'after']] },
   { method: 'GET', path: '/events/topics', scope: 'tasks:read' },
 ];
-  ...retryRows,

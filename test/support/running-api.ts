@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createApi } from '../../api/app.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
 import { createHttpServer } from '../../api/http-server.ts';
+import { LiveRuns } from '../../api/live-runs.ts';
 import { signToken } from '../../api/tokens.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { projections } from '../../app/projections.ts';
@@ -70,6 +71,7 @@ export class RunningApi {
   /** Set `away` to take the reading side of the views away. */
   readonly views: { away: boolean };
   readonly clock: ShiftedClock;
+  readonly live: LiveRuns;
   readonly settings: ApiSettings;
   /** Lines of the log. */
   readonly logged: readonly string[];
@@ -86,6 +88,7 @@ export class RunningApi {
     this.store = parts.store;
     this.views = parts.views;
     this.clock = parts.clock;
+    this.live = parts.live;
     this.settings = parts.settings;
     this.logged = parts.logged;
     this.metricsText = parts.metricsText;
@@ -152,6 +155,7 @@ export class RunningApi {
     );
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
     const settings: ApiSettings = { ...plainSettings, ...given };
+    const live = new LiveRuns({ store, clock, telemetry, beat: 20, mostClients: 1_100 });
     const dependencies: ApiDependencies = {
       store,
       readModel,
@@ -163,6 +167,7 @@ export class RunningApi {
       sessions,
       tasks,
       topics,
+      live,
       positions: {
         wait: async (projection, position, limit) =>
           (await positions.passed(projection, position, limit)).passed,
@@ -181,9 +186,10 @@ export class RunningApi {
     const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
     const client = new ApiClient(url, null);
     const admin = await signIn({ store: log, clock, settings, client }, ['admin'], 'admin');
-    const parts = { url, store, views, clock, settings, logged, metricsText, admin };
+    const parts = { url, store, views, clock, live, settings, logged, metricsText, admin };
     return new RunningApi(parts, async () => {
       client.close();
+      await live.close();
       await new Promise((closed) => {
         server.close(closed);
         server.closeAllConnections();

@@ -1,0 +1,22 @@
+import type { Row } from './refusal-table.ts';
+
+/** The live streams and the events of topics. */
+export const liveRows: readonly Row[] = [
+  {
+    method: 'GET',
+    path: '/runs/live',
+    scope: 'runs:read',
+    queries: [
+      ['task_id=x', 'task_id'],
+      ['state=done', 'state'],
+      ['state=queued&state=running', 'state'],
+    ],
+  },
+  {
+    method: 'GET',
+    path: '/tasks/{task}/live',
+    scope: 'runs:read',
+    resource: 'task',
+    queries: [['state=done', 'state']],
+  },
+];
