@@ -1,5 +1,6 @@
 import type { StepEnd } from '../domain/events/catalogue.ts';
 import { outputOf } from '../domain/pipeline/output.ts';
+import { start } from '../domain/pipeline/size.ts';
 import type { RunDocument } from '../projections/runs.ts';
 
 /** An error in a list that does not ask for errors is cut to its first line and so many characters. */
@@ -25,5 +26,5 @@ export function showInList(run: RunDocument, wholeErrors: boolean): object {
 }
 
 function shorten(error: string | null): string | null {
-  return error === null ? null : (error.split('\n', 1)[0] ?? '').slice(0, SHORT_ERROR);
+  return error === null ? null : start(error.split(/\r?\n/, 1)[0] ?? '', SHORT_ERROR);
 }

@@ -65,7 +65,11 @@ export async function redriveListed(options: {
     lookedAt += some.length;
     last = some.at(-1) ?? last;
     const meant = some.map(({ document }) => document).filter(fits);
-    for (const one of await Promise.all(meant.map(({ id }) => redrive(id)))) tallying.add(one);
+    for (const one of await Promise.allSettled(meant.map(({ id }) => redrive(id)))) {
+      // Only once nothing of this call is under way: it may be repeated at once.
+      if (one.status === 'rejected') throw one.reason;
+      tallying.add(one.value);
+    }
   }
   const [next] = await take(listed, 1);
   return { ...tallying.told(), ...(await restOf(readModel, listing, last, next)) };

@@ -233,7 +233,13 @@ export function takeOver(
   return [{ type: 'RunFailed', data: { ...data, output: {} } }];
 }
 
-/** When a run with this back-off may be tried again after its n-th attempt failed; null when no retry is left. */
+/**
+ * When a run with this back-off may be tried again after its n-th attempt failed; null when no retry is left, or the
+ * run must be over by then.
+ *
+ * @param atLeastMs how long whoever was called asks to be left alone
+ * @param deadline of the run as a whole; null: none
+ */
 export function retryTime(
   attempt: number,
   backoff: {
@@ -245,9 +251,11 @@ export function retryTime(
   now: Instant,
   random: () => number,
   atLeastMs = 0,
+  deadline: Instant | null = null,
 ): Instant | null {
   if (attempt > backoff.max_retries) return null;
-  return now + Math.max(atLeastMs, delayAfter(attempt, backoff, random) * 1000);
+  const at = now + Math.max(atLeastMs, delayAfter(attempt, backoff, random) * 1000);
+  return deadline !== null && at >= deadline ? null : at;
 }
 
 function delayAfter(

@@ -9,13 +9,13 @@ import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { deadlineOf, retryTime, runFold, startRun, type KnownRun } from '../domain/run.ts';
+import { deadlineOf, runFold, startRun, type KnownRun } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
-import { failedOutright, isPassing, isRefusedData, statusOf } from './run-outcome.ts';
+import { afterFailure, failedOutright, isPassing, isRefusedData, statusOf } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
@@ -307,7 +307,7 @@ class Execution implements RunHandle {
       return [...recorded, { type: 'RunInterrupted', data }];
     }
     if (this.cause === 'canceled') return [...recorded, { type: 'RunCanceled', data: { attempt } }];
-    const failure = this.failureOf(task, outcome);
+    const failure = this.failureOf(task, startedAt, outcome);
     const { error, step } = failure;
     if (failure.retryAt !== null) {
       const retry_at = toIso(failure.retryAt);
@@ -320,6 +320,7 @@ class Execution implements RunHandle {
 
   private failureOf(
     task: LiveTask,
+    startedAt: string,
     outcome: Exclude<PipelineOutcome, { kind: 'succeeded' }>,
   ): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
     if (this.cause === 'timeout') {
@@ -330,11 +331,12 @@ class Execution implements RunHandle {
       return { error: 'the run was stopped', step: null, retryAt: null };
     }
     const { clock, random } = this.options;
-    const { error, step, retryable, retryAfterMs } = outcome;
-    const retryAt = retryable
-      ? retryTime(this.run.attempt, task.definition, clock.now(), random, retryAfterMs)
-      : null;
-    return { error, step, retryAt };
+    return afterFailure(outcome, task.definition, {
+      attempt: this.run.attempt,
+      startedAt,
+      now: clock.now(),
+      random,
+    });
   }
 
   /** After a lost race: what the queue has not heard of yet. */

@@ -1,5 +1,8 @@
+import { fromIso, type Instant } from '../domain/clock.ts';
 import { EventStoreError } from '../domain/event-store.ts';
 import type { RunEvent } from '../domain/events/catalogue.ts';
+import { retryTime } from '../domain/run.ts';
+import type { TaskDefinition } from '../domain/task-definition.ts';
 import type { PipelineOutcome } from './run-executor.ts';
 
 /** What the metric of executions calls what an event did to a run. */
@@ -16,6 +19,33 @@ export const statusOf = (event: RunEvent): string =>
 export const failedOutright = (error: string): PipelineOutcome => {
   return { kind: 'failed', error, step: null, retryable: false, steps: [], output: {} };
 };
+
+/**
+ * What becomes of a run whose attempt has failed: when the next one may begin, or null where none does. One that would
+ * begin only after the run must be over is not waited for, and the error says so.
+ *
+ * @param at.startedAt the first start of the run
+ */
+export function afterFailure(
+  outcome: Extract<PipelineOutcome, { kind: 'failed' }>,
+  definition: TaskDefinition,
+  at: {
+    readonly attempt: number;
+    readonly startedAt: string;
+    readonly now: Instant;
+    readonly random: () => number;
+  },
+): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
+  const { error, step, retryable, retryAfterMs } = outcome;
+  if (!retryable) return { error, step, retryAt: null };
+  const { attempt, now, random } = at;
+  const limit = definition.timeout_seconds;
+  const deadline = limit === null ? null : fromIso(at.startedAt) + limit * 1000;
+  const retryAt = retryTime(attempt, definition, now, random, retryAfterMs, deadline);
+  if (retryAt !== null || attempt > definition.max_retries) return { error, step, retryAt };
+  const why = `the ${limit} s of the run end before its next attempt`;
+  return { error: `${error} (${why})`, step, retryAt };
+}
 
 /** Whether it is the event itself that the log does not take. */
 export function isRefusedData(error: unknown): error is EventStoreError {

@@ -1,56 +1,24 @@
 import { expect } from 'chai';
-import type { DataOf, RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
+import type { StepEnd } from '../../domain/events/catalogue.ts';
 import { streams } from '../../domain/streams.ts';
 import { stepEnd } from '../projections/recorded.ts';
 import { useRunningApi, type SignedIn } from '../support/running-api.ts';
-import { plainTask } from './plain-task.ts';
-
-const pipeline = ['a', 'b', 'c'].map((id) => ({ id, uses: 'echo', with: {} }));
+import { FailedRuns, start } from './failed-runs.ts';
 
 describe('a retry over HTTP', () => {
   const api = useRunningApi();
   let caller: SignedIn;
+  let runs: FailedRuns;
   beforeEach(async () => {
     caller = await api().signIn(['tasks:read', 'tasks:write', 'runs:read']);
+    runs = new FailedRuns(api(), caller);
   });
 
-  const makeTask = async (extra: object = {}): Promise<string> => {
-    const body = { ...plainTask(caller.id), payload: { pipeline }, ...extra };
-    return (await caller.client.post('/tasks', body)).textAt('id');
-  };
-  const runNow = async (task: string): Promise<string> =>
-    (await caller.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
-  const start: RunEvent = {
-    type: 'RunStarted',
-    data: { worker: 'w', attempt: 1, leased_until: '2090-01-01T00:00:00.000Z' },
-  };
-  const failWith = (task: string, run: string, steps: readonly StepEnd[]): Promise<void> => {
-    const started_at = new Date(api().clock.now()).toISOString();
-    const ended = { task_id: task, started_at, attempt: 1, error: 'broken', step: 'c', steps: [] };
-    const recorded: RunEvent[] = steps.map((data) => ({ type: 'RunStepCompleted', data }));
-    return api().append(streams.run(run), [
-      start,
-      ...recorded,
-      { type: 'RunFailed', data: { ...ended, output: {} } },
-    ]);
-  };
-  /** A run whose first two steps have finished. */
-  const failed = async (task: string): Promise<string> => {
-    const run = await runNow(task);
-    const broken = stepEnd('c', { status: 'failed', result: null, error: 'broken' });
-    await failWith(task, run, [stepEnd('a'), stepEnd('b'), broken]);
-    return run;
-  };
-  const requestOf = async (run: string): Promise<DataOf<'RunRequested'>> => {
-    const [first] = await api().store.readStream(streams.run(run));
-    if (first?.type !== 'RunRequested') throw new Error(`${run} was not requested`);
-    return first.data;
-  };
   const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 
   it('is a new run that begins with what the failed one had finished', async () => {
-    const task = await makeTask();
-    const run = await failed(task);
+    const task = await runs.makeTask();
+    const run = await runs.failed(task);
     const answer = await caller.client.post(`/runs/${run.toUpperCase()}/retry`);
     expect(answer.status, answer.text).to.equal(200);
     const retry = answer.textAt('details.run_id');
@@ -72,23 +40,23 @@ describe('a retry over HTTP', () => {
   });
 
   it('executes the revision that the failed run was pinned to, from the start the present one', async () => {
-    const task = await makeTask();
-    const run = await failed(task);
+    const task = await runs.makeTask();
+    const run = await runs.failed(task);
     await caller.client.put(`/tasks/${task}`, { priority: 2 });
     const onwards = await caller.client.post(`/runs/${run}/retry?from=failed_step`);
-    expect(await requestOf(onwards.textAt('details.run_id'))).to.include({
+    expect(await runs.requestOf(onwards.textAt('details.run_id'))).to.include({
       task_revision: 0,
       priority: 5,
     });
     const anew = await caller.client.post(`/runs/${run}/retry?from=start`);
-    const request = await requestOf(anew.textAt('details.run_id'));
+    const request = await runs.requestOf(anew.textAt('details.run_id'));
     expect(request).to.include({ task_revision: 1, priority: 2, retry_of: run });
     expect(request.prior_steps).to.deep.equal([]);
   });
 
   it('is refused for runs that have not failed', async () => {
-    const task = await makeTask();
-    const run = await runNow(task);
+    const task = await runs.makeTask();
+    const run = await runs.runNow(task);
     const refused = async (state: string): Promise<void> => {
       const answer = await caller.client.post(`/runs/${run}/retry`);
       expect(answer.status, state).to.equal(409);
@@ -107,7 +75,7 @@ describe('a retry over HTTP', () => {
   });
 
   it('is for the owner of the task and for admins', async () => {
-    const run = await failed(await makeTask());
+    const run = await runs.failed(await runs.makeTask());
     const other = await api().signIn(['tasks:write', 'runs:read']);
     const refused = await other.client.post(`/runs/${run}/retry`);
     expect(refused.status).to.equal(403);
@@ -115,8 +83,8 @@ describe('a retry over HTTP', () => {
   });
 
   it('runs though its task is paused, and not when it is canceled', async () => {
-    const task = await makeTask();
-    const run = await failed(task);
+    const task = await runs.makeTask();
+    const run = await runs.failed(task);
     await caller.client.post(`/tasks/${task}/pause`);
     expect((await caller.client.post(`/runs/${run}/retry`)).status).to.equal(200);
     await caller.client.post(`/tasks/${task}/cancel`);
@@ -126,17 +94,17 @@ describe('a retry over HTTP', () => {
   });
 
   it('is no duplicate of the run it retries', async () => {
-    const task = await makeTask({ dedupe_key: 'one a day', dedupe_window_seconds: 86_400 });
-    const run = await failed(task);
+    const task = await runs.makeTask({ dedupe_key: 'one a day', dedupe_window_seconds: 86_400 });
+    const run = await runs.failed(task);
     const retry = await caller.client.post(`/runs/${run}/retry`);
     expect(retry.at('details.run_id')).to.not.equal(run);
-    expect((await requestOf(retry.textAt('details.run_id'))).retry_of).to.equal(run);
+    expect((await runs.requestOf(retry.textAt('details.run_id'))).retry_of).to.equal(run);
   });
 
   it('does not run beside another where the overlap policy forbids that', async () => {
-    const task = await makeTask({ overlap_policy: 'skip' });
-    const run = await failed(task);
-    const running = await runNow(task);
+    const task = await runs.makeTask({ overlap_policy: 'skip' });
+    const run = await runs.failed(task);
+    const running = await runs.runNow(task);
     const answer = await caller.client.post(`/runs/${run}/retry`);
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.at('details.skip_reason')).to.equal('overlap');
@@ -146,7 +114,7 @@ describe('a retry over HTTP', () => {
   });
 
   it('keeps the nominal time and the event of the run it retries', async () => {
-    const task = await makeTask();
+    const task = await runs.makeTask();
     const event = {
       id: task,
       topic: 'a.b',
@@ -154,15 +122,15 @@ describe('a retry over HTTP', () => {
       source_agent_id: caller.id,
       published_at: '2026-03-01T09:00:00.000Z',
     };
-    const run = await runNow(task);
-    const asked = await requestOf(run);
+    const run = await runs.runNow(task);
+    const asked = await runs.requestOf(run);
     const early = crypto.randomUUID();
     const scheduled_for = '2026-03-01T09:00:00.000Z';
     const data = { ...asked, trigger: 'event' as const, scheduled_for, event };
     await api().append(streams.run(early), [{ type: 'RunRequested', data }]);
-    await failWith(task, early, []);
+    await runs.failWith(task, early, []);
     const retry = await caller.client.post(`/runs/${early}/retry`);
-    expect(await requestOf(retry.textAt('details.run_id'))).to.deep.include({
+    expect(await runs.requestOf(retry.textAt('details.run_id'))).to.deep.include({
       scheduled_for,
       event,
       trigger: 'manual',
@@ -170,23 +138,23 @@ describe('a retry over HTTP', () => {
   });
 
   it('names where results stand that are too large for one event', async () => {
-    const task = await makeTask();
-    const run = await runNow(task);
+    const task = await runs.makeTask();
+    const run = await runs.runNow(task);
     const large = ['a', 'b'].map((step) => stepEnd(step, { result: 'x'.repeat(200 * 1024) }));
     for (const data of large) {
       await api().append(streams.run(run), [{ type: 'RunStepCompleted', data }]);
     }
-    await failWith(task, run, []);
+    await runs.failWith(task, run, []);
     const retry = await caller.client.post(`/runs/${run}/retry`);
     expect(retry.status, retry.text).to.equal(200);
-    expect(await requestOf(retry.textAt('details.run_id'))).to.deep.include({
+    expect(await runs.requestOf(retry.textAt('details.run_id'))).to.deep.include({
       prior_steps: [],
       prior_results: { run_id: run, steps: 2 },
     });
   });
 
   it('is made once for an Idempotency-Key, also when its request was cut off', async () => {
-    const run = await failed(await makeTask());
+    const run = await runs.failed(await runs.makeTask());
     const path = `/runs/${run}/retry`;
     api().store.failNext('run-', 'before', 'RunRequested');
     expect((await caller.client.post(path, undefined, keyed('once'))).status).to.equal(503);
@@ -196,6 +164,6 @@ describe('a retry over HTTP', () => {
     expect(third.text).to.equal(second.text);
     const events = await api().store.readStream(streams.run(run));
     expect(events.filter(({ type }) => type === 'RunRetried')).to.have.length(1);
-    expect((await requestOf(second.textAt('details.run_id'))).retry_of).to.equal(run);
+    expect((await runs.requestOf(second.textAt('details.run_id'))).retry_of).to.equal(run);
   });
 });

@@ -7,6 +7,7 @@ import {
   hasEnded,
   MOST_INTERRUPTIONS,
   requireRun,
+  retryRun,
   retryTime,
   runFold,
   startRun,
@@ -94,7 +95,12 @@ describe('a run', () => {
       step('two'),
       succeeded,
     );
-    expect(endsOf(state.steps).map((end) => end.step)).to.deep.equal(['before', 'one', 'two', 'last']);
+    expect(endsOf(state.steps).map((end) => end.step)).to.deep.equal([
+      'before',
+      'one',
+      'two',
+      'last',
+    ]);
   });
 
   it('knows its worker while it runs, and no longer', () => {
@@ -110,6 +116,33 @@ describe('a run', () => {
     expect(deadlineOf(state, 60)).to.equal(START + 61_000);
     expect(deadlineOf(state, null)).to.equal(null);
     expect(deadlineOf(run(requested), 60)).to.equal(null);
+  });
+
+  it('is retried by another once it has failed, as often as that is asked for, and stays failed', () => {
+    const events = retryRun(run(requested, started(), failed), 'run-2', 'failed_step');
+    expect(events).to.deep.equal([
+      { type: 'RunRetried', data: { run_id: 'run-2', from: 'failed_step' } },
+    ]);
+    const retried = run(requested, started(), failed, ...events);
+    expect(retried).to.include({ state: 'failed', retried_by: 'run-2' });
+    expect(retryRun(retried, 'run-3', 'start')).to.have.length(1);
+  });
+
+  it('is not retried in any other state', () => {
+    const others: readonly (readonly [string, readonly RunEvent[]])[] = [
+      ['queued', [requested]],
+      ['running', [requested, started()]],
+      ['retrying', [requested, started(), attemptFailed()]],
+      ['succeeded', [requested, started(), succeeded]],
+      ['canceled', [requested, canceled]],
+      ['skipped', [skipped]],
+    ];
+    for (const [state, events] of others) {
+      const retry = (): unknown => retryRun(given(runFold, events), 'run-2', 'start');
+      const refusal = refused('STATE_CONFLICT', retry);
+      expect(refusal.details).to.deep.equal({ state });
+    }
+    refused('NOT_FOUND', () => retryRun(given(runFold, []), 'run-2', 'start'));
   });
 
   describe('that is started', () => {
@@ -246,6 +279,20 @@ describe('a run', () => {
       expect(retryTime(1, rules, START, Math.random, 90_000)).to.equal(START + 90_000);
       expect(retryTime(1, rules, START, Math.random, 10)).to.equal(START + 1000);
       expect(retryTime(4, rules, START, Math.random, 90_000)).to.equal(null);
+    });
+
+    it('is not tried again once it must be over', () => {
+      const rules = {
+        max_retries: 3,
+        backoff_strategy: 'fixed',
+        retry_delay_seconds: 1,
+        retry_max_delay_seconds: 300,
+      } as const;
+      const at = (deadline: number | null): number | null =>
+        retryTime(1, rules, START, Math.random, 5000, deadline);
+      expect(at(null)).to.equal(START + 5000);
+      expect(at(START + 5001)).to.equal(START + 5000);
+      expect(at(START + 5000)).to.equal(null);
     });
   });
 });

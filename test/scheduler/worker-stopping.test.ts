@@ -151,6 +151,29 @@ describe('a worker that is to stop something', () => {
       expect(await world.run(runId)).to.include({ state: 'failed' });
       expect(world.stepsOf(runId)).to.have.lengthOf(1);
     });
+
+    it('ends it at once where the next attempt would come too late, saying so', async () => {
+      await world.task('t', ['a'], { timeout_seconds: 10 });
+      fails('a', 1);
+      await world.start('one');
+      const runId = await world.request('t');
+      expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
+      expect((await world.eventsOf(runId)).at(-1)?.data).to.include({
+        step: 'a',
+        error: 'out of paper (the 10 s of the run end before its next attempt)',
+      });
+    });
+
+    it('counts from the first start, through all attempts', async () => {
+      await world.task('t', ['a', 'hold:b'], { timeout_seconds: 60 });
+      fails('a', 2);
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.clock.advance(60 * second - 1);
+      expect(await world.run(runId)).to.include({ state: 'running', attempt: 3 });
+      await world.clock.advance(1);
+      expect(await world.run(runId)).to.include({ state: 'failed', attempt: 3 });
+    });
   });
 
   describe('that is told to stop', () => {
