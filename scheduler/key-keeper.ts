@@ -108,7 +108,7 @@ export class KeyKeeper {
       this.watch.wakeWaiting(name);
     }
     for (const [key, at] of this.lookedAt) {
-      if (this.clock.now() - at > LOOK_EVERY) this.lookedAt.delete(key);
+      if (Math.abs(this.clock.now() - at) > LOOK_EVERY) this.lookedAt.delete(key);
     }
   }
 
@@ -223,7 +223,9 @@ export class KeyKeeper {
   private mayLook({ kind, owner, key }: KeyName): boolean {
     const id = `${kind} ${owner} ${key}`;
     const now = this.clock.now();
-    if (now - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY) < LOOK_EVERY) return false;
+    // Either way: the clock may have been put back.
+    const since = Math.abs(now - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY));
+    if (since < LOOK_EVERY) return false;
     this.lookedAt.set(id, now);
     return true;
   }

@@ -18,6 +18,8 @@ export class Membership {
   /** Called when this member counts as alive (again). */
   onAlive: () => void = () => {};
   private renewedAt: Instant = Number.NEGATIVE_INFINITY;
+  /** While this member was away, the others may have been so too: until then it can't tell who is gone. */
+  private inDoubtUntil: Instant = Number.NEGATIVE_INFINITY;
   private members: ReadonlyMap<string, Instant> = new Map();
 
   constructor(options: {
@@ -63,6 +65,16 @@ export class Membership {
     return this.clock.now() < this.leasedUntil;
   }
 
+  /**
+   * Whether this member may take others for gone. One that was away itself (the machine slept, or its clock was put
+   * forward) finds everybody's heartbeat run out, and gives them a lease to say that they are alive.
+   */
+  get canTell(): boolean {
+    const now = this.clock.now();
+    // Further ahead than a lease: the clock was put back.
+    return this.alive && (now >= this.inDoubtUntil || this.inDoubtUntil - now > this.lease);
+  }
+
   /** Whether somebody is alive, or has said so for a time that has not passed yet. */
   isAlive(id: string): boolean {
     return id === this.id ? this.alive : (this.members.get(id) ?? 0) > this.clock.now();
@@ -80,6 +92,7 @@ export class Membership {
     const asked = this.clock.now();
     await this.coordination.heartbeat(this.id, this.about, this.lease);
     const joined = !this.alive;
+    if (joined && Number.isFinite(this.renewedAt)) this.inDoubtUntil = asked + this.lease;
     this.renewedAt = asked;
     const alive = await this.coordination.alive();
     const now = this.clock.now();

@@ -66,6 +66,7 @@ export class TakeOver {
       // One's own that one does not work on: its start was written though the answer was lost.
       const own = run.owner === this.membership.id;
       if (!own && (alive.has(run.owner) || this.membership.isAlive(run.owner))) continue;
+      if (!own && !this.membership.canTell) continue;
       if (await this.freeOrTell(run)) freed += 1;
     }
     return freed;

@@ -16,11 +16,15 @@ export interface MongoCoordinationOptions extends MongoOptions {
   readonly clockForTests?: Pick<Clock, 'now'>;
 }
 
+/** How far ahead of the present a time may lie that was written a moment ago, by a primary before. Milliseconds. */
+const AHEAD = 1000;
+
 /** `_leases`: who has what, until when. Never deleted, so that fences only grow. */
 interface StoredLease {
   readonly _id: string;
   readonly owner: string | null;
   readonly fence: number;
+  readonly begins?: Date;
   readonly expires: Date;
 }
 
@@ -28,6 +32,7 @@ interface StoredLease {
 interface StoredMember {
   readonly _id: string;
   readonly about: string;
+  readonly begins?: Date;
   readonly expires: Date;
 }
 
@@ -78,16 +83,16 @@ class MongoCoordination implements Coordination {
       const me = { $literal: owner };
       const mine = { $eq: ['$owner', me] };
       const owned = { $ne: [{ $ifNull: ['$owner', null] }, null] };
-      const others = { $and: [owned, { $gt: ['$expires', this.#now()] }] };
-      // All three see the lease as it was: the fields of one $set do not see each other.
+      const others = { $and: [owned, this.#inForce()] };
+      const theirs = { $and: [{ $not: [mine] }, others] };
+      // All see the lease as it was: the fields of one $set do not see each other.
       const take = {
         owner: { $cond: [mine, me, { $cond: [others, '$owner', me] }] },
         fence: {
           $cond: [{ $or: [mine, others] }, '$fence', { $add: [{ $ifNull: ['$fence', 0] }, 1] }],
         },
-        expires: {
-          $cond: [{ $and: [{ $not: [mine] }, others] }, '$expires', { $add: [this.#now(), ttl] }],
-        },
+        begins: { $cond: [theirs, '$begins', this.#now()] },
+        expires: { $cond: [theirs, '$expires', { $add: [this.#now(), ttl] }] },
       };
       const lease = await twice(() =>
         db.collection<StoredLease>('_leases').findOneAndUpdate({ _id: name }, [{ $set: take }], {
@@ -112,6 +117,7 @@ class MongoCoordination implements Coordination {
       await this.#tidy(db);
       const life = {
         about: { $literal: JSON.stringify(about) },
+        begins: this.#now(),
         expires: { $add: [this.#now(), ttl] },
       };
       await twice(() =>
@@ -133,7 +139,7 @@ class MongoCoordination implements Coordination {
       const members = await db
         .collection<StoredMember>('_members')
         .aggregate<{ readonly _id: string; readonly about: string; readonly remaining: number }>([
-          { $match: { $expr: { $gt: ['$expires', this.#now()] } } },
+          { $match: { $expr: this.#inForce() } },
           { $project: { about: 1, remaining: { $subtract: ['$expires', this.#now()] } } },
           { $sort: { _id: 1 } },
         ])
@@ -217,6 +223,16 @@ class MongoCoordination implements Coordination {
   /** The present moment as the server computes it, within an expression. */
   #now(): string | Date {
     return this.#clock === undefined ? '$$NOW' : new Date(this.#clock.now());
+  }
+
+  /**
+   * Whether a document has not run out. One that was written at a time that lies ahead says nothing: the server's clock
+   * was put back since, and its end may lie hours ahead.
+   */
+  #inForce(): Document {
+    const now = this.#now();
+    const begun = { $lte: [{ $ifNull: ['$begins', now] }, { $add: [now, AHEAD] }] };
+    return { $and: [{ $gt: ['$expires', now] }, begun] };
   }
 
   /**

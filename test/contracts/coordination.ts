@@ -6,7 +6,7 @@ export interface CoordinationHarness {
   readonly coordination: Coordination;
   /** Another one over the same store, as another process would open it. The harness closes it. */
   another(): Promise<Coordination>;
-  /** Lets that many milliseconds pass on the store's own clock. */
+  /** Lets that many milliseconds pass on the store's own clock; fewer than none: it is put back. */
   advance(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -123,6 +123,25 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(third.fence).to.be.greaterThan(second.fence);
     });
 
+    it('is lost, and not for an hour longer, when the clock is put back by an hour', async () => {
+      const { coordination, advance } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      await advance(-3_600_000);
+      const second = await taken(coordination, lease, 'two');
+      expect(second.fence).to.be.greaterThan(first.fence);
+      expect(await coordination.acquire(lease, 'one', TTL)).to.equal(null);
+    });
+
+    it('stays with its owner who renews it after the clock was put back', async () => {
+      const { coordination, advance } = harness();
+      const lease = unique('lease');
+      const first = await taken(coordination, lease, 'one');
+      await advance(-3_600_000);
+      expect((await taken(coordination, lease, 'one')).fence).to.be.at.least(first.fence);
+      expect(await coordination.acquire(lease, 'two', TTL)).to.equal(null);
+    });
+
     it('never comes back with a smaller fence to its old owner', async () => {
       const { coordination, advance } = harness();
       const lease = unique('lease');
@@ -197,6 +216,16 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect(await member(coordination, id)).to.equal(undefined);
       await coordination.heartbeat(id, {}, TTL);
       expect(await member(coordination, id)).to.not.equal(undefined);
+    });
+
+    it('does not outlast its end when the clock is put back by an hour', async () => {
+      const { coordination, advance } = harness();
+      const [gone, here] = [unique('worker'), unique('worker')];
+      for (const id of [gone, here]) await coordination.heartbeat(id, {}, TTL);
+      await advance(-3_600_000);
+      await coordination.heartbeat(here, {}, TTL);
+      expect(await member(coordination, gone)).to.equal(undefined);
+      expect((await member(coordination, here))?.remaining).to.be.within(1, TTL);
     });
 
     it('is forgotten on demand', async () => {

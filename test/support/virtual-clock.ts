@@ -1,7 +1,9 @@
 import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
 
 interface Timer {
-  readonly instant: Instant;
+  instant: Instant;
+  /** Set for a length of time: see {@link VirtualClock.setTo}. */
+  readonly isLength: boolean;
   /** Order of setting: of two timers for one instant the one set first fires first. */
   readonly sequence: number;
   readonly callback: () => void;
@@ -60,10 +62,15 @@ export class VirtualClock implements Clock {
   }
 
   at(instant: Instant, callback: () => void): Cancel {
+    return this.#set(instant, callback, false);
+  }
+
+  #set(instant: Instant, callback: () => void, isLength: boolean): Cancel {
     if (Number.isNaN(instant)) {
       throw new RangeError('A timer needs an instant, not NaN');
     }
-    const timer: Timer = { instant, sequence: this.#sequence, callback, pending: true };
+    const sequence = this.#sequence;
+    const timer: Timer = { instant, isLength, sequence, callback, pending: true };
     this.#sequence += 1;
     this.#pending += 1;
     this.#timers.splice(this.#placeOf(timer), 0, timer);
@@ -88,10 +95,11 @@ export class VirtualClock implements Clock {
         cancel();
         reject(signal?.reason as Error);
       };
-      const cancel = this.at(this.#now + milliseconds, () => {
+      const wake = (): void => {
         signal?.removeEventListener('abort', onAbort);
         resolve();
-      });
+      };
+      const cancel = this.#set(this.#now + milliseconds, wake, true);
       signal?.addEventListener('abort', onAbort, { once: true });
     });
   }
@@ -125,6 +133,17 @@ export class VirtualClock implements Clock {
       if (timer.instant > this.#now) break;
       setImmediate(() => this.#fire(timer));
     }
+  }
+
+  /**
+   * Sets the time as somebody sets a machine's clock: as {@link jumpTo}, but a `sleep` is a length of time, and lasts as
+   * long as it had left to last.
+   */
+  setTo(target: Instant | string): void {
+    const moved = toInstant(target) - this.#now;
+    for (const timer of this.#timers) if (timer.isLength) timer.instant += moved;
+    this.#timers.sort((a, b) => a.instant - b.instant || a.sequence - b.sequence);
+    this.jumpTo(target);
   }
 
   async #walkTo(target: Instant): Promise<void> {

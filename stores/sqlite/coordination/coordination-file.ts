@@ -75,13 +75,22 @@ function open(file: string): Database {
   return openDatabase({
     file,
     what: 'coordination store',
-    version: 1,
-    migrate: (database) => {
+    version: 2,
+    migrate: (database, from) => {
+      if (from === 1) {
+        // Of what is written by then, and by a process of the older release, nobody knows when.
+        database.exec(`
+          ALTER TABLE leases ADD COLUMN begins REAL;
+          ALTER TABLE members ADD COLUMN begins REAL;
+        `);
+        return;
+      }
       database.exec(`
         CREATE TABLE leases (
-          name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, ends REAL NOT NULL) WITHOUT ROWID;
+          name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, ends REAL NOT NULL,
+          begins REAL) WITHOUT ROWID;
         CREATE TABLE members (
-          id TEXT PRIMARY KEY, about TEXT NOT NULL, ends REAL NOT NULL) WITHOUT ROWID;
+          id TEXT PRIMARY KEY, about TEXT NOT NULL, ends REAL NOT NULL, begins REAL) WITHOUT ROWID;
         CREATE TABLE counters (
           name TEXT NOT NULL, length REAL NOT NULL, begins REAL NOT NULL, sum REAL NOT NULL,
           PRIMARY KEY (name, length)) WITHOUT ROWID;
@@ -98,6 +107,12 @@ function open(file: string): Database {
   });
 }
 
+/**
+ * What was written at a time that lies ahead by more than this, the clock was put back since: its end says nothing,
+ * and may lie hours ahead. As much as calls that are under way at once may come out of order. Milliseconds.
+ */
+const AHEAD = 1000;
+
 function prepare(database: Database) {
   return {
     /**
@@ -105,18 +120,20 @@ function prepare(database: Database) {
      * a file that was thrown away must not begin again with fences smaller than those already seen.
      */
     acquire: database.prepare(`
-      INSERT INTO leases (name, owner, fence, ends) VALUES (?1, ?2, ?3, ?4)
+      INSERT INTO leases (name, owner, fence, ends, begins) VALUES (?1, ?2, ?3, ?4, ?5)
       ON CONFLICT (name) DO UPDATE SET
         fence = CASE WHEN owner IS excluded.owner THEN fence ELSE max(fence + 1, excluded.fence) END,
-        owner = excluded.owner, ends = excluded.ends
-      WHERE owner IS NULL OR owner = excluded.owner OR ends <= ?5
+        owner = excluded.owner, ends = excluded.ends, begins = excluded.begins
+      WHERE owner IS NULL OR owner = excluded.owner OR ends <= ?5 OR begins > ?5 + ${AHEAD}
       RETURNING fence`),
     release: database.prepare('UPDATE leases SET owner = NULL WHERE name = ? AND owner = ?'),
     heartbeat: database.prepare(
-      'INSERT OR REPLACE INTO members (id, about, ends) VALUES (?, ?, ?)',
+      'INSERT OR REPLACE INTO members (id, about, ends, begins) VALUES (?, ?, ?, ?)',
     ),
     forget: database.prepare('DELETE FROM members WHERE id = ?'),
-    alive: database.prepare('SELECT id, about, ends FROM members WHERE ends > ? ORDER BY id'),
+    alive: database.prepare(`
+      SELECT id, about, ends FROM members
+      WHERE ends > ?1 AND coalesce(begins, ?1) <= ?1 + ${AHEAD} ORDER BY id`),
     count: database.prepare(`
       INSERT INTO counters (name, length, begins, sum) VALUES (?, ?, ?, ?)
       ON CONFLICT (name, length) DO UPDATE SET
@@ -128,7 +145,7 @@ function prepare(database: Database) {
       INSERT INTO remembered (name, value, fence) VALUES (?, ?, ?)
       ON CONFLICT (name) DO UPDATE SET value = excluded.value, fence = excluded.fence
       WHERE excluded.fence >= fence`),
-    dropMembers: database.prepare('DELETE FROM members WHERE ends <= ?'),
+    dropMembers: database.prepare(`DELETE FROM members WHERE ends <= ?1 OR begins > ?1 + ${AHEAD}`),
     dropCounters: database.prepare('DELETE FROM counters WHERE begins + length <= ?'),
   };
 }

@@ -68,7 +68,7 @@ class SqliteCoordination implements Coordination {
   async heartbeat(id: string, about: JsonObject, ttl: number): Promise<void> {
     await this.#run((statements, now) => {
       this.#clean(statements, now);
-      statements.heartbeat.run(id, JSON.stringify(about), now + ttl);
+      statements.heartbeat.run(id, JSON.stringify(about), now + ttl, now);
     });
   }
 

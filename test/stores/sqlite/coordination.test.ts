@@ -44,6 +44,29 @@ describe('the file of the embedded coordination store', () => {
     expect(await one.acquire('lease', 'one', 1_000)).to.equal(null);
   });
 
+  it('is brought up to date from a file of the first release, whose leases and lives go on', async () => {
+    const old = new DatabaseSync(file());
+    old.exec(`
+      CREATE TABLE leases (
+        name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, ends REAL NOT NULL) WITHOUT ROWID;
+      CREATE TABLE members (
+        id TEXT PRIMARY KEY, about TEXT NOT NULL, ends REAL NOT NULL) WITHOUT ROWID;
+      CREATE TABLE counters (
+        name TEXT NOT NULL, length REAL NOT NULL, begins REAL NOT NULL, sum REAL NOT NULL,
+        PRIMARY KEY (name, length)) WITHOUT ROWID;
+      CREATE TABLE remembered (
+        name TEXT PRIMARY KEY, value TEXT NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID;
+      INSERT INTO leases VALUES ('lease', 'one', 7, ${now + 1_000});
+      INSERT INTO members VALUES ('one', '{}', ${now + 1_000});
+      PRAGMA user_version = 1;
+    `);
+    old.close();
+    const coordination = await open();
+    expect(await coordination.acquire('lease', 'two', 1_000)).to.equal(null);
+    expect((await coordination.alive()).map(({ id }) => id)).to.deep.equal(['one']);
+    expect((await coordination.acquire('lease', 'one', 1_000))?.fence).to.equal(7);
+  });
+
   it('gives larger fences after it was thrown away than before', async () => {
     const one = await open();
     const before = await one.acquire('lease', 'one', 1_000);
