@@ -11,13 +11,21 @@ import {
 import {
   projectionsCheck,
   schedulerCheck,
+  type AuditState,
   workersCheck,
   type ProjectionState,
 } from '../observability/health-rules.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import { runsProjection } from '../projections/runs.ts';
-import { dueProjection } from '../projections/due.ts';
+import {
+  parseReport,
+  QUEUE_REPORT,
+  SCHEDULER_REPORT,
+  totals,
+  type AuditReport,
+} from '../scheduler/audit/report.ts';
 import type { Going } from './going.ts';
+import { overdueTasks } from './overdue-tasks.ts';
 import { projections } from './projections.ts';
 import type { Stores } from './stores.ts';
 
@@ -52,12 +60,10 @@ export function createHealth(options: {
   const scheduler = async (): Promise<HealthCheck> => {
     const members = await coordination.alive();
     const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
-    const before = new Date(clock.now() - OVERDUE).toISOString();
-    const overdueTasks = await readModel.count(dueProjection, [
-      { field: 'next_run_at', op: 'lt', value: before },
-      { field: 'next_run_at', op: 'gt', value: '' },
-    ]);
-    return schedulerCheck({ led, overdueTasks });
+    const overdue = await overdueTasks(stores, clock.now() - OVERDUE);
+    const audit = auditState(parseReport(await coordination.recall(SCHEDULER_REPORT)));
+    const queues = auditState(parseReport(await coordination.recall(QUEUE_REPORT)));
+    return schedulerCheck({ led, overdue, audit, queues, now: clock.now() });
   };
 
   const workers = async (): Promise<HealthCheck> => {
@@ -92,6 +98,16 @@ export function createHealth(options: {
     },
     live: () => liveness({ now: clock.now(), version }).body,
   };
+}
+
+function auditState(report: AuditReport | null): AuditState | null {
+  if (report === null) return null;
+  const { at, faults, findings } = report;
+  const kinds = Object.fromEntries(
+    Object.entries(findings).map(([kind, { found }]) => [kind, found]),
+  );
+  const stuck = findings.task_stuck?.names ?? [];
+  return { at, ...totals(report), faults: [...faults], stuck: [...stuck], kinds };
 }
 
 function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {

@@ -1,4 +1,6 @@
-import type { HealthCheck } from './health.ts';
+import type { Instant } from '../domain/clock.ts';
+import type { JsonValue } from '../domain/json.ts';
+import type { HealthCheck, HealthStatus } from './health.ts';
 
 /** What is known of one projection. */
 export interface ProjectionState {
@@ -36,24 +38,84 @@ export function projectionsCheck(
   return { name, status: 'healthy', message: 'caught up' };
 }
 
-/** What is known of the scheduler. */
-export interface SchedulerState {
-  /** Whether some process holds the scheduler's lease. */
-  readonly led: boolean;
-  /** Active tasks whose time has passed, beyond the grace, without a fire or a recorded reason. */
-  readonly overdueTasks: number;
+/** What the last pass of an audit came to. */
+export interface AuditState {
+  /** When it ended, ISO 8601. */
+  readonly at: string;
+  readonly found: number;
+  readonly mended: number;
+  /** Parts that could not look. */
+  readonly faults: string[];
+  /** Tasks that can't be decided, and that the audit can't mend; the first few. */
+  readonly stuck: string[];
+  /** How many were found, by kind. */
+  readonly kinds: Readonly<Record<string, number>>;
 }
 
-/** A task that is overdue with no reason recorded is what the service must never let happen. */
-export function schedulerCheck({ led, overdueTasks }: SchedulerState): HealthCheck {
-  const name = 'scheduler';
-  if (overdueTasks > 0) {
-    const message = `${String(overdueTasks)} tasks are overdue with no reason recorded`;
-    return { name, status: 'unhealthy', message };
+/** What is known of the scheduler. */
+export interface SchedulerState {
+  /** Whether some process has the scheduler's role. */
+  readonly led: boolean;
+  /** Active tasks whose time has passed, beyond the grace, without a fire or a recorded reason; names of some. */
+  readonly overdue: { readonly count: number; readonly names: readonly string[] };
+  /** Of the scheduler; null before its first pass. */
+  readonly audit: AuditState | null;
+  /** Of the last worker whose queue was not as it should be; null for none. */
+  readonly queues: AuditState | null;
+  readonly now: Instant;
+}
+
+/** An audit that has not passed for so long is not at work. Milliseconds. */
+const AUDIT_LIMIT = 5 * 60_000;
+
+/** What a worker's audit found is shown for so long. Milliseconds. */
+const QUEUES_SHOWN = 60 * 60_000;
+
+/**
+ * A task that is overdue with no reason recorded is what the service must never let happen. What the audit can't mend,
+ * and an audit that does not pass, degrade; what it has mended is only shown.
+ */
+export function schedulerCheck(state: SchedulerState): HealthCheck {
+  const { led, overdue, audit, now } = state;
+  const queues = isWithin(state.queues, now, QUEUES_SHOWN) ? state.queues : null;
+  const shown = { audit: shownAudit(audit), queues: shownAudit(queues) };
+  const check = (status: HealthStatus, message: string): HealthCheck => ({
+    name: 'scheduler',
+    status,
+    message,
+    ...shown,
+  });
+  if (overdue.count > 0) {
+    const some = overdue.names.slice(0, MOST_NAMES).join(', ');
+    const many = overdue.count === 1 ? '1 task is' : `${String(overdue.count)} tasks are`;
+    return check('unhealthy', `${many} overdue with no reason recorded: ${some}`);
   }
-  return led
-    ? { name, status: 'healthy', message: 'at work' }
-    : { name, status: 'degraded', message: 'no process is scheduling' };
+  if (!led) return check('degraded', 'no process is scheduling');
+  if (audit === null) return check('healthy', 'at work');
+  if (audit.stuck.length > 0) {
+    return check('degraded', `can not be decided: ${audit.stuck.join(', ')}`);
+  }
+  if (audit.found > audit.mended) {
+    const left = String(audit.found - audit.mended);
+    return check('degraded', `the audit has found what it can not mend: ${left}`);
+  }
+  if (audit.faults.length > 0) {
+    return check('degraded', `the audit could not look at all: ${audit.faults.join(', ')}`);
+  }
+  if (!isWithin(audit, now, AUDIT_LIMIT)) {
+    return check('degraded', `the audit has not passed since ${audit.at}`);
+  }
+  return check('healthy', 'at work');
+}
+
+const MOST_NAMES = 5;
+
+function isWithin(audit: AuditState | null, now: Instant, limit: number): boolean {
+  return audit !== null && now - Date.parse(audit.at) <= limit;
+}
+
+function shownAudit(audit: AuditState | null): JsonValue {
+  return audit === null ? null : { ...audit };
 }
 
 /** What is known of the workers, in all processes. */

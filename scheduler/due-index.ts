@@ -53,6 +53,11 @@ export class DueIndex {
     return this.entries.size;
   }
 
+  /** Whether the end of the log was reached, so that all of it is in here. */
+  get isCurrent(): boolean {
+    return this.current;
+  }
+
   get(taskId: string): DueEntry | undefined {
     return this.entries.get(taskId);
   }
@@ -141,18 +146,34 @@ export class DueIndex {
 
   /** The compiled schedule of a task, made once per definition. */
   scheduleOf(entry: DueEntry): Schedule {
-    const { definition, anchor } = ruleInForce(entry.rhythm);
+    const rule = ruleInForce(entry.rhythm);
+    const { definition } = rule;
     if (entry.compiled?.definition === definition) return entry.compiled.schedule;
-    const schedule = compileSchedule({
-      kind: definition.schedule_kind,
-      expr: definition.schedule_expr,
-      timezone: definition.timezone,
-      anchor: fromIso(anchor),
-      startsAt: definition.starts_at === null ? null : fromIso(definition.starts_at),
-      endsAt: definition.ends_at === null ? null : fromIso(definition.ends_at),
-    });
+    const schedule = compileRule(rule);
     entry.compiled = { schedule, definition };
     return schedule;
+  }
+
+  /**
+   * Takes in what the log says of a task where this index has missed it; null for one that is canceled. What it knows
+   * better by now stays, and is given its place again.
+   */
+  correct(taskId: string, rhythm: Rhythm | null): void {
+    const known = this.entries.get(taskId);
+    if (rhythm === null || rhythm.status === 'canceled') {
+      this.entries.delete(taskId);
+    } else if (known === undefined) {
+      this.put(taskId, rhythm);
+    } else {
+      const older =
+        rhythm.task_revision < known.rhythm.task_revision ||
+        (rhythm.fires?.revision ?? -1) < (known.rhythm.fires?.revision ?? -1);
+      if (!older) known.rhythm = rhythm;
+      known.retryAt = 0;
+      known.failures = 0;
+      this.place(known);
+    }
+    this.onChange();
   }
 
   private take(event: RecordedEvent): void {
@@ -211,6 +232,25 @@ export class DueIndex {
       (other.fires?.revision ?? -1) > (known.fires?.revision ?? -1)
     );
   }
+}
+
+/** The schedule that a rule stands for. @throws ScheduleError where it can't be compiled here any more */
+export function compileRule({
+  definition,
+  anchor,
+}: {
+  readonly definition: FiringDefinition;
+  readonly anchor: string;
+}): Schedule {
+  const { starts_at, ends_at } = definition;
+  return compileSchedule({
+    kind: definition.schedule_kind,
+    expr: definition.schedule_expr,
+    timezone: definition.timezone,
+    anchor: fromIso(anchor),
+    startsAt: starts_at === null ? null : fromIso(starts_at),
+    endsAt: ends_at === null ? null : fromIso(ends_at),
+  });
 }
 
 /** Whether an element of the heap says when its entry is due, once for each entry. */

@@ -169,6 +169,12 @@ export class RunQueue {
     this.line(run);
   }
 
+  /** Takes in an unfinished run that the view knows of and that this queue has missed. */
+  restore(run: RunDocument): void {
+    this.add(fromDocument(run));
+    this.onReady();
+  }
+
   private take(event: RecordedEvent): void {
     if (event.fault !== undefined) {
       this.telemetry.log.error('an event of a run does not fit its schema', {

@@ -17,10 +17,11 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import type { Coordination } from './coordination.ts';
 import type { Leadership } from './leadership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
+import { recallPosition } from './remembered-position.ts';
 import { requestCommandId } from './scheduler.ts';
 
 /** Name under which it remembers up to where every run is requested. */
-const CHECKPOINT = 'runs-requested';
+export const CHECKPOINT = 'runs-requested';
 
 /** Whoever decided a fire requests its run at once; what is missing after this long is made up. Milliseconds. */
 const PATIENCE = 2000;
@@ -97,9 +98,22 @@ export class RunRequester {
     this.requested = new Set();
   }
 
+  /** Whether the scheduler of this process has requested a run lately, and was answered that it stands in the log. */
+  isRequestedHere(runId: string): boolean {
+    return this.requested.has(runId) || this.requestedBefore.has(runId);
+  }
+
+  /**
+   * Requests the run of a fire that has none.
+   * @throws EventStoreError all that the log throws; Refusal `NOT_FOUND` of its task
+   */
+  async makeUp(event: RecordedEvent): Promise<void> {
+    if (event.type === 'Fired') await this.makeUpFire(event, event.data);
+  }
+
   /** Follows the log until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const after = (await this.coordination.recall(CHECKPOINT)) ?? BEGINNING;
+    const after = await recallPosition(this.coordination, this.store, CHECKPOINT);
     this.done = this.saved = after;
     // What a former following left comes again from the log.
     this.waiting = [];
@@ -222,10 +236,6 @@ export class RunRequester {
     if (event.type === 'Fired' && this.isRequestedHere(event.data.run_id)) return true;
     const atOnce = event.type === 'EventPublished' && this.leadership.leads;
     return atOnce || now - since >= PATIENCE || now < since;
-  }
-
-  private isRequestedHere(runId: string): boolean {
-    return this.requested.has(runId) || this.requestedBefore.has(runId);
   }
 
   private async fulfil({ event }: Obligation): Promise<void> {

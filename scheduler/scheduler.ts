@@ -26,6 +26,9 @@ const AHEAD = 500;
 /** After a decision could not be written. Milliseconds. */
 const RETRY_AFTER = 500;
 
+/** After so many lost races in a row nobody else's event is on its way: this index has missed it, or can't read it. */
+const MOST_RACES = 8;
+
 /** Most that is waited where it is not the log that fails: a rule that can't be evaluated, say. Milliseconds. */
 const MOST_RETRY_AFTER = 60_000;
 
@@ -175,7 +178,9 @@ export class Scheduler {
       else retryAt = now + RETRY_AFTER;
     } catch (error) {
       const doubled = Math.min(RETRY_AFTER * 2 ** entry.failures, MOST_RETRY_AFTER);
-      retryAt = this.clock.now() + (error instanceof EventStoreError ? RETRY_AFTER : doubled);
+      const passing =
+        error instanceof EventStoreError && !(isConflict(error) && entry.failures >= MOST_RACES);
+      retryAt = this.clock.now() + (passing ? RETRY_AFTER : doubled);
       if (isConflict(error)) {
         // Somebody else has decided; their event is on its way here and makes the entry new.
         this.telemetry.count('scheduler_lost_races_total');

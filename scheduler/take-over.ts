@@ -2,7 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import { isConflict, type EventStore } from '../domain/event-store.ts';
 import { load, toNewEvents } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
-import { retryTime, runFold, takeOver } from '../domain/run.ts';
+import { deadlineOf, retryTime, runFold, takeOver } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { Coordination } from './coordination.ts';
@@ -91,27 +91,13 @@ export class TakeOver {
   }
 
   private async free(run: QueuedRun): Promise<boolean> {
-    const stream = streams.run(run.id);
-    const { state, revision } = await load(this.store, stream, runFold);
-    if (state.state !== 'running' || state.lease_owner !== run.owner) return false;
-    const now = this.clock.now();
-    const task = await this.tasks.at(run.taskId, run.taskRevision);
-    const retryAt = retryTime(state.attempt, task.definition, now, Math.random);
-    const events = takeOver(state, now, retryAt);
-    if (events.length === 0) return false;
-    const context = {
-      commandId: newId(now),
-      actor: 'service',
-      source: this.membership.id,
-      correlationId: run.id,
-      now,
-    };
-    try {
-      await this.store.append(stream, toNewEvents(stream, events, context), revision);
-    } catch (error) {
-      if (isConflict(error)) return false; // somebody else was faster
-      throw error;
-    }
+    if (run.owner === null) return false;
+    const { store, tasks, clock, membership } = this;
+    const freed = await freeRun(
+      { store, tasks, clock, source: membership.id },
+      { ...run, owner: run.owner },
+    );
+    if (!freed) return false;
     this.telemetry.count('runs_taken_over_total');
     this.telemetry.log.info('a run of a worker that is gone is freed', {
       run: run.id,
@@ -119,4 +105,50 @@ export class TakeOver {
     });
     return true;
   }
+}
+
+/** A run whose worker is gone. */
+export interface AbandonedRun extends Pick<QueuedRun, 'id' | 'taskId' | 'taskRevision'> {
+  /** The worker. */
+  readonly owner: string;
+  /** Of its last event, as far as is known. */
+  readonly revision: number;
+}
+
+/**
+ * Takes a run from a worker that is gone: it goes on elsewhere, or has failed where that has happened too often.
+ *
+ * @returns false when it is not that worker's any more
+ * @throws EventStoreError all that the log throws but a lost race; Refusal `NOT_FOUND` of its task
+ */
+export async function freeRun(
+  parts: {
+    readonly store: EventStore;
+    readonly tasks: PinnedTasks;
+    readonly clock: Clock;
+    /** This process, as the source of what it appends. */
+    readonly source: string;
+  },
+  run: AbandonedRun,
+): Promise<boolean> {
+  const { store, tasks, clock, source } = parts;
+  const stream = streams.run(run.id);
+  const { state, revision } = await load(store, stream, runFold);
+  if (state.state !== 'running' || state.lease_owner !== run.owner) return false;
+  const now = clock.now();
+  const task = await tasks.at(run.taskId, run.taskRevision);
+  const { definition } = task;
+  const deadline = deadlineOf(state, definition.timeout_seconds);
+  const retryAt = retryTime(state.attempt, definition, now, Math.random, 0, deadline);
+  const events = takeOver(state, now, retryAt);
+  if (events.length === 0) return false;
+  const commandId = newId(now);
+  const context = { commandId, actor: 'service', source, correlationId: run.id, now };
+  try {
+    await store.append(stream, toNewEvents(stream, events, context), revision);
+  } catch (error) {
+    if (isConflict(error)) return false; // somebody else was faster
+    throw error;
+  }
+  return true;
 }

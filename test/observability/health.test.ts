@@ -116,15 +116,64 @@ describe('the check of projections', () => {
 });
 
 describe('the check of the scheduler', () => {
-  it('is unhealthy by an overdue task with no reason recorded, whoever leads', () => {
+  const now = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
+  const fine = {
+    led: true,
+    overdue: { count: 0, names: [] },
+    audit: null,
+    queues: null,
+    now,
+  };
+  const audit = {
+    at: new Date(now - 60_000).toISOString(),
+    found: 0,
+    mended: 0,
+    faults: [],
+    stuck: [],
+    kinds: {},
+  };
+
+  it('is unhealthy by an overdue task with no reason recorded, whoever leads, and names it', () => {
     for (const led of [true, false]) {
-      expect(schedulerCheck({ led, overdueTasks: 1 }).status).to.equal('unhealthy');
+      const found = schedulerCheck({ ...fine, led, overdue: { count: 1, names: ['t-1'] } });
+      expect(found.status).to.equal('unhealthy');
+      expect(found.message).to.contain('t-1');
     }
   });
 
   it('is degraded while nobody schedules', () => {
-    expect(schedulerCheck({ led: false, overdueTasks: 0 }).status).to.equal('degraded');
-    expect(schedulerCheck({ led: true, overdueTasks: 0 }).status).to.equal('healthy');
+    expect(schedulerCheck({ ...fine, led: false }).status).to.equal('degraded');
+    expect(schedulerCheck(fine).status).to.equal('healthy');
+  });
+
+  it('shows what the audit has mended, and is healthy', () => {
+    const mended = { ...audit, found: 2, mended: 2, kinds: { task_missing: 2 } };
+    const found = schedulerCheck({ ...fine, audit: mended });
+    expect(found.status).to.equal('healthy');
+    expect(found['audit']).to.deep.equal(mended);
+  });
+
+  it('is degraded by what the audit can not mend, and names stuck tasks', () => {
+    const left = schedulerCheck({ ...fine, audit: { ...audit, found: 2, mended: 1 } });
+    expect(left.status).to.equal('degraded');
+    const stuck = schedulerCheck({ ...fine, audit: { ...audit, found: 1, stuck: ['t-9'] } });
+    expect(stuck.status).to.equal('degraded');
+    expect(stuck.message).to.contain('t-9');
+  });
+
+  it('is degraded by an audit that could not look, or has not passed for long', () => {
+    const faulty = schedulerCheck({ ...fine, audit: { ...audit, faults: ['index_agrees'] } });
+    expect(faulty.status).to.equal('degraded');
+    expect(faulty.message).to.contain('index_agrees');
+    const at = new Date(now - 6 * 60_000).toISOString();
+    expect(schedulerCheck({ ...fine, audit: { ...audit, at } }).status).to.equal('degraded');
+  });
+
+  it("shows what was found in a worker's queue for an hour", () => {
+    const queues = { ...audit, found: 1, mended: 1, kinds: { run_missing: 1 } };
+    expect(schedulerCheck({ ...fine, queues })['queues']).to.deep.equal(queues);
+    const old = { ...queues, at: new Date(now - 2 * 3_600_000).toISOString() };
+    expect(schedulerCheck({ ...fine, queues: old })['queues']).to.equal(null);
   });
 });
 

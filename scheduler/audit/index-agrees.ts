@@ -1,0 +1,126 @@
+import type { Clock } from '../../domain/clock.ts';
+import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
+import type { Rhythm } from '../../domain/rhythm.ts';
+import { streams } from '../../domain/streams.ts';
+import { dueProjection, type DueDocument } from '../../projections/due.ts';
+import type { ReadModel } from '../../projections/read-model.ts';
+import type { DueIndex } from '../due-index.ts';
+import type { AuditCheck } from './audit.ts';
+import type { FindingKind, Findings } from './findings.ts';
+import { readRhythm } from './read-rhythm.ts';
+import { ViewPages } from './view-pages.ts';
+
+/** What differs is looked at again after this long: it may have been on its way. Milliseconds. */
+const ON_ITS_WAY = 2000;
+
+/** Most that one pass looks into. */
+const MOST_SUSPECTS = 500;
+
+/** Reads of streams, then a rest. Milliseconds. */
+const READS_AT_ONCE = 10;
+const REST = 10;
+
+/**
+ * The index of what is due, in memory, holds what the view and the log hold: every task that is not canceled, none that
+ * is, and each as it stands now. Whoever follows a log goes on by what comes, and would not notice what did not.
+ */
+export class IndexAgrees implements AuditCheck {
+  readonly name = 'index_agrees';
+  private readonly store: EventStore;
+  private readonly index: DueIndex;
+  private readonly clock: Clock;
+  private readonly pages: ViewPages<DueDocument>;
+  /** Tasks of the view since its beginning; what of the memory is not among them at the end is looked into. */
+  private seen = new Set<string>();
+
+  constructor(options: {
+    readonly store: EventStore;
+    readonly readModel: ReadModel;
+    readonly index: DueIndex;
+    readonly clock: Clock;
+  }) {
+    const { store, readModel, index, clock } = options;
+    this.store = store;
+    this.index = index;
+    this.clock = clock;
+    this.pages = new ViewPages({ readModel, clock, projection: dueProjection, filters: [] });
+  }
+
+  async look(findings: Findings, signal: AbortSignal): Promise<void> {
+    const suspects = new Map<string, Rhythm | null>();
+    const ended = await this.pages.goOn(signal, (page) => {
+      for (const { key, document } of page) {
+        this.seen.add(key);
+        if (suspects.size < MOST_SUSPECTS && this.differs(key, document.rhythm)) {
+          suspects.set(key, document.rhythm);
+        }
+      }
+    });
+    if (ended) {
+      for (const { taskId } of this.index.all()) {
+        if (suspects.size >= MOST_SUSPECTS) break;
+        if (!this.seen.has(taskId)) suspects.set(taskId, null);
+      }
+      this.seen = new Set();
+    }
+    if (suspects.size === 0) return;
+    await this.clock.sleep(ON_ITS_WAY, signal);
+    let reads = 0;
+    for (const [taskId, rhythm] of suspects) {
+      if (signal.aborted) return;
+      await this.lookInto(taskId, rhythm, findings);
+      reads += 1;
+      if (reads % READS_AT_ONCE === 0) await this.clock.sleep(REST, signal);
+    }
+  }
+
+  private differs(taskId: string, rhythm: Rhythm): boolean {
+    const known = this.index.get(taskId)?.rhythm;
+    return known === undefined || isBehind(known, rhythm);
+  }
+
+  private async lookInto(taskId: string, inView: Rhythm | null, findings: Findings): Promise<void> {
+    try {
+      if (inView === null) await this.lookWhetherLeft(taskId, findings);
+      else await this.lookWhetherMissed(taskId, inView, findings);
+    } catch (error) {
+      if (!(error instanceof EventStoreError && error.code === 'CORRUPT_EVENT')) throw error;
+      const reason = 'an event of its streams does not fit its schema';
+      findings.add('task_stuck', taskId, false, { reason, error });
+    }
+  }
+
+  private async lookWhetherMissed(
+    taskId: string,
+    inView: Rhythm,
+    findings: Findings,
+  ): Promise<void> {
+    if (!this.differs(taskId, inView)) return;
+    // The view may be behind the index, which has dropped the task because it is canceled.
+    const rhythm = await readRhythm(this.store, taskId, inView);
+    if (rhythm === null) return;
+    const known = this.index.get(taskId);
+    const canceled = rhythm.status === 'canceled';
+    if (known === undefined ? canceled : !canceled && !isBehind(known.rhythm, rhythm)) return;
+    const kind: FindingKind =
+      known === undefined ? 'task_missing' : canceled ? 'task_left' : 'task_behind';
+    this.index.correct(taskId, rhythm);
+    findings.add(kind, taskId, true);
+  }
+
+  private async lookWhetherLeft(taskId: string, findings: Findings): Promise<void> {
+    const last = { direction: 'backwards', limit: 1 } as const;
+    const [event] = await this.store.readStream(streams.task(taskId), last);
+    const known = this.index.get(taskId)?.rhythm;
+    if (event?.type !== 'TaskCanceled' || known === undefined) return;
+    this.index.correct(taskId, null);
+    findings.add('task_left', taskId, true);
+  }
+}
+
+function isBehind(known: Rhythm, other: Rhythm): boolean {
+  return (
+    known.task_revision < other.task_revision ||
+    (known.fires?.revision ?? -1) < (other.fires?.revision ?? -1)
+  );
+}
