@@ -166,4 +166,32 @@ describe('a retry over HTTP', () => {
     expect(events.filter(({ type }) => type === 'RunRetried')).to.have.length(1);
     expect((await runs.requestOf(second.textAt('details.run_id'))).retry_of).to.equal(run);
   });
+
+  for (const [prefix, type] of [
+    ['run-', 'RunRetried'],
+    // The slot of the failed run, and its own.
+    ['key-', undefined],
+    ['run-', 'RunRequested'],
+    ['idem-', 'CommandAnswered'],
+  ] as const) {
+    for (const when of ['before', 'after'] as const) {
+      it(`is completed by its repetition when it was cut off ${when} ${type ?? 'its key'}`, async () => {
+        const run = await runs.failed(await runs.makeTask({ overlap_policy: 'queue' }));
+        const path = `/runs/${run}/retry`;
+        const key = keyed(`${prefix}${type ?? ''} ${when}`);
+        api().store.failNext(prefix, when, type);
+        const first = await caller.client.post(path, undefined, key);
+        // A lost answer is found out about by reading, where there is a decision to repeat.
+        expect(first.status).to.be.oneOf(when === 'before' ? [503] : [200, 503]);
+        const second = await caller.client.post(path, undefined, key);
+        expect([200, 503]).to.include(first.status);
+        expect(second.status, second.text).to.equal(200);
+        const retry = second.textAt('details.run_id');
+        expect(await runs.requestOf(retry)).to.include({ retry_of: run });
+        const events = await api().store.readStream(streams.run(run));
+        expect(events.filter((event) => event.type === 'RunRetried')).to.have.length(1);
+        expect(await api().store.readStream(streams.run(retry))).to.have.length(1);
+      });
+    }
+  }
 });
