@@ -13,6 +13,7 @@ import { eventEndpoints } from './event-endpoints.ts';
 import { liveEndpoints } from './live-endpoints.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
+import { publishedEndpoints } from './published-endpoints.ts';
 import { rateLimiting } from './rate-limit.ts';
 import { runEndpoints } from './run-endpoints.ts';
 import { runRetryEndpoints } from './run-retry-endpoints.ts';
@@ -40,6 +41,7 @@ export const endpoints: readonly Endpoint[] = [
   ...runEndpoints,
   ...runRetryEndpoints,
   ...eventEndpoints,
+  ...publishedEndpoints,
 ];
 
 /** What every process serves, whatever its roles. */

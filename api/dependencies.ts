@@ -28,6 +28,8 @@ export interface ApiDependencies {
   readonly positions: Positions;
   readonly live: LiveRuns;
   readonly tools: ToolSchemas;
+  /** Up to where every publication has got its runs. */
+  readonly requestedUpTo: () => Promise<Position>;
 }
 
 export interface ApiSettings {

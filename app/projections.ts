@@ -1,5 +1,7 @@
 import { agentsProjection } from '../projections/agents.ts';
+import { backfillsProjection } from '../projections/backfills.ts';
 import { dueProjection } from '../projections/due.ts';
+import { publishedProjection } from '../projections/published.ts';
 import type { Projection } from '../projections/read-model.ts';
 import { runsProjection } from '../projections/runs.ts';
 import { statisticsProjection } from '../projections/statistics.ts';
@@ -13,5 +15,7 @@ export const projections = [
   runsProjection,
   dueProjection,
   topicsProjection,
+  publishedProjection,
   statisticsProjection,
+  backfillsProjection,
 ] as unknown as readonly Projection[];

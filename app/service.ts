@@ -10,6 +10,8 @@ import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
 import type { ProjectionStatus } from '../projections/projection-status.ts';
 import { Membership } from '../scheduler/membership.ts';
+import { recallPosition } from '../scheduler/remembered-position.ts';
+import { CHECKPOINT } from '../scheduler/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
 import type { Configuration } from './configuration.ts';
 import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
@@ -111,7 +113,8 @@ class Service implements RunningService {
     });
     const shared = { stores, indexes, clock, telemetry, going: this.going };
     if (roles.includes('scheduler')) {
-      this.scheduler = startSchedulerRole({ ...shared, member: this.member });
+      const lease = configuration.leaseSeconds * 1000;
+      this.scheduler = startSchedulerRole({ ...shared, member: this.member, lease });
     }
     if (roles.includes('worker')) {
       this.worker = startWorkerRole({
@@ -254,6 +257,7 @@ class Service implements RunningService {
           (await positions.passed(projection, position, limit)).passed,
       },
       tools: tools.registry,
+      requestedUpTo: () => recallPosition(coordination, store, CHECKPOINT),
     };
   }
 
@@ -262,6 +266,10 @@ class Service implements RunningService {
     metrics.gauge('runs_under_way', () => [{ value: worker?.worker.active ?? 0 }]);
     metrics.gauge('live_clients', () => [{ value: this.live?.size ?? 0 }]);
     metrics.gauge('runs_waiting', () => [{ value: worker?.queue.waiting ?? 0 }]);
+    metrics.gauge('scheduler_audit_last_success_timestamp', () => {
+      const at = this.scheduler?.audit.lastSuccess ?? null;
+      return at === null ? [] : [{ value: at / 1000 }];
+    });
     metrics.gauge('projection_lag_seconds', () =>
       this.views.map((view) => ({ labels: { projection: view.name }, value: view.lag_seconds })),
     );

@@ -17,7 +17,16 @@ export const topicEvents = {
   },
   TopicTrimmed: {
     version: 1,
-    schema: closed({ cutoff: Timestamp, deleted_count: Type.Integer() }),
+    schema: closed({
+      cutoff: Timestamp,
+      /** Publications that this takes away. */
+      deleted_count: Type.Integer({ minimum: 1 }),
+      /** Revisions of this stream, from the first that was there to the first that stays. */
+      first: Type.Integer({ minimum: 0 }),
+      before: Type.Integer({ minimum: 1 }),
+      /** No publication that stays, or comes later, is older. */
+      oldest_at: Timestamp,
+    }),
   },
 } as const;
 

@@ -1,6 +1,6 @@
 import type { Row } from './refusal-table.ts';
 
-/** The live streams and the events of topics. */
+/** The live streams of runs. */
 export const liveRows: readonly Row[] = [
   {
     method: 'GET',

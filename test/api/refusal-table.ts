@@ -1,5 +1,7 @@
 import { newId } from '../../domain/ids.ts';
 import { plainTask } from './plain-task.ts';
+import { cursors, long, pages } from './refusal-parts.ts';
+import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 
@@ -25,26 +27,6 @@ export interface Row {
 
 const secret = 'a secret of good length';
 const plain = plainTask('00000000-0000-7000-8000-000000000000');
-const pages: Row['queries'] = [
-  ['limit=0', 'limit'],
-  ['limit=201', 'limit'],
-  ['limit=ten', 'limit'],
-  ['limit=1.5', 'limit'],
-  ['limit=', 'limit'],
-  ['limit=5&limit=6', 'limit'],
-  ['offset=-1', 'offset'],
-  ['offset=Infinity', 'offset'],
-  ['offset=1e300', 'offset'],
-  ['after=nowhere', 'after'],
-  ['after=', 'after'],
-];
-const cursors: Row['queries'] = [
-  ['cursor=nonsense', 'cursor'],
-  ['cursor=NQ', 'cursor'],
-  ['cursor=e30', 'cursor'],
-  [`cursor=${Buffer.from('["x descending",["a"],"b"]').toString('base64url')}`, 'cursor'],
-];
-const long = (length: number): string => 'x'.repeat(length);
 const taskFaults: Row['faults'] = [
   ['title', ''],
   ['title', long(201)],
@@ -411,25 +393,5 @@ export const refusalTable: readonly Row[] = [
   })),
   { method: 'GET', path: '/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
   { method: 'GET', path: '/runs/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
-  {
-    method: 'POST',
-    path: '/events',
-    scope: 'events:publish',
-    body: { topic: 'a.b', payload: {}, source_agent_id: newId(0) },
-    required: ['topic', 'payload', 'source_agent_id'],
-    faults: [
-      ['topic', ''],
-      ['topic', 'a b'],
-      ['topic', long(201)],
-      ['topic', 5],
-      ['payload', []],
-      ['payload', null],
-      ['payload', 'x'],
-      ['source_agent_id', 'x'],
-      ['source_agent_id', newId(0)],
-      ['extra', 1],
-    ],
-  },
-  { method: 'GET', path: '/topics', scope: 'tasks:read', queries: [['after=x', 'after']] },
-  { method: 'GET', path: '/events/topics', scope: 'tasks:read' },
+  ...eventRows,
 ];

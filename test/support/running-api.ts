@@ -12,7 +12,7 @@ import { projections } from '../../app/projections.ts';
 import { agentFold } from '../../domain/agent.ts';
 import { registerWithName } from '../../domain/agent-registration.ts';
 import { toIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
+import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
@@ -70,6 +70,8 @@ export class RunningApi {
   readonly store: FaultyEventStore;
   /** Set `away` to take the reading side of the views away. */
   readonly views: { away: boolean };
+  /** Up to where runs are requested; null: the whole log. */
+  readonly requestedUpTo: { position: Position | null };
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
   readonly settings: ApiSettings;
@@ -87,6 +89,7 @@ export class RunningApi {
     this.url = parts.url;
     this.store = parts.store;
     this.views = parts.views;
+    this.requestedUpTo = parts.requestedUpTo;
     this.clock = parts.clock;
     this.live = parts.live;
     this.settings = parts.settings;
@@ -121,6 +124,7 @@ export class RunningApi {
     const clock = new ShiftedClock();
     const store = new FaultyEventStore(log);
     const views = { away: false };
+    const requestedUpTo = { position: null };
     const readModel: ReadModel = faultyReadModel(kept, views);
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
@@ -173,6 +177,7 @@ export class RunningApi {
           (await positions.passed(projection, position, limit)).passed,
       },
       tools: tools.registry,
+      requestedUpTo: async () => requestedUpTo.position ?? log.head(),
     };
     const metricsText = (): Promise<string> => telemetry.metrics.text();
     const healthy = { status: 200, body: { status: 'healthy' } };
@@ -186,7 +191,18 @@ export class RunningApi {
     const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
     const client = new ApiClient(url, null);
     const admin = await signIn({ store: log, clock, settings, client }, ['admin'], 'admin');
-    const parts = { url, store, views, clock, live, settings, logged, metricsText, admin };
+    const parts = {
+      url,
+      store,
+      views,
+      requestedUpTo,
+      clock,
+      live,
+      settings,
+      logged,
+      metricsText,
+      admin,
+    };
     return new RunningApi(parts, async () => {
       client.close();
       await live.close();
