@@ -1,7 +1,7 @@
 import type { Row } from './refusal-table.ts';
 
 /** What is wrong in the parameters of a page. */
-export const pages: Row['queries'] = [
+export const pages: NonNullable<Row['queries']> = [
   ['limit=0', 'limit'],
   ['limit=201', 'limit'],
   ['limit=ten', 'limit'],
@@ -16,7 +16,7 @@ export const pages: Row['queries'] = [
 ];
 
 /** What is no place in a list. */
-export const cursors: Row['queries'] = [
+export const cursors: NonNullable<Row['queries']> = [
   ['cursor=nonsense', 'cursor'],
   ['cursor=NQ', 'cursor'],
   ['cursor=e30', 'cursor'],
