@@ -229,9 +229,11 @@ function wantedAt(request: DataOf<'RunRequested'>, now: Instant): Instant {
 }
 
 function skippedOf(request: DataOf<'RunRequested'>, obstacle: Obstacle): RunEvent {
-  const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = request;
+  const { task_id, task_revision, created_by, trigger, scheduled_for, priority, retry_of } =
+    request;
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
-  return { type: 'RunSkipped', data: { ...pinned, ...obstacle } };
+  const retry = retry_of === null ? {} : { retry_of };
+  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry } };
 }
 
 /** @returns null when the stream has begun already */

@@ -108,7 +108,10 @@ function evolveRunDocument(
   }
   if (event.type === 'RunSkipped') {
     const { revision } = event;
-    const asked = run ?? requested(id, event.data, occurredAt);
+    const asked = run ?? {
+      ...requested(id, event.data, occurredAt),
+      retry_of: event.data.retry_of ?? null,
+    };
     const skipped = { state: 'skipped', skip_reason: event.data.reason, listed: false } as const;
     return { ...asked, ...skipped, finished_at: occurredAt, revision };
   }

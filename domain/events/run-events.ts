@@ -76,12 +76,14 @@ export const runEvents = {
     }),
   },
   RunSkipped: {
-    version: 1,
+    version: 2,
     schema: closed({
       ...request,
       reason: OneOf(runSkipReasons),
       /** The run that stood in the way. */
       because_of: Nullable(Id),
+      /** The failed run that this one was to retry; left out where it was to retry none. */
+      retry_of: Type.Optional(Id),
     }),
   },
   RunStarted: {

@@ -14,6 +14,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     /** All results to begin with stood in version 2 itself. */
     2: (data) => data,
   },
+  RunSkipped: {
+    /** Version 1 did not say what was to be retried. */
+    1: (data) => data,
+  },
 };
 
 /** Brings data up to a version, a step at a time. Data that is not an object is left for the schema to refuse. */

@@ -155,7 +155,24 @@ describe('reading over HTTP', () => {
       attempt: 1,
     });
     expect(shown.at('attempts.0')).to.include({ outcome: 'failed', step: 'a' });
-    expect(shown.json).to.not.have.any.keys('listed', 'revision', 'interruptions');
+    const ofLists = [
+      ...[
+        'id',
+        'task_id',
+        'created_by',
+        'lease_owner',
+        'leased_until',
+        'started_at',
+        'finished_at',
+      ],
+      ...['success', 'error', 'attempt', 'output', 'created_at', 'state', 'trigger'],
+      ...['scheduled_for', 'run_at', 'queued_at', 'priority', 'task_revision'],
+      ...['retry_of', 'retried_by', 'skip_reason', 'cancel_requested'],
+    ];
+    expect(shown.json).to.have.all.keys(...ofLists, 'attempts', 'steps', 'log');
+    const listed = await caller.client.get(`/runs?task_id=${task}`);
+    expect(listed.at('items.0')).to.have.all.keys(...ofLists);
+    expect(listed.at('items.0.error')).to.equal('broken');
   });
 
   it('tells the latest run of a task, or null when it never ran', async () => {

@@ -110,7 +110,7 @@ describe('a retry over HTTP', () => {
     expect(answer.at('details.skip_reason')).to.equal('overlap');
     expect(answer.textAt('message')).to.contain(running);
     const shown = await caller.client.get(`/runs/${answer.textAt('details.run_id')}`);
-    expect(shown.json).to.include({ state: 'skipped', skip_reason: 'overlap' });
+    expect(shown.json).to.include({ state: 'skipped', skip_reason: 'overlap', retry_of: run });
   });
 
   it('keeps the nominal time and the event of the run it retries', async () => {

@@ -126,6 +126,25 @@ describe('a run in the runs view', () => {
     });
   });
 
+  it('says that it was to retry another, also where it does not run', () => {
+    const { run_at: _at, event: _event, retry_of: _of, prior_steps: _prior, ...rest } = request();
+    const { overlap_policy: _policy, ...data } = rest;
+    const skipped = { ...data, reason: 'overlap', because_of: 'run-0', retry_of: 'run-9' } as const;
+    log.add('run-1', 'RunSkipped', skipped);
+    expect(runOf(log)).to.include({ state: 'skipped', retry_of: 'run-9' });
+  });
+
+  it('stays failed when it is retried, and names the latest of its retries', () => {
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunFailed', failure());
+    expect(runOf(log)).to.include({ state: 'failed', retried_by: null });
+    for (const run_id of ['run-2', 'run-3']) {
+      log.add('run-1', 'RunRetried', { run_id, from: 'failed_step' });
+      expect(runOf(log)).to.include({ state: 'failed', success: false, retried_by: run_id });
+    }
+  });
+
   it('is not there when its stream was abandoned before it began', () => {
     log.add('run-1', 'Abandoned', { reservation: 'key-1' });
     expect(runOf(log)).to.equal(undefined);

@@ -97,7 +97,10 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     }),
     request({ retry_of: 'run-0', prior_results: { run_id: 'run-0', steps: 12 } }),
   ],
-  RunSkipped: [{ ...asked, reason: 'overlap', because_of: 'run-0' }],
+  RunSkipped: [
+    { ...asked, reason: 'overlap', because_of: 'run-0' },
+    { ...asked, reason: 'overlap', because_of: 'run-0', retry_of: 'run-1' },
+  ],
   RunStarted: [{ worker: 'w', attempt: 1, leased_until: at }],
   RunStepCompleted: [
     stepEnd('one', {
