@@ -130,7 +130,7 @@ function chosen(size: number, random: () => number): number[] {
 /**
  * Waits until each task has fired after this moment, pauses all, and waits until nothing is left to do. Gives the log.
  */
-async function settled(
+export async function settled(
   cluster: Cluster,
   dataDirectory: string,
   tasks: readonly CreatedTask[],

@@ -19,7 +19,8 @@ export interface CreatedTask extends PlannedTask {
 
 const echo = { pipeline: [{ uses: 'echo', with: { said: '${run.id}' } }] };
 
-function everySecond(
+/** A task that is due each so many seconds. */
+export function everySecond(
   misfire: SecondsTask['misfire'],
   graceSeconds: number,
   more: Partial<PlannedTask> = {},
@@ -47,6 +48,19 @@ const call = (id: string, url: string): object => ({
   uses: 'http.request',
   with: { method: 'POST', url, body: { run: '${run.id}' } },
 });
+
+/** A task by hand, whose one step waits for its answer. @param url of a server that keeps answers back */
+export function held(url: string): PlannedTask {
+  return {
+    name: 'held',
+    attempts: 1,
+    body: {
+      schedule_kind: 'cron',
+      schedule_expr: '0 0 0 29 2 *',
+      payload: { pipeline: [call('held', url)] },
+    },
+  };
+}
 
 /** Every kind of task that the kill test keeps going. @param url of the server that steps call */
 export function plannedTasks(url: string): readonly PlannedTask[] {

@@ -65,6 +65,12 @@ export class Ledger {
     >[];
   }
 
+  /** Whether a stream is that of a run of a task. */
+  isOf(stream: string, taskId: string): boolean {
+    const [first] = this.streams.get(stream) ?? [];
+    return first?.type === 'RunRequested' && first.data.task_id === taskId;
+  }
+
   /** Every run that was requested. */
   runs(): LoggedRun[] {
     return this.all('RunRequested').map((request) => {

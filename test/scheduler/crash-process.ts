@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { pipelineRunner } from '../../app/pipeline-runner.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import type { NewEvent } from '../../domain/event-store.ts';
@@ -72,6 +73,8 @@ export class CrashProcess {
     const telemetry = silent;
     const coordination = whileAlive(world.coordination, () => !store.dead);
     const { signal } = this.controller;
+    // All that it does ends with it.
+    setMaxListeners(50, signal);
     const live = new LiveStreams(store, 'task-', taskFold);
     const tasks = new PinnedTasks(store, live);
     const shared = { store, coordination, clock, telemetry, tasks };

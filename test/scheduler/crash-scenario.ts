@@ -31,8 +31,10 @@ const LIMIT = 300;
 /**
  * Lets one process lead a kind of task until it dies at a point, begins another over the same store in the same
  * moment, lets that one come to the end, and looks at what the log says. Without a point nothing dies.
+ *
+ * @param beside how many more do the same from the beginning
  */
-export async function crash(kind: Kind, point: CrashPoint | null): Promise<Outcome> {
+export async function crash(kind: Kind, point: CrashPoint | null, beside = 0): Promise<Outcome> {
   const world = await World.open();
   const seen: Seen[] = [];
   const processes: CrashProcess[] = [];
@@ -44,7 +46,8 @@ export async function crash(kind: Kind, point: CrashPoint | null): Promise<Outco
   try {
     for (const [id, fields] of Object.entries(kind.tasks)) await world.createTask(id, fields);
     const first = start('one');
-    await first.ready.wait();
+    for (let n = 1; n <= beside; n += 1) start(`beside ${n}`);
+    for (const { ready } of processes) await ready.wait();
     await world.idle();
     if (point !== null) first.crashAt(point);
     first.onDeath = () => void start('two');

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import {
   EventStoreError,
   type AppendResult,
@@ -67,6 +68,8 @@ class SqliteEventStore implements EventStore {
 
   constructor(options: SqliteEventStoreOptions) {
     this.#options = options;
+    // Each subscription listens: that is no leak.
+    setMaxListeners(0, this.#closing.signal);
     this.#writer = new Writer({
       settings: {
         file: logFile(options.directory),

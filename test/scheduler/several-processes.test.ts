@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { kinds } from './crash-kinds.ts';
+import { crash } from './crash-scenario.ts';
+
+/** `SVC_TEST_LONG=1`: also with two, and with a death among three at each of the first appends. */
+const long = process.env['SVC_TEST_LONG'] === '1';
+
+/** At which appends one of three dies. */
+const APPENDS = [1, 2, 3, 4, 5, 6];
+
+describe('several processes that schedule and work at once', function () {
+  this.timeout(long ? 600_000 : 60_000);
+
+  for (const count of long ? [2, 3] : [3]) {
+    it(`lose and double nothing as ${count}, whatever the kind of task`, async () => {
+      const faults: string[] = [];
+      for (const kind of kinds) {
+        const outcome = await crash(kind, null, count - 1);
+        faults.push(...outcome.faults.map((fault) => `${kind.name}: ${fault}`));
+      }
+      expect(faults).to.deep.equal([]);
+    });
+  }
+
+  it('lose and double nothing when one of three dies', async () => {
+    const faults: string[] = [];
+    let deaths = 0;
+    for (const [index, kind] of kinds.entries()) {
+      if (!long && index % 3 !== 1) continue;
+      const appends = long ? APPENDS : APPENDS.filter((append) => append === (index % 6) + 1);
+      for (const append of appends) {
+        for (const when of long ? (['before', 'after'] as const) : (['before'] as const)) {
+          const outcome = await crash(kind, { append, when }, 2);
+          if (outcome.died) deaths += 1;
+          const where = `${kind.name}, ${when} append ${append}`;
+          faults.push(...outcome.faults.map((fault) => `${where}: ${fault}`));
+        }
+      }
+    }
+    expect(faults).to.deep.equal([]);
+    // Which of the three appends what is not known beforehand.
+    expect(deaths).to.be.greaterThan(0);
+  });
+});
