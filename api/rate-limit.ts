@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
 import { toIso } from '../domain/clock.ts';
 import type { Authentication } from './authentication.ts';
@@ -22,10 +22,19 @@ export function rateLimiting(
   const { rateLimit: limit, rateLimitWindowSeconds } = settings;
   if (limit === 0) return null;
   const window = rateLimitWindowSeconds * 1000;
-  return rateLimit({
+  const limited = String(limit);
+  const tell = (request: Request, response: Response): void => {
+    const { rateLimit: state } = request as Counted;
+    if (state === undefined) return;
+    response.setHeader('X-RateLimit-Limit', limited);
+    response.setHeader('X-RateLimit-Remaining', String(state.remaining));
+    response.setHeader('X-RateLimit-Reset', String(Math.ceil(state.resetTime.getTime() / 1000)));
+  };
+  const limiter = rateLimit({
     windowMs: window,
     limit,
-    legacyHeaders: true,
+    // Set above: the library would also write the date anew, in each answer.
+    legacyHeaders: false,
     standardHeaders: false,
     // They look for faults in the use of the library, by looking at the first requests.
     validate: false,
@@ -36,18 +45,28 @@ export function rateLimiting(
       return caller === null ? `address ${addressOf(request)}` : `agent ${caller.agentId}`;
     },
     handler: (request, _response, next) => {
-      const { resetTime } = (request as Request & { rateLimit: { resetTime: Date } }).rateLimit;
-      const remaining = resetTime.getTime() - clock.now();
+      const resetsAt = (request as Counted).rateLimit?.resetTime.getTime() ?? clock.now();
+      const remaining = resetsAt - clock.now();
       const details = {
         limit,
         window: `${rateLimitWindowSeconds}s`,
-        reset_at: toIso(resetTime.getTime()),
+        reset_at: toIso(resetsAt),
       };
       const headers = { 'Retry-After': String(Math.max(1, Math.ceil(remaining / 1000))) };
       next(new HttpError('rate_limit_exceeded', 'too many requests', details, headers));
     },
   });
+  return (request, response, next) =>
+    limiter(request, response, (fault?: unknown) => {
+      tell(request, response);
+      next(fault);
+    });
 }
+
+/** What the library leaves on a request that it has counted. */
+type Counted = Request & {
+  readonly rateLimit?: { readonly remaining: number; readonly resetTime: Date };
+};
 
 function addressOf(request: Request): string {
   return ipKeyGenerator(request.ip ?? '', IPV6_SUBNET);

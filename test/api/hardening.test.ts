@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { createHttpServer } from '../../api/http-server.ts';
+import { pageHeaders } from '../../api/security-headers.ts';
 import { useRunningApi } from '../support/running-api.ts';
 import { plainTask } from './plain-task.ts';
 
@@ -36,6 +37,13 @@ describe('what the HTTP interface bears', () => {
       expect(answer.headers).to.not.have.property('x-powered-by');
       expect(answer.headers).to.not.have.property('access-control-allow-origin');
     }
+  });
+
+  it('lets a page load what the service serves, and nothing from elsewhere', () => {
+    const policy = pageHeaders()['Content-Security-Policy'] ?? '';
+    expect(policy).to.contain("script-src 'self';").and.contain("default-src 'none'");
+    expect(policy).to.not.match(/https?:|\*|unsafe-eval/);
+    expect(pageHeaders()).to.include({ 'Cross-Origin-Opener-Policy': 'same-origin' });
   });
 
   it('refuses a URL that is too long', async () => {
