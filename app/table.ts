@@ -5,6 +5,8 @@ export interface Column {
   readonly align?: 'left' | 'right';
   /** Cells of more characters are cut, and end in `…`; without it none is. */
   readonly most?: number;
+  /** Colours a cell; is given it with its padding too, as colours have no width. Titles stay as they are. */
+  readonly paint?: (padded: string, cell: string) => string;
 }
 
 /**
@@ -22,13 +24,17 @@ export function table(
   const widths = columns.map((_, index) =>
     Math.max(...[titles, ...cells].map((row) => lengthOf(row[index] ?? ''))),
   );
-  const line = (row: readonly string[]): string =>
+  const line = (row: readonly string[], painted = true): string =>
     columns
-      .map(({ align }, index) => padded(row[index] ?? '', widths[index] ?? 0, align ?? 'left'))
+      .map(({ align, paint }, index) => {
+        const cell = row[index] ?? '';
+        const text = padded(cell, widths[index] ?? 0, align ?? 'left');
+        return painted && paint !== undefined ? paint(text, cell) : text;
+      })
       .join('  ')
       .trimEnd();
   const rule = widths.map((width) => '─'.repeat(width)).join('  ');
-  return [line(titles), rule, ...cells.map(line)].join('\n');
+  return [line(titles, false), rule, ...cells.map((row) => line(row))].join('\n');
 }
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');

@@ -1,6 +1,13 @@
 import { addAdminCommands } from './admin-command.ts';
+import { addAgentCommands } from './agent-commands.ts';
+import { addApplyCommand } from './apply-command.ts';
+import { addCompletionCommand } from './completion-command.ts';
+import { addEventCommands } from './event-commands.ts';
+import { addOverviewCommands } from './overview-commands.ts';
 import { CommandLine } from './program.ts';
+import { addRunCommands } from './run-commands.ts';
 import { addSimulateCommand } from './simulate-command.ts';
+import { addTaskCommands } from './task-commands.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /**
@@ -9,7 +16,14 @@ import type { Surroundings } from './surroundings.ts';
  */
 export function createCommandLine(surroundings: Surroundings, version: string): CommandLine {
   const line = new CommandLine(surroundings, version);
+  addTaskCommands(line);
+  addRunCommands(line);
+  addAgentCommands(line);
+  addEventCommands(line);
+  addOverviewCommands(line);
+  addApplyCommand(line);
   addSimulateCommand(line);
   addAdminCommands(line);
+  addCompletionCommand(line);
   return line;
 }

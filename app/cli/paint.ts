@@ -40,3 +40,15 @@ export function paintState(paint: Paint, state: string, text = state): string {
   if (/^(canceled|skipped)$/.test(state)) return paint.faint(text);
   return text;
 }
+
+/**
+ * A text of the service without characters that steer a terminal: whoever names a task must not be able to move the
+ * cursor of whoever looks at it.
+ */
+export function printable(text: string): string {
+  // Control characters but tab and line feed, those of C1, and marks that turn the direction of text.
+  return text.replaceAll(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+    '�',
+  );
+}

@@ -2,7 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { textOf } from '../setting-readers.ts';
 import { table, type Column } from '../table.ts';
 import { Client } from './client.ts';
-import { paintFor, type Paint } from './paint.ts';
+import { paintFor, printable, type Paint } from './paint.ts';
 import type { TokenAnswer } from './records.ts';
 import { tokenSource } from './sign-in.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -77,6 +77,22 @@ export class Session {
 
   /** Rows under titles; says so when there are none. */
   table(columns: readonly Column[], rows: Parameters<typeof table>[1], none: string): string {
-    return rows.length === 0 ? this.paint.faint(none) : table(columns, rows);
+    if (rows.length === 0) return this.paint.faint(none);
+    const shown = rows.map((row) =>
+      row.map((cell) => (typeof cell === 'string' ? printable(cell) : cell)),
+    );
+    return table(columns, shown);
+  }
+
+  /** Names and values under each other; what is null or empty is left out. */
+  fields(values: readonly (readonly [name: string, value: string | number | null])[]): string {
+    const given = values.filter(([, value]) => value !== null && value !== '');
+    const width = Math.max(...given.map(([name]) => name.length));
+    return given
+      .map(([name, value]) => {
+        const text = printable(String(value)).replaceAll('\n', `\n${' '.repeat(width + 2)}`);
+        return `${this.paint.faint(name.padEnd(width))}  ${text}`;
+      })
+      .join('\n');
   }
 }

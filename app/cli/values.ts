@@ -54,3 +54,6 @@ export async function readDocument(
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** An id as a part of a path, whatever was typed. */
+export const part = (id: string | undefined): string => encodeURIComponent(id ?? '');

@@ -1,0 +1,130 @@
+import type { Command } from 'commander';
+import { usageFault } from './faults.ts';
+import { printable } from './paint.ts';
+import type { CommandLine } from './program.ts';
+import type { Done } from './records.ts';
+import type { Session } from './session.ts';
+import { shortTime } from './times.ts';
+import { isObject, readDocument, valueOf, wholeNumberOf } from './values.ts';
+
+/** Milliseconds between two looks at the newest events. */
+const PAUSE = 1000;
+/** How many are looked at each time, unless more came. */
+const LOOK = 100;
+/** Most that the service gives at once. */
+const MOST = 1000;
+
+interface RecentEvent {
+  readonly event_id: string;
+  readonly stream_id: string;
+  readonly topic: string;
+  readonly payload: object;
+  readonly source_agent_id: string;
+  readonly published_at: string;
+  readonly triggered_tasks: readonly string[];
+}
+
+/** `svc events …` */
+export function addEventCommands(line: CommandLine): Command {
+  const group = line.group('events', 'publishes events, and shows what was published');
+  addPublish(line, group);
+  addTail(line, group);
+  const topics = group.command('topics').description('the patterns that active tasks listen to');
+  line.does(topics, [], async (session) => {
+    type Topic = { topic: string; active_tasks: number; task_ids: readonly string[] };
+    const answer = await session.client.get<{ topics: readonly Topic[] }>('/topics');
+    session.answer(answer, () =>
+      session.table(
+        [{ title: 'TOPIC' }, { title: 'TASKS', align: 'right' }, { title: 'IDS', most: 80 }],
+        answer.topics.map((each) => [each.topic, each.active_tasks, each.task_ids.join(' ')]),
+        'no active task listens to events',
+      ),
+    );
+  });
+  return group;
+}
+
+function addPublish(line: CommandLine, group: Command): void {
+  const publish = group
+    .command('publish <topic> [payload]')
+    .description('publishes an event; the payload is a JSON object, @file, or {}')
+    .option('--source <agent>', 'in whose name (the caller)');
+  const examples = [
+    `events publish orders.created '{"order": 4711}'`,
+    'events publish a.b @event.yaml',
+  ];
+  type Options = { readonly source?: string };
+  line.does<Options>(publish, examples, async (session, { source }, [topic, text = '{}']) => {
+    const payload = text.startsWith('@')
+      ? await readDocument(text.slice(1), session.surroundings)
+      : valueOf(text);
+    if (!isObject(payload)) throw usageFault('the payload is no JSON object');
+    const source_agent_id = source ?? (await session.caller());
+    const body = { topic, payload, source_agent_id };
+    const done = await session.client.post<Done>('/events', { body });
+    session.answer(done, () => {
+      const { event_id, triggered_tasks } = done.details;
+      const tasks = Array.isArray(triggered_tasks) ? triggered_tasks.length : 0;
+      return `${String(event_id)} triggers ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`;
+    });
+  });
+}
+
+function addTail(line: CommandLine, group: Command): void {
+  const tail = group
+    .command('tail')
+    .description('the newest events, oldest first; with --follow goes on until Ctrl-C')
+    .option('--topic <topic>', 'of one topic')
+    .option('-n, --count <n>', 'how many, 1 to 1,000', wholeNumberOf(1, MOST), 10)
+    .option('-f, --follow', 'and those that come');
+  type Options = { readonly topic?: string; readonly count: number; readonly follow?: boolean };
+  const examples = ['events tail --count 50', 'events tail --follow --topic orders.created --json'];
+  line.does<Options>(tail, examples, async (session, { topic, count, follow }) => {
+    const recent = async (most: number): Promise<readonly RecentEvent[]> => {
+      const query = { count: most, topic };
+      const answer = await session.client.get<{ events: RecentEvent[] }>('/stream/recent', {
+        query,
+      });
+      return answer.events.reverse();
+    };
+    let newest = await recent(count);
+    for (const event of newest) tell(session, event);
+    if (follow !== true) return;
+    let known = new Set(newest.map(({ event_id }) => event_id));
+    for (;;) {
+      await session.clock.sleep(PAUSE, session.surroundings.signal);
+      newest = await recent(LOOK);
+      if (!newest.some(({ event_id }) => known.has(event_id))) newest = await recent(MOST);
+      const fresh = newest.filter(({ event_id }) => !known.has(event_id));
+      if (known.size > 0 && fresh.length === MOST) session.aside('more came than could be shown');
+      // The first look was shorter than this one: what is older than it is not new.
+      const first = fresh.findIndex((event) => isNewer(event, newest, known));
+      for (const event of first === -1 ? [] : fresh.slice(first)) tell(session, event);
+      known = new Set(newest.map(({ event_id }) => event_id));
+    }
+  });
+}
+
+/** Whether an event stands behind one that was told of, in the order of their publication. */
+function isNewer(
+  event: RecentEvent,
+  ordered: readonly RecentEvent[],
+  known: ReadonlySet<string>,
+): boolean {
+  const last = ordered.findLastIndex(({ event_id }) => known.has(event_id));
+  return ordered.indexOf(event) > last;
+}
+
+function tell(session: Session, event: RecentEvent): void {
+  if (session.json) {
+    session.jsonLine(event);
+    return;
+  }
+  const { paint } = session;
+  const triggers = event.triggered_tasks.length;
+  const then =
+    triggers === 0 ? '' : paint.faint(` → ${triggers} ${triggers === 1 ? 'task' : 'tasks'}`);
+  const when = paint.faint(shortTime(event.published_at));
+  const what = printable(JSON.stringify(event.payload));
+  session.line(`${when} ${paint.strong(printable(event.topic))} ${what}${then}`);
+}

@@ -1,0 +1,163 @@
+import { exitCodes } from './faults.ts';
+import { paintState } from './paint.ts';
+import type { CommandLine } from './program.ts';
+import type { Session } from './session.ts';
+import { duration, shortTime } from './times.ts';
+import { part, wholeNumberOf } from './values.ts';
+
+interface Counts {
+  readonly total_runs: number;
+  readonly successful_runs: number;
+  readonly failed_runs: number;
+}
+
+interface Statistics extends Counts {
+  readonly period_days: number;
+  readonly success_rate: number;
+  readonly total_tasks_executed?: number;
+  readonly avg_execution_time_seconds: number | null;
+  readonly p50_execution_time_seconds: number | null;
+  readonly p95_execution_time_seconds: number | null;
+  readonly last_run?: string | null;
+  readonly last_failure?: string | null;
+  readonly by_day: readonly (Counts & { readonly date: string })[];
+}
+
+interface Health {
+  readonly status: string;
+  readonly version: string;
+  readonly checks: readonly { name: string; status: string; message: string }[];
+}
+
+interface Concurrency {
+  readonly key: string;
+  readonly limit: number | null;
+  readonly holders: readonly { run_id: string; task_id: string; since: string }[];
+  readonly waiters: readonly { run_id: string; task_id: string; priority: number; since: string }[];
+  readonly more_waiters?: number | null;
+}
+
+/** `svc stats`, `svc health`, `svc concurrency` */
+export function addOverviewCommands(line: CommandLine): void {
+  addStats(line);
+  addHealth(line);
+  const concurrency = line.program
+    .command('concurrency <key>')
+    .description('who holds a concurrency key, and who waits for it')
+    .option('--created-by <agent>', 'among the tasks of an agent (the caller)');
+  type Options = { readonly createdBy?: string };
+  line.does<Options>(concurrency, ['concurrency db-main'], async (session, options, [key]) => {
+    const query = { created_by: options.createdBy };
+    const answer = await session.client.get<Concurrency>(`/concurrency/${part(key)}`, { query });
+    session.answer(answer, () => showConcurrency(session, answer));
+  });
+}
+
+function addStats(line: CommandLine): void {
+  const stats = line.program
+    .command('stats')
+    .description('how the runs went, by day')
+    .option('--task <id>', 'of one task')
+    .option('--days <n>', '1 to 365 (7; 30 of a task)', wholeNumberOf(1, 365));
+  type Options = { readonly task?: string; readonly days?: number };
+  line.does<Options>(
+    stats,
+    ['stats --days 30', 'stats --task 01a1fc11-…'],
+    async (session, given) => {
+      const { task, days } = given;
+      const path = task === undefined ? '/stats/summary' : `/task/${part(task)}/stats`;
+      const answer = await session.client.get<Statistics>(path, { query: { days } });
+      session.answer(answer, () => showStatistics(session, answer));
+    },
+  );
+}
+
+function showStatistics(session: Session, answer: Statistics): string {
+  const { total_runs, successful_runs, failed_runs, success_rate } = answer;
+  const rate = total_runs === 0 ? '' : ` (${(success_rate * 100).toFixed(1)} % succeeded)`;
+  const facts = session.fields([
+    ['days', answer.period_days],
+    ['runs', `${total_runs}: ${successful_runs} succeeded, ${failed_runs} failed${rate}`],
+    ['tasks', answer.total_tasks_executed ?? null],
+    ['average', duration(answer.avg_execution_time_seconds)],
+    ['p50', duration(answer.p50_execution_time_seconds)],
+    ['p95', duration(answer.p95_execution_time_seconds)],
+    ['last run', shortTime(answer.last_run)],
+    ['last failure', shortTime(answer.last_failure)],
+  ]);
+  const most = Math.max(1, ...answer.by_day.map((day) => day.total_runs));
+  const days = session.table(
+    [
+      { title: 'DAY' },
+      { title: 'RUNS', align: 'right' },
+      { title: 'SUCCEEDED', align: 'right' },
+      {
+        title: 'FAILED',
+        align: 'right',
+        paint: (text, n) => (n === '0' ? text : session.paint.bad(text)),
+      },
+      { title: '' },
+    ],
+    answer.by_day.map((day) => [
+      day.date,
+      day.total_runs,
+      day.successful_runs,
+      day.failed_runs,
+      '█'.repeat(Math.ceil((day.total_runs / most) * 30)),
+    ]),
+    'no days',
+  );
+  return `${facts}\n\n${days}`;
+}
+
+function addHealth(line: CommandLine): void {
+  const health = line.program
+    .command('health')
+    .description(
+      'how each part of the service is; exit code 1 when it is unhealthy. Needs no token',
+    );
+  line.does(health, [], async (session) => {
+    const asking = { open: true, also: [503] };
+    const answer = await session.client.get<Health>('/health', asking);
+    session.answer(answer, () => {
+      const columns = [
+        { title: 'PART' },
+        {
+          title: 'STATUS',
+          paint: (text: string, cell: string) => paintState(session.paint, cell, text),
+        },
+        { title: 'MESSAGE' },
+      ];
+      const rows = answer.checks.map(({ name, status, message }) => [name, status, message]);
+      const head = `${paintState(session.paint, answer.status)}, version ${answer.version}`;
+      return `${head}\n\n${session.table(columns, rows, 'no checks')}`;
+    });
+    return answer.status === 'unhealthy' ? exitCodes.failure : exitCodes.ok;
+  });
+}
+
+function showConcurrency(session: Session, answer: Concurrency): string {
+  const { key, limit, holders, waiters, more_waiters = 0 } = answer;
+  const more =
+    more_waiters === null ? ' and more' : more_waiters === 0 ? '' : ` and ${more_waiters}`;
+  const allowed = limit === null ? 'no active task uses it' : `${limit} at a time`;
+  const head = `${key}: ${allowed}, ${holders.length} running, ${waiters.length}${more} waiting`;
+  const rows = [
+    ...holders.map(({ run_id, task_id, since }) => [
+      'holds',
+      run_id,
+      task_id,
+      shortTime(since),
+      null,
+    ]),
+    ...waiters.map((each) => [
+      'waits',
+      each.run_id,
+      each.task_id,
+      shortTime(each.since),
+      each.priority,
+    ]),
+  ];
+  const columns = ['', 'RUN', 'TASK', 'SINCE', 'PRIORITY'].map((title) => ({ title }));
+  return rows.length === 0 ? head : `${head}\n\n${session.table(columns, rows, '')}`;
+}

@@ -1,0 +1,204 @@
+import { expect } from 'chai';
+import type { TaskRecord } from '../../../app/cli/records.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { svc, type Called } from './command-line.ts';
+
+interface Applied {
+  readonly code: number;
+  readonly err: string;
+  readonly unchanged: number;
+  readonly steps: readonly string[];
+  readonly errors: readonly string[];
+}
+
+describe('svc apply', () => {
+  const api = useRunningApi();
+  let sets = 0;
+
+  const call = (words: readonly string[], input: string): Promise<Called> => {
+    const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
+    return svc(['apply', '-f', '-', ...words], { env, input });
+  };
+
+  /** A set of its own for each test, so that none sees another's tasks. */
+  const newSet = (): string => `set-${(sets += 1)}`;
+
+  async function apply(
+    set: string,
+    tasks: readonly object[],
+    ...words: string[]
+  ): Promise<Applied> {
+    const input = JSON.stringify({ set, tasks });
+    const { code, err, out } = await call([...words, '--json'], input);
+    if (out === '') return { code, err, unchanged: 0, steps: [], errors: [] };
+    const { unchanged, steps } = JSON.parse(out) as {
+      unchanged: number;
+      steps: { action: string; name: string; changes?: object; error: string | null }[];
+    };
+    return {
+      code,
+      err,
+      unchanged,
+      steps: steps.map(({ action, name, changes = {} }) =>
+        [action, name, ...Object.keys(changes)].join(' '),
+      ),
+      errors: steps.flatMap(({ error }) => (error === null ? [] : [error])),
+    };
+  }
+
+  async function tasksOf(set: string): Promise<readonly TaskRecord[]> {
+    const { client } = api().admin;
+    const answer = await client.get(`/tasks?tag=apply:${set}&limit=200`);
+    return answer.at('items') as readonly TaskRecord[];
+  }
+
+  const hourly = (name: string, fields: object = {}): object => ({
+    name,
+    schedule_kind: 'cron',
+    schedule_expr: '0 * * * *',
+    ...fields,
+  });
+
+  it('creates what is not there, and finds it again', async () => {
+    const set = newSet();
+    const tasks = [hourly('one', { tags: ['mine'] }), hourly('two', { paused: true })];
+    expect(await apply(set, tasks)).to.deep.include({
+      code: 0,
+      steps: ['create one', 'create two'],
+    });
+    const made = await tasksOf(set);
+    expect(made.map(({ title, status }) => `${title} ${status}`)).to.have.members([
+      'one active',
+      'two paused',
+    ]);
+    expect(made.find(({ title }) => title === 'one')?.tags).to.deep.equal([
+      'mine',
+      `apply:${set}`,
+      `apply:${set}/one`,
+    ]);
+    expect(await apply(set, tasks)).to.deep.include({ code: 0, steps: [], unchanged: 2 });
+  });
+
+  it('changes what differs, that alone, and takes what the file leaves out back to its default', async () => {
+    const set = newSet();
+    await apply(set, [hourly('one', { priority: 2, max_retries: 7 })]);
+    const [before] = await tasksOf(set);
+    const changed = await apply(set, [hourly('one', { priority: 1 })]);
+    expect(changed.steps).to.deep.equal(['change one priority max_retries']);
+    const [after] = await tasksOf(set);
+    expect(after).to.include({ id: before?.id, priority: 1, max_retries: 3 });
+  });
+
+  it('cancels what the file has no longer, and makes it anew when it comes back', async () => {
+    const set = newSet();
+    await apply(set, [hourly('one'), hourly('two')]);
+    expect((await apply(set, [hourly('two')])).steps).to.deep.equal(['cancel one']);
+    expect((await apply(set, [hourly('one'), hourly('two')])).steps).to.deep.equal(['create one']);
+    const statuses = (await tasksOf(set)).map(({ title, status }) => `${title} ${status}`);
+    expect(statuses).to.have.members(['one canceled', 'one active', 'two active']);
+  });
+
+  it('pauses and resumes', async () => {
+    const set = newSet();
+    await apply(set, [hourly('one')]);
+    const paused = await apply(set, [hourly('one', { paused: true, priority: 9 })]);
+    expect(paused.steps).to.deep.equal(['pause one', 'change one priority']);
+    expect(paused.code).to.equal(0);
+    expect((await apply(set, [hourly('one', { priority: 9 })])).steps).to.deep.equal([
+      'resume one',
+    ]);
+    expect((await tasksOf(set))[0]).to.include({ status: 'active', priority: 9 });
+  });
+
+  it('only says what it would do with --dry-run', async () => {
+    const set = newSet();
+    await apply(set, [hourly('one')]);
+    const document = { set, tasks: [hourly('one', { priority: 1 }), hourly('two')] };
+    const { out, code } = await call(['--dry-run'], JSON.stringify(document));
+    expect(code).to.equal(0);
+    expect(out).to.match(/^~ change one \S+\n {4}priority: 5 → 1\n\+ create two\n/);
+    expect(out).to.include(`${set}: 2 to do, 0 as they should be`);
+    expect(await tasksOf(set)).to.have.lengthOf(1);
+    expect((await tasksOf(set))[0]).to.include({ priority: 5 });
+  });
+
+  it('leaves other sets and other tasks alone, also where one name begins with the other', async () => {
+    const [set, longer] = [newSet(), newSet()].map((name) => name) as [string, string];
+    await apply(`${set}.x`, [hourly('one')]);
+    await apply(longer, [hourly('one')]);
+    expect((await apply(set, [])).steps).to.deep.equal([]);
+    expect((await tasksOf(`${set}.x`))[0]).to.include({ status: 'active' });
+  });
+
+  it('takes timestamps for the same however they are written', async () => {
+    const set = newSet();
+    const bounded = hourly('one', { timezone: 'Europe/Berlin', ends_at: '2030-07-01T12:00:00' });
+    await apply(set, [bounded]);
+    expect((await tasksOf(set))[0]).to.include({ ends_at: '2030-07-01T10:00:00.000Z' });
+    expect((await apply(set, [bounded])).steps).to.deep.equal([]);
+  });
+
+  it('cancels the younger of two tasks with one name', async () => {
+    const set = newSet();
+    await apply(set, [hourly('one')]);
+    const [older] = await tasksOf(set);
+    const { id: _id, ...fields } = hourly('one') as Record<string, unknown>;
+    const { name: _name, ...rest } = fields;
+    const twin = { ...rest, title: 'one', description: 'one', tags: older?.tags };
+    const body = { ...twin, created_by: api().admin.id, payload: { pipeline: [] } };
+    await api().admin.client.post('/tasks', body);
+    expect((await apply(set, [hourly('one')])).steps).to.deep.equal(['cancel one']);
+    const living = (await tasksOf(set)).filter(({ status }) => status !== 'canceled');
+    expect(living.map(({ id }) => id)).to.deep.equal([older?.id]);
+  });
+
+  it('goes on with the others where the service refuses one, and ends with its code', async () => {
+    const set = newSet();
+    const applied = await apply(set, [
+      hourly('bad', { schedule_expr: '61 * * * *' }),
+      hourly('good'),
+    ]);
+    expect(applied.code).to.equal(2);
+    expect(applied.errors).to.have.lengthOf(1);
+    expect(applied.errors[0]).to.include('the minute field');
+    expect((await tasksOf(set)).map(({ title }) => title)).to.deep.equal(['good']);
+  });
+
+  it('takes the defaults of a file in YAML', async () => {
+    const set = newSet();
+    const file = [
+      `set: ${set}`,
+      'defaults: { timezone: Asia/Kathmandu, priority: 4 }',
+      'tasks:',
+      '  - name: one',
+      '    schedule_kind: once',
+      '    schedule_expr: 2030-01-01T00:00',
+      '  - name: two',
+      '    schedule_kind: event',
+      '    priority: 3',
+    ].join('\n');
+    expect((await call([], file)).code).to.equal(0);
+    const made = await tasksOf(set);
+    expect(
+      made.map(({ title, timezone, priority }) => `${title} ${timezone} ${priority}`),
+    ).to.have.members(['one Asia/Kathmandu 4', 'two Asia/Kathmandu 3']);
+    expect((await call([], file)).out).to.equal(`${set}: 0 done, 2 as they should be\n`);
+  });
+
+  const faults: readonly (readonly [what: string, file: string, says: RegExp])[] = [
+    ['broken YAML', 'set: [', /^svc: -: /],
+    ['no set', 'tasks: []', /set: must be a name/],
+    ['a name that is none', 'set: a\ntasks: [{name: "a b"}]', /tasks\.0\.name: must be a name/],
+    ['one name twice', 'set: a\ntasks: [{name: a}, {name: a}]', /two are named a/],
+    ['an unknown field', 'set: a\ntasks: [{name: a, colour: red}]', /colour is no field of a task/],
+    ['something beside tasks', 'set: a\ntask: []\ntasks: []', /^svc: task: a file has/],
+    ['a list', '- a', /holds no object/],
+  ];
+  for (const [what, file, says] of faults) {
+    it(`refuses ${what} before it does anything`, async () => {
+      const { code, err } = await call([], file);
+      expect(code).to.equal(2);
+      expect(err).to.match(says);
+    });
+  }
+});

@@ -1,0 +1,61 @@
+import { SystemClock } from '../../../app/clock.ts';
+import { createCommandLine } from '../../../app/cli/commands.ts';
+import type { Environment } from '../../../app/setting-readers.ts';
+import type { Clock } from '../../../domain/clock.ts';
+import { Signal } from '../../support/signals.ts';
+
+/** What a call of the command line left behind. */
+export interface Called {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  /** The answer of `--json`. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+export interface Calling {
+  readonly env?: Environment;
+  readonly input?: string;
+  /** Pretends that a person looks at it. */
+  readonly terminal?: boolean;
+  readonly columns?: number;
+  readonly clock?: Clock;
+  readonly signal?: AbortSignal;
+  /** Hears what is written, as it is written. */
+  readonly written?: Signal<string>;
+}
+
+/** Calls the command line as a process would be called. */
+export async function svc(words: readonly string[], calling: Calling = {}): Promise<Called> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const screen = (to: string[]) => ({
+    write: (text: string): void => {
+      to.push(text);
+      calling.written?.send(text);
+    },
+    isTerminal: calling.terminal ?? false,
+    columns: calling.columns,
+  });
+  const line = createCommandLine(
+    {
+      env: calling.env ?? {},
+      out: screen(out),
+      err: screen(err),
+      input: async () => calling.input ?? '',
+      clock: calling.clock ?? new SystemClock(),
+      signal: calling.signal ?? new AbortController().signal,
+    },
+    '1.2.3',
+  );
+  const code = await line.run(words);
+  const text = out.join('');
+  return {
+    code,
+    out: text,
+    err: err.join(''),
+    get json() {
+      return JSON.parse(text) as Readonly<Record<string, unknown>>;
+    },
+  };
+}
