@@ -79,12 +79,17 @@ const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
     });
     const { count, runs, passedOver: passed_over, left, nextCursor: next_cursor, position } = tally;
     const details = { dry_run: dryRun, count, passed_over, left, next_cursor, runs };
-    const message = `${count} failed ${count === 1 ? 'run' : 'runs'} ${dryRun ? 'would be' : count === 1 ? 'is' : 'are'} retried`;
-    return { body: { success: true, message, details }, position };
+    return { body: { success: true, message: messageOf(count, dryRun), details }, position };
   },
 });
 
 export const runRetryEndpoints: readonly Endpoint[] = [retry, redrive];
+
+function messageOf(count: number, dryRun: boolean): string {
+  const runs = count === 1 ? '1 failed run' : `${count} failed runs`;
+  if (dryRun) return `${runs} would be retried`;
+  return `${runs} ${count === 1 ? 'is' : 'are'} retried`;
+}
 
 type Calling = Pick<Call, 'caller' | 'dependencies'>;
 

@@ -87,9 +87,9 @@ export async function redriveRun(redrive: Redrive): Promise<Redriven> {
     });
     return { kind: 'retried', run: tip.runId, retry };
   } catch (error) {
-    // Somebody else was faster with a retry of it.
-    const lost = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
-    if (!lost) throw error;
+    // Somebody else was faster with a retry of it, or has given this one up: it keeps no other from being retried.
+    const lost = ['REVISION_MISMATCH', 'STATE_CONFLICT'];
+    if (!(error instanceof Refusal) || !lost.includes(error.code)) throw error;
     return { kind: 'passed-over', because: 'under_way' };
   }
 }

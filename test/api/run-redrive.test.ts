@@ -152,6 +152,27 @@ describe('a redrive over HTTP', () => {
     expect(wrong.at('details.field')).to.equal('cursor');
   });
 
+  it('answers when it takes too long, and says how to go on', async () => {
+    const task = await runs.makeTask();
+    const failed = await failSome(task, 13);
+    const held = api().store.holdNext('run-', 'RunRetried');
+    const waiting = redrive({ task_id: task });
+    await held.arrived;
+    api().clock.shift(10_000);
+    try {
+      held.release();
+      const first = await waiting;
+      const made = retriedBy(first).length;
+      expect(made).to.be.within(1, 12);
+      expect(first.at('details.left')).to.equal(13 - made);
+      const cursor = first.textAt('details.next_cursor');
+      const second = await redrive({ task_id: task, cursor });
+      expect([...retriedBy(first), ...retriedBy(second)]).to.deep.equal(failed);
+    } finally {
+      api().clock.shift(-10_000);
+    }
+  });
+
   it('goes through more than one page of the view', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 61);
