@@ -31,6 +31,11 @@ export class Cluster {
   /** Starts all, waits until they are ready, and signs the admin in. */
   async start(): Promise<void> {
     await this.restart(this.#members.map((_, index) => index));
+    await this.signIn();
+  }
+
+  /** Signs the admin in, anew where the token has run out. */
+  async signIn(): Promise<void> {
     this.credentials ??= credentialsIn(String(this.#settings['SVC_DATA_DIR']));
     this.#token = await signIn(this.#api(), this.credentials);
   }
