@@ -86,7 +86,8 @@ export interface AgentRecord {
 export interface Done {
   readonly success: boolean;
   readonly message: string;
-  readonly details: Readonly<Record<string, unknown>>;
-  /** Of `run_now?wait=`. */
-  readonly run?: RunDetails | null;
+  readonly details: Readonly<Record<string, unknown>> & {
+    /** Of `run_now?wait=`. */
+    readonly run?: RunDetails | null;
+  };
 }

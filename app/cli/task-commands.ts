@@ -163,10 +163,11 @@ function addRun(line: CommandLine, group: Command): void {
   const examples = ['tasks run 01a1fc11-…', 'tasks run 01a1fc11-… --wait 30'];
   line.does<Options>(run, examples, async (session, { wait }, [id]) => {
     const done = await session.client.post<Done>(`/tasks/${part(id)}/run_now`, { query: { wait } });
+    const { run } = done.details;
     session.answer(done, () =>
-      done.run ? showRun(session, done.run) : `${done.message}: ${String(done.details['run_id'])}`,
+      run ? showRun(session, run) : `${done.message}: ${String(done.details['run_id'])}`,
     );
-    const state = done.run?.state;
+    const state = run?.state;
     return state === 'failed' || state === 'canceled' ? exitCodes.failure : exitCodes.ok;
   });
 }

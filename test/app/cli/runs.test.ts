@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import type { DomainEvent } from '../../../domain/events/catalogue.ts';
+import { newId } from '../../../domain/ids.ts';
+import { plainTask } from '../../api/plain-task.ts';
+import { failure, request, stepEnd, success } from '../../projections/recorded.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { Signal } from '../../support/signals.ts';
+import { svc, type Called, type Calling } from './command-line.ts';
+
+const started: DomainEvent = {
+  type: 'RunStarted',
+  data: { worker: 'w', attempt: 1, leased_until: '2026-03-01T09:00:00.000Z' },
+};
+
+describe('svc runs', () => {
+  const api = useRunningApi();
+
+  const call = (words: readonly string[], calling: Calling = {}): Promise<Called> => {
+    const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
+    return svc(['runs', ...words], { env, ...calling });
+  };
+  const newTask = async (): Promise<string> => {
+    const { client, id } = api().admin;
+    return (await client.post('/tasks', plainTask(id))).textAt('id');
+  };
+  /** A run that was requested and started. */
+  const startRun = async (task_id: string): Promise<string> => {
+    const id = newId(Date.parse('2026-03-01T08:00:00Z'));
+    const created_by = api().admin.id;
+    const requested: DomainEvent = { type: 'RunRequested', data: request({ task_id, created_by }) };
+    await api().append(`run-${id}`, [requested, started]);
+    return id;
+  };
+  const succeed = (id: string, task_id: string): Promise<void> =>
+    api().append(`run-${id}`, [
+      { type: 'RunSucceeded', data: success({ task_id, steps: [stepEnd('say')] }) },
+    ]);
+  const fail = (id: string, task_id: string): Promise<void> =>
+    api().append(`run-${id}`, [{ type: 'RunFailed', data: failure({ task_id }) }]);
+
+  it('lists and shows runs', async () => {
+    const task = await newTask();
+    const id = await startRun(task);
+    await succeed(id, task);
+    const found = await call(['show', id]);
+    expect(found.out).to.match(new RegExp(`^id +${id}\\ntask +${task}\\nstate +succeeded\\n`));
+    expect(found.out).to.match(/STEP +STATUS +TOOK +ATTEMPT +ERROR\n.*\nsay +succeeded/);
+    const listed = await call(['list', '--task', task]);
+    expect(listed.out).to.match(new RegExp(`${id} +${task} +succeeded +schedule`));
+    expect((await call(['ls', '--task', task, '--state', 'failed'])).out).to.equal('no runs\n');
+    expect((await call(['show', newId(0)])).code).to.equal(3);
+  });
+
+  it('follows a run to its end, with its log and steps, and ends as it ended', async () => {
+    for (const [finish, code, last] of [
+      [succeed, 0, 'succeeded'],
+      [fail, 1, 'failed: '],
+    ] as const) {
+      const task = await newTask();
+      const id = await startRun(task);
+      const written = new Signal<string>('what was written');
+      const following = call(['follow', id], { written });
+      await written.wait((text) => text.startsWith('running'));
+      await api().append(`run-${id}`, [{ type: 'RunStepCompleted', data: stepEnd('first') }]);
+      await written.wait((text) => text.startsWith('step first succeeded'));
+      await finish(id, task);
+      const { code: ended, out } = await following;
+      expect(ended).to.equal(code);
+      expect(out.trimEnd().split('\n').at(-1)).to.match(new RegExp(`^${last}`));
+    }
+  });
+
+  it('tells at once of a run that has ended', async () => {
+    const task = await newTask();
+    const id = await startRun(task);
+    await fail(id, task);
+    const { code, out } = await call(['follow', id, '--json']);
+    expect(code).to.equal(1);
+    const lines = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { state?: string });
+    expect(lines.at(-1)).to.include({ run_id: id, state: 'failed' });
+  });
+
+  it('follows all runs of a task until it is interrupted, and ends with 0 then', async () => {
+    const task = await newTask();
+    const other = await newTask();
+    const interrupt = new AbortController();
+    const written = new Signal<string>('what was written');
+    const first = await startRun(task);
+    const following = call(['follow', '--task', task, '--json'], {
+      written,
+      signal: interrupt.signal,
+    });
+    // Whether the stream is open already shows nowhere: changes are made until one is told.
+    const changing = (async () => {
+      while (written.values.length === 0) {
+        const noise = await startRun(other);
+        await succeed(noise, other);
+        await startRun(task);
+      }
+    })();
+    await written.wait();
+    await changing;
+    await succeed(first, task);
+    await written.wait((text) => text.includes(first) && text.includes('run.ended'));
+    interrupt.abort();
+    const { code, out } = await following;
+    expect(code).to.equal(0);
+    const tasks = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { run: { task_id: string } }).run.task_id);
+    expect(new Set(tasks)).to.deep.equal(new Set([task]));
+  });
+
+  it('retries a failed run, and says of another that it is none', async () => {
+    const task = await newTask();
+    const id = await startRun(task);
+    await fail(id, task);
+    const retried = await call(['retry', id, '--from', 'start', '--json']);
+    expect(retried.code, retried.err).to.equal(0);
+    expect(retried.json['details']).to.include({ retry_of: id, task_id: task });
+    const running = await startRun(task);
+    expect((await call(['retry', running])).code).to.equal(5);
+  });
+
+  it('counts what a redrive would retry, and does it', async () => {
+    const task = await newTask();
+    for (let n = 0; n < 2; n += 1) await fail(await startRun(task), task);
+    const dry = await call(['redrive', '--task', task, '--dry-run']);
+    expect(dry.out).to.equal('2 failed runs would be retried\n');
+    const real = await call(['redrive', '--task', task, '--json']);
+    expect(real.json['details']).to.deep.include({ count: 2, dry_run: false });
+  });
+
+  it('cancels a run', async () => {
+    const task = await newTask();
+    const { client } = api().admin;
+    const id = (await client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
+    expect((await call(['cancel', id])).out).to.equal('the run is canceled\n');
+    expect((await call(['cancel', newId(0)])).code).to.equal(3);
+  });
+});
