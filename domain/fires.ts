@@ -36,6 +36,9 @@ export interface ScheduledRun {
   readonly request: DataOf<'RunRequested'>;
 }
 
+/** A fire decided so shortly after the rule was set may have been decided by the one before it. Milliseconds. */
+const SETTLED = 60_000;
+
 const nothing: FiresDecision = { events: [], runs: [] };
 
 /**
@@ -63,13 +66,25 @@ export function decideFires(
   if (next === null || runAt === null || fromIso(runAt) > now) return nothing;
   const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
   // What the rule says now counts: another tz database may have moved the fire since it was written.
-  const due = timetable.next(Math.max(fromIso(next) - 1, writer.decidedUpTo))?.at ?? null;
+  const due = dueFire(rhythm, fromIso(next), writer);
   if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
   if (writer.exhausted) return outOfBounds(writer, due, now);
   const snoozed = runAt !== next && due === fromIso(next);
   return snoozed
     ? decideSnoozed(writer, due, fromIso(runAt), now)
     : decideDue(writer, due, now, now).result();
+}
+
+/** The fire to decide where the one that stands as the next is due. */
+function dueFire(
+  { set }: Rhythm,
+  next: Instant,
+  { timetable, decidedUpTo }: FiresWriter,
+): Instant | null {
+  const due = timetable.next(Math.max(next - 1, decidedUpTo))?.at ?? null;
+  // Moved: it may be one that should have run before this.
+  const moved = due !== next && next > decidedUpTo;
+  return moved ? followingFire(decidedUpTo, fromIso(set.at), timetable) : due;
 }
 
 /**
@@ -103,7 +118,7 @@ export function correctNextFire(
  */
 function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): Instant | null {
   const next = timetable.next(Math.max(decided, setAt))?.at ?? null;
-  if (next === null || decided < setAt) return next;
+  if (next === null || decided - setAt < SETTLED) return next;
   if (timetable.next(decided - 1)?.at === decided) return next;
   const before = timetable.previous(decided)?.at ?? Number.NEGATIVE_INFINITY;
   const ranAlready = next - decided <= MAX_SHIFT && next - decided < decided - before;

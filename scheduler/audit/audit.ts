@@ -7,7 +7,7 @@ import type { AuditReport } from './report.ts';
 const EVERY = 60_000;
 
 /** Before the first pass after a start: who has just come has its own work to do first. Milliseconds. */
-const FIRST_AFTER = 15_000;
+const FIRST_AFTER = 5000;
 
 /** One thing that an audit looks at. It remembers where it was: each pass goes on with a bounded part. */
 export interface AuditCheck {

@@ -87,6 +87,18 @@ describe('a change of the tz database', () => {
     expect((await world.outcome('t')).fired).to.deep.equal([toIso(START + 6 * hour)]);
   });
 
+  it('loses no fire that the new rules put before the old time, where that comes first', async () => {
+    await world.createTask('t', daily);
+    const first = await world.start('one');
+    await world.clock.advance(8 * hour - 1000);
+    await restart(first, () => rules('2099b', 3));
+    await world.clock.advance(day);
+    expect((await world.outcome('t')).fired).to.deep.equal([
+      toIso(START + 6 * hour),
+      toIso(START + day + 6 * hour),
+    ]);
+  });
+
   for (const hours of [0, 2]) {
     it(`does not run again what ran by the old rules, nor leave out the next (${hours} h)`, async () => {
       await world.createTask('t', daily);
