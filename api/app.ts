@@ -8,9 +8,10 @@ import { crossOrigin } from './cross-origin.ts';
 import { backfillEndpoints } from './backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import type { Endpoint } from './endpoint.ts';
-import { HttpError, errorHandler, sendError } from './errors.ts';
+import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
 import { eventEndpoints } from './event-endpoints.ts';
 import { liveEndpoints } from './live-endpoints.ts';
+import { MAX_HEADERS } from './http-server.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
 import { publishedEndpoints } from './published-endpoints.ts';
@@ -59,7 +60,7 @@ export function createApi(dependencies: ApiDependencies, observing: Observing): 
   const guards = [
     crossOrigin(settings.corsOrigins),
     rateLimiting(dependencies, shared.authentication),
-    boundedUrl,
+    bounded,
   ];
   for (const guard of guards) if (guard !== null) app.use(guard);
   observe(app, observing);
@@ -120,10 +121,18 @@ function observe(app: Express, { health, metricsText }: Observing): void {
   });
 }
 
-/** What no link of this service comes near is refused before anything looks into it. */
-function boundedUrl(request: Request, _response: Response, next: NextFunction): void {
-  if (request.url.length <= LONGEST_URL) next();
-  else next(new HttpError('uri_too_long', 'the URL is too long', { limit: LONGEST_URL }));
+/** What no client of this service comes near is refused before anything looks into it. */
+function bounded(request: Request, _response: Response, next: NextFunction): void {
+  const { url, headers, rawHeaders, httpVersion } = request;
+  if (url.length > LONGEST_URL) {
+    next(new HttpError('uri_too_long', 'the URL is too long', { limit: LONGEST_URL }));
+  } else if (rawHeaders.length > 2 * MAX_HEADERS) {
+    next(new HttpError('headers_too_large', 'there are too many headers', { limit: MAX_HEADERS }));
+  } else if (headers.host === undefined && httpVersion !== '1.0') {
+    next(badRequest([{ field: 'Host', issue: 'is required' }]));
+  } else {
+    next();
+  }
 }
 
 function end(app: Express, telemetry: Telemetry, production: boolean): void {

@@ -10,9 +10,10 @@ const REQUEST_TIMEOUT = 60_000;
 const KEEP_ALIVE_TIMEOUT = 65_000;
 /** A connection on which nothing moves, also one whose client does not take its answer. Milliseconds. */
 const IDLE_TIMEOUT = 120_000;
-/** Bytes of a request's line and headers together, and how many headers. */
+/** Bytes of a request's line and headers together. */
 const MAX_HEADER_BYTES = 16_384;
-const MAX_HEADERS = 100;
+/** How many headers a request may have. `node:http` leaves the rest out without a word: one more tells of them. */
+export const MAX_HEADERS = 100;
 /** How often slow clients are looked for. Milliseconds. */
 const CHECK_EVERY = 5_000;
 
@@ -33,10 +34,12 @@ export function createHttpServer(
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: options.checkEvery ?? CHECK_EVERY,
       maxHeaderSize: MAX_HEADER_BYTES,
+      // The interface says so itself, with a body.
+      requireHostHeader: false,
     },
     listener,
   );
-  server.maxHeadersCount = MAX_HEADERS;
+  server.maxHeadersCount = MAX_HEADERS + 1;
   server.setTimeout(IDLE_TIMEOUT);
   server.on('clientError', refuse);
   return server;

@@ -95,14 +95,18 @@ export class LiveClient {
 
   /**
    * What goes to everybody, so that a connection on which nothing happens is known to stand.
-   * @param position up to where there is nothing that this client has not been sent
+   * @param position up to where there is nothing that this client has not been sent; null: not known
    */
-  beat(bytes: Buffer, position: Position): void {
+  beat(position: Position | null): void {
     // What it has not read keeps the connection known as well, or shows that it is dead.
-    const waits = this.#response.writableLength > 0;
-    if (waits || this.signal.aborted || position < this.#last) return;
+    if (this.#response.writableLength > 0 || this.signal.aborted) return;
+    if (position === null || position < this.#last) {
+      this.#response.write(': heartbeat\n\n');
+      return;
+    }
+    // A client that hears of few changes need not go through all others when it comes back.
     this.#last = position;
-    this.#response.write(bytes);
+    this.#response.write(`: heartbeat\nid: ${position}\n\n`);
   }
 
   /** Resolves once the client has read what was sent; ends its stream when it does not. */

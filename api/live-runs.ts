@@ -245,9 +245,9 @@ export class LiveRuns {
     }
     this.#beats += 1;
     if (this.#beats % BEATS_TO_A_HEARTBEAT === 0) {
-      // The position goes with it: who hears of few changes need not go through all others when it comes back.
-      const bytes = Buffer.from(`: heartbeat\nid: ${this.#reached}\n\n`);
-      for (const client of this.#level) client.beat(bytes, this.#reached);
+      for (const client of this.#clients) {
+        client.beat(this.#level.has(client) ? this.#reached : null);
+      }
     }
     if (!this.#looking) void this.#lookAtTokens();
     this.#armBeat();

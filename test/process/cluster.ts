@@ -20,7 +20,12 @@ export class Cluster {
   #token: string | null = null;
 
   constructor(roles: readonly string[], settings: ServiceSettings) {
-    this.#settings = { SVC_LEASE_SECONDS: '1', SVC_HTTP_ALLOW_PRIVATE: 'true', ...settings };
+    this.#settings = {
+      SVC_LEASE_SECONDS: '1',
+      SVC_HTTP_ALLOW_PRIVATE: 'true',
+      SVC_RATE_LIMIT: '0',
+      ...settings,
+    };
     this.#members = roles.map((each) => ({ roles: each, process: null }));
   }
 
