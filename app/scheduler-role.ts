@@ -1,5 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import type { Audit } from '../scheduler/audit/audit.ts';
+import { createSchedulerAudit } from '../scheduler/audit/scheduler-audit.ts';
 import { DueIndex } from '../scheduler/due-index.ts';
 import { Leadership } from '../scheduler/leadership.ts';
 import { nodeScheduleTimer } from '../scheduler/node-schedule-timer.ts';
@@ -13,6 +15,7 @@ export interface SchedulerRole {
   readonly scheduler: Scheduler;
   readonly leadership: Leadership;
   readonly index: DueIndex;
+  readonly audit: Audit;
   stop(): Promise<void>;
 }
 
@@ -28,8 +31,10 @@ export function startSchedulerRole(options: {
   readonly going: Going;
   /** This process among the others. */
   readonly member: string;
+  /** Milliseconds that a worker's heartbeat lasts. */
+  readonly lease: number;
 }): SchedulerRole {
-  const { stores, indexes, clock, telemetry, going, member } = options;
+  const { stores, indexes, clock, telemetry, going, member, lease } = options;
   const { store, readModel, coordination } = stores;
   const shared = { store, coordination, clock, telemetry };
   const leadership = new Leadership({ ...shared, name: 'scheduler', owner: member, lease: LEASE });
@@ -46,6 +51,16 @@ export function startSchedulerRole(options: {
     leadership,
     tasks: indexes.pinnedTasks,
     name: member,
+  });
+  const audit = createSchedulerAudit({
+    ...shared,
+    readModel,
+    index,
+    leadership,
+    requester,
+    tasks: indexes.pinnedTasks,
+    source: member,
+    lease,
   });
   scheduler.onRequested = (runId) => requester.noteRequested(runId);
   scheduler.onSoon = (taskId, revision) => indexes.pinnedTasks.prepare(taskId, revision);
@@ -64,5 +79,9 @@ export function startSchedulerRole(options: {
     started();
     await requester.follow(signal);
   });
-  return { scheduler, leadership, index, stop: () => scheduler.stop() };
+  going.keep('auditing the scheduler', async (started) => {
+    started();
+    await audit.run(signal);
+  });
+  return { scheduler, leadership, index, audit, stop: () => scheduler.stop() };
 }

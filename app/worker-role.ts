@@ -1,5 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { createQueueAudit } from '../scheduler/audit/scheduler-audit.ts';
 import { FailurePause } from '../scheduler/failure-pause.ts';
 import { KeyKeeper } from '../scheduler/key-keeper.ts';
 import type { Membership } from '../scheduler/membership.ts';
@@ -52,6 +53,7 @@ export function startWorkerRole(options: {
   });
   const worker = new Worker({ queue, executor, membership, clock, telemetry, slots: concurrency });
   const takeOver = new TakeOver({ ...shared, coordination });
+  const audit = createQueueAudit({ ...shared, readModel, coordination });
   const { signal } = going;
   membership.onAlive = () => worker.wake();
   going.keep('following runs', (started) =>
@@ -68,6 +70,10 @@ export function startWorkerRole(options: {
   going.keep('freeing runs of workers that are gone', async (started) => {
     started();
     await takeOver.run(signal);
+  });
+  going.keep('auditing the queue', async (started) => {
+    started();
+    await audit.run(signal);
   });
   const drain = async (): Promise<void> => {
     await worker.drain();

@@ -163,8 +163,7 @@ class Execution implements RunHandle {
         await this.lookAgain();
         return clock.now() + 1000;
       }
-      telemetry.log.error('a run could not be led on; trying again', { run: this.run.id, error });
-      return clock.now() + 1000;
+      return putOff(this.run, error, this.options);
     } finally {
       for (const cancel of this.cancelTimers) cancel();
     }
