@@ -56,6 +56,16 @@ describe('the requester of runs', () => {
       expect(requested).to.deep.equal(fired);
     });
 
+    it('makes it up where the remembered place lies beyond the log, which was put back', async () => {
+      await world.createTask('t');
+      await dieBeforeRun();
+      const head = await world.store.head();
+      await world.coordination.remember('runs-requested', `9${head.slice(1)}`, 99);
+      await world.start('two', { lease: 3000, requester: true });
+      await world.clock.advance(5000);
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+    });
+
     it('pins the run to the task as it was decided on, and keeps its jitter', async () => {
       await world.createTask('t', { jitter_seconds: 50, priority: 2 });
       await dieBeforeRun();
