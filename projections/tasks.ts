@@ -35,7 +35,7 @@ type RhythmPart = Pick<Rhythm, 'anchor' | 'set' | 'fires'>;
 /** Every task that ever was: canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
-  schema: 2,
+  schema: 3,
   streams: ['task-', 'fires-'],
   fields: {
     status: 'text',
@@ -45,9 +45,17 @@ export const tasksProjection: Projection<TaskDocument> = {
     title: 'text',
     created_at: 'text',
     exhausted: 'boolean',
+    concurrency_key: 'text',
+    concurrency_limit: 'number',
   },
   // A list by kind, tag or title goes along one of these; only the owner's or the status's share is read.
-  indexes: [['created_at'], ['status', 'created_at'], ['created_by', 'created_at']],
+  // The last is for those who share a concurrency key, the smallest limit first.
+  indexes: [
+    ['created_at'],
+    ['status', 'created_at'],
+    ['created_by', 'created_at'],
+    ['concurrency_key', 'created_by', 'concurrency_limit'],
+  ],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveTaskDocument,
 };
@@ -83,6 +91,15 @@ export function liveTasksOf(agentId: string): readonly Filter[] {
     { field: 'status', op: 'in', value: ['active', 'paused'] },
     { field: 'exhausted', op: 'eq', value: false },
   ];
+}
+
+/** An agent's tasks that go by a concurrency key and may still run; sort by `concurrency_limit`. */
+export function tasksWithKey(owner: string, key: string, statuses: readonly TaskStatus[]) {
+  return [
+    { field: 'concurrency_key', op: 'eq', value: key },
+    { field: 'created_by', op: 'eq', value: owner },
+    { field: 'status', op: 'in', value: statuses },
+  ] as const satisfies readonly Filter[];
 }
 
 function evolveTaskDocument(
