@@ -15,6 +15,7 @@ import type { LiveTask } from '../domain/task.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
+import { putOff } from './run-faults.ts';
 import { afterFailure, failedOutright, isPassing, isRefusedData, statusOf } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
