@@ -48,7 +48,23 @@ export async function verifyNobody(secret: string): Promise<false> {
   return false;
 }
 
-function derive(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {
+/** Hashes at one time: of the pool's four threads others need some, for files and names of hosts. */
+const AT_ONCE = 2;
+let deriving = 0;
+const waiting: (() => void)[] = [];
+
+async function derive(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {
+  while (deriving >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  deriving += 1;
+  try {
+    return await deriveNow(secret, salt, cost);
+  } finally {
+    deriving -= 1;
+    waiting.shift()?.();
+  }
+}
+
+function deriveNow(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(secret.normalize('NFC'), salt, KEY_BYTES, { ...cost, maxmem: MEMORY }, (error, key) => {
       if (error) reject(error);
