@@ -20,6 +20,9 @@ const MOST_SUSPECTS = 500;
 const READS_AT_ONCE = 10;
 const REST = 10;
 
+/** Entries in memory looked up in one go. */
+const COMPARED_AT_ONCE = 2000;
+
 /**
  * The index of what is due, in memory, holds what the view and the log hold: every task that is not canceled, none that
  * is, and each as it stands now. Whoever follows a log goes on by what comes, and would not notice what did not.
@@ -57,11 +60,15 @@ export class IndexAgrees implements AuditCheck {
       }
     });
     if (ended) {
+      const { seen } = this;
+      this.seen = new Set();
+      let compared = 0;
       for (const { taskId } of this.index.all()) {
         if (suspects.size >= MOST_SUSPECTS) break;
-        if (!this.seen.has(taskId)) suspects.set(taskId, null);
+        if (!seen.has(taskId)) suspects.set(taskId, null);
+        compared += 1;
+        if (compared % COMPARED_AT_ONCE === 0) await this.clock.sleep(REST, signal);
       }
-      this.seen = new Set();
     }
     if (suspects.size === 0) return;
     await this.clock.sleep(ON_ITS_WAY, signal);
