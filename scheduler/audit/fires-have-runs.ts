@@ -10,6 +10,7 @@ import { streams } from '../../domain/streams.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../leadership.ts';
 import { recallPosition } from '../remembered-position.ts';
+import { CHECKPOINT as REQUESTED } from '../run-requester.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { nextPage } from './log-page.ts';
@@ -78,7 +79,7 @@ export class FiresHaveRuns implements AuditCheck {
   async look(findings: Findings, signal: AbortSignal): Promise<void> {
     const { fence } = this.leadership;
     if (fence !== this.fence) {
-      this.verified = await recallPosition(this.coordination, this.store, CHECKPOINT);
+      this.verified = await this.recall();
       this.open = [];
       this.fence = fence;
     }
@@ -88,6 +89,13 @@ export class FiresHaveRuns implements AuditCheck {
     await this.goOn(findings, signal);
     const first = this.open[0];
     await this.coordination.remember(CHECKPOINT, first?.before ?? this.verified, fence);
+  }
+
+  /** Where nothing is remembered, up to where the requester of runs has seen to it: it has looked at each fire. */
+  private async recall(): Promise<Position> {
+    const { coordination, store } = this;
+    const own = await recallPosition(coordination, store, CHECKPOINT);
+    return own === BEGINNING ? recallPosition(coordination, store, REQUESTED) : own;
   }
 
   private async goOn(findings: Findings, signal: AbortSignal): Promise<void> {
