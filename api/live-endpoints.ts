@@ -66,6 +66,8 @@ async function watch(
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   // Else a proxy might wait for more before it passes anything on.
   response.setHeader('X-Accel-Buffering', 'no');
+  // The stream goes on until the connection ends: chunks would only be three writes in place of one.
+  response.removeHeader('Transfer-Encoding');
   response.flushHeaders();
   if (request.method === 'HEAD') {
     response.end();

@@ -4,7 +4,8 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { BackOff } from '../projections/back-off.ts';
 import { RunChanges, type RunChange } from '../projections/run-changes.ts';
 import { unavailable } from './errors.ts';
-import { joinedBytes, type Frame, type LiveClient } from './live-client.ts';
+import type { Frame, LiveClient } from './live-client.ts';
+import { LiveSending } from './live-sending.ts';
 import { showInList } from './run-records.ts';
 
 /** Clients of one process at a time. */
@@ -42,6 +43,7 @@ export class LiveRuns {
   readonly #clients = new Set<LiveClient>();
   /** Those of them that hear what comes; the others are still being brought up. */
   readonly #level = new Set<LiveClient>();
+  readonly #outgoing: LiveSending;
   readonly #waiting: (() => void)[] = [];
   #replaying = 0;
   #beginning: Promise<void> | null = null;
@@ -60,6 +62,7 @@ export class LiveRuns {
 
   constructor(options: LiveRunsOptions) {
     this.#options = options;
+    this.#outgoing = new LiveSending(options.clock, this.#level);
     this.#mostClients = options.mostClients ?? MOST_CLIENTS;
   }
 
@@ -110,6 +113,7 @@ export class LiveRuns {
   /** Ends all streams, and follows the log no longer. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#outgoing.clear();
     for (const client of [...this.#clients]) client.end('shutdown');
     this.#forgetBeat();
     this.#following?.abort();
@@ -122,6 +126,7 @@ export class LiveRuns {
       this.#start = this.#reached = head;
       this.#retained = [];
       this.#retainedBytes = 0;
+      this.#outgoing.clear();
       this.#idleBeats = 0;
       this.#following = new AbortController();
       if (this.#closed) this.#following.abort();
@@ -159,9 +164,7 @@ export class LiveRuns {
   #tell(frames: readonly Frame[], events: readonly RecordedEvent[]): void {
     this.#reached = events.at(-1)?.position ?? this.#reached;
     this.#retain(frames);
-    let bytes: Buffer | undefined;
-    const joined = (): Buffer => (bytes ??= joinedBytes(frames));
-    for (const client of this.#level) client.send(frames, joined);
+    this.#outgoing.add(frames);
   }
 
   #retain(frames: readonly Frame[]): void {
@@ -245,8 +248,9 @@ export class LiveRuns {
     }
     this.#beats += 1;
     if (this.#beats % BEATS_TO_A_HEARTBEAT === 0) {
+      const isLevel = this.#outgoing.isEmpty;
       for (const client of this.#clients) {
-        client.beat(this.#level.has(client) ? this.#reached : null);
+        client.beat(isLevel && this.#level.has(client) ? this.#reached : null);
       }
     }
     if (!this.#looking) void this.#lookAtTokens();

@@ -166,6 +166,27 @@ describe('live streams of runs', () => {
     expect(replayed.names).to.deep.equal([...whole, ...whole, ...whole, ...whole]);
   });
 
+  it('leave nothing out for who comes while much happens', async () => {
+    const first = await open('/runs/live');
+    const later: EventStream[] = [];
+    for (let times = 0; times < 40; times += 1) {
+      const id = newId(0);
+      await api().append(`run-${id}`, [requested({ task_id: 'task-c' }), started]);
+      const after = first.changes.at(Math.floor(first.changes.length / 2))?.id ?? first.lastId;
+      if (times % 4 === 0) later.push(await open('/runs/live', times % 8 === 0 ? {} : { after }));
+      await api().append(`run-${id}`, [{ type: 'RunSucceeded', data: success() }]);
+    }
+    await eventually(() => first.names.length === 120);
+    const all = first.changes.map(({ id }) => id);
+    for (const stream of later) {
+      await eventually(() => stream.changes.at(-1)?.id === all.at(-1));
+      const ids = stream.changes.map(({ id }) => id);
+      expect(ids).to.deep.equal(all.slice(-ids.length));
+      const begun = String(stream.messages[0]?.data['position']);
+      expect(ids).to.deep.equal(all.filter((id) => id > begun));
+    }
+  });
+
   it('keep the place of a client that hears of nothing', async () => {
     const { admin } = api();
     const task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
