@@ -1,5 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { Backfills } from '../scheduler/backfills.ts';
 import type { Audit } from '../scheduler/audit/audit.ts';
 import { createSchedulerAudit } from '../scheduler/audit/scheduler-audit.ts';
 import { DueIndex } from '../scheduler/due-index.ts';
@@ -52,6 +53,13 @@ export function startSchedulerRole(options: {
     tasks: indexes.pinnedTasks,
     name: member,
   });
+  const backfills = new Backfills({
+    ...shared,
+    readModel,
+    leadership,
+    tasks: indexes.pinnedTasks,
+    name: member,
+  });
   const audit = createSchedulerAudit({
     ...shared,
     readModel,
@@ -79,6 +87,7 @@ export function startSchedulerRole(options: {
     started();
     await requester.follow(signal);
   });
+  going.keep('leading backfills', (started) => backfills.follow(signal, started));
   going.keep('auditing the scheduler', async (started) => {
     started();
     await audit.run(signal);

@@ -43,7 +43,7 @@ export function startWorkerRole(options: {
   const executor = new RunExecutor({
     ...shared,
     runPipeline: pipelineRunner({ store, tools, clock, secrets: options.secrets }),
-    admit: runAdmission(indexes.pinnedTasks, keys),
+    admit: runAdmission(indexes.pinnedTasks, keys, clock),
     released: (run, task) => {
       keys.released(run, task);
       failures.after(run, task);

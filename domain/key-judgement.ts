@@ -39,8 +39,8 @@ export type Verdict =
   | 'unborn';
 
 /**
- * What a run's place is worth. Where the request of a run is owed by the log itself (a fire or a published event
- * stands behind it), an empty stream is only late: the request is made up, and its place is waiting for it.
+ * What a run's place is worth. Where the request of a run is owed by the log itself (a fire, a published event
+ * or a backfill stands behind it), an empty stream is only late: the request is made up, and its place is waiting for it.
  *
  * @param lease milliseconds in which a run that holds a concurrency key must start
  */
@@ -52,7 +52,7 @@ export function judge(
   lease: number,
 ): Verdict {
   if (run.state === 'none') {
-    const owed = place.trigger === 'schedule' || place.trigger === 'event';
+    const owed = place.trigger !== 'manual';
     return !owed && now - fromIso(place.since) > RESERVATION_LIFE ? 'unborn' : 'living';
   }
   if (hasEnded(run)) return 'over';

@@ -8,6 +8,7 @@ export const streams = {
   task: (id: string): string => `task-${id}`,
   fires: (taskId: string): string => `fires-${taskId}`,
   run: (id: string): string => `run-${id}`,
+  backfill: (id: string): string => `backfill-${id}`,
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (topic: string): string => `topic-${topic}`,

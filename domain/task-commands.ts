@@ -189,6 +189,19 @@ export async function nextRunAt(
   return next !== null && next === task.next_fire_at ? (task.next_run_at ?? next) : next;
 }
 
+/**
+ * Nominal time of the next fire of an active task: all before it is decided. null where there is none, and for tasks that
+ * do not fire by time now.
+ */
+export async function nextFireAt(
+  store: EventStore,
+  taskId: string,
+  task: LiveTask,
+): Promise<string | null> {
+  if (task.status !== 'active' || task.definition.schedule_kind === 'event') return null;
+  return nextFire(task, await lastDecision(store, taskId));
+}
+
 /** What the task's rhythm said last; null before the first fire. */
 async function lastDecision(store: EventStore, taskId: string): Promise<FiresEvent | null> {
   const [last] = await store.readStream(streams.fires(taskId), {

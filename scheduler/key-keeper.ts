@@ -158,7 +158,9 @@ export class KeyKeeper {
       const { answer, state, revision } = await this.claim(name, claim, context);
       this.watch.note(name, state, revision);
       if (answer === 'held') return true;
-      if (name.kind === 'overlap' && task.definition.overlap_policy === 'cancel_running') {
+      const cancels = task.definition.overlap_policy === 'cancel_running';
+      // A run of a backfill gives way: it waits until what is under way has ended.
+      if (name.kind === 'overlap' && cancels && run.trigger !== 'backfill') {
         await cancelRunsAhead(this.store, state, run.id, context);
       }
       // Woken while it was being decided: what was decided is of the past.

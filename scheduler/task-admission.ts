@@ -1,3 +1,4 @@
+import type { Clock } from '../domain/clock.ts';
 import { requireTask, type LiveTask } from '../domain/task.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
@@ -6,18 +7,22 @@ import type { QueuedRun } from './run-queue.ts';
 
 const go: Admission = { kind: 'go' };
 
+/** Milliseconds until it is seen again whether a task is paused whose backfill waits for it. */
+const PAUSED = 5000;
+
 /**
- * Whether the task of a run still wants it: a scheduled run does not begin while its task is paused, and no run
- * begins whose task is canceled.
+ * Whether the task of a run still wants it: a scheduled run does not begin while its task is paused, one of a
+ * backfill waits for that to end, and no run begins whose task is canceled.
  */
 export function taskAdmission(
   tasks: PinnedTasks,
+  clock: Pick<Clock, 'now'>,
 ): (run: QueuedRun) => Admission | Promise<Admission> {
   return (run) => {
     const latest = tasks.latest(run.taskId);
     return latest instanceof Promise
-      ? latest.then((task) => admit(run, requireTask(task).status))
-      : admit(run, latest.status);
+      ? latest.then((task) => admit(run, requireTask(task).status, clock))
+      : admit(run, latest.status, clock);
   };
 }
 
@@ -25,8 +30,9 @@ export function taskAdmission(
 export function runAdmission(
   tasks: PinnedTasks,
   keys: KeyKeeper,
+  clock: Pick<Clock, 'now'>,
 ): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {
-  const byTask = taskAdmission(tasks);
+  const byTask = taskAdmission(tasks, clock);
   return (run, task) => {
     const wanted = byTask(run);
     const then = (admission: Admission): Admission | Promise<Admission> =>
@@ -35,11 +41,17 @@ export function runAdmission(
   };
 }
 
-function admit(run: QueuedRun, status: 'active' | 'paused' | 'canceled'): Admission {
+function admit(
+  run: QueuedRun,
+  status: 'active' | 'paused' | 'canceled',
+  clock: Pick<Clock, 'now'>,
+): Admission {
   if (status === 'canceled') {
     return { kind: 'end', event: { type: 'RunCanceled', data: { attempt: run.attempt } } };
   }
-  if (status === 'active' || run.trigger !== 'schedule' || run.attempt > 0) return go;
+  if (status === 'active' || run.attempt > 0) return go;
+  if (run.trigger === 'backfill') return { kind: 'wait', until: clock.now() + PAUSED };
+  if (run.trigger !== 'schedule') return go;
   return {
     kind: 'end',
     event: {

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { agentEvents, sessionEvents } from './agent-events.ts';
+import { backfillEvents } from './backfill-events.ts';
 import { keyEvents } from './key-events.ts';
 import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
@@ -12,6 +13,7 @@ export const catalogue = {
   ...taskEvents,
   ...firesEvents,
   ...runEvents,
+  ...backfillEvents,
   ...keyEvents,
   ...topicEvents,
   ...idempotencyEvents,
@@ -45,6 +47,7 @@ export type SessionEvent = EventOf<keyof typeof sessionEvents>;
 export type TaskEvent = EventOf<keyof typeof taskEvents | 'Abandoned'>;
 export type FiresEvent = EventOf<keyof typeof firesEvents>;
 export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;
+export type BackfillEvent = EventOf<keyof typeof backfillEvents>;
 export type KeyEvent = EventOf<keyof typeof keyEvents>;
 export type TopicEvent = EventOf<keyof typeof topicEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;

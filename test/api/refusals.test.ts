@@ -17,6 +17,11 @@ describe('every endpoint of the HTTP interface refuses', () => {
     const run = await admin.client.post(`/tasks/${ids['task']}/run_now`);
     ids['run'] = run.textAt('details.run_id');
     ids['key'] = 'printer';
+    const backfill = await admin.client.post(`/tasks/${ids['task']}/backfill`, {
+      from: '2026-01-01T00:00:00Z',
+      to: '2026-01-01T05:00:00Z',
+    });
+    ids['backfill'] = backfill.textAt('details.backfill_id');
     scopeless = await api().signIn(['something:else']);
   });
 
@@ -87,7 +92,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
           const body = bodyOf(row);
           const answer = await send(
             { ...(body ? { body } : {}), headers: { 'if-match': '"77"' } },
-            at(path, unknown.toUpperCase()),
+            `${at(path, unknown.toUpperCase())}?${row.needed ?? ''}`,
           );
           expect(answer.status, answer.text).to.equal(404);
           expect(answer.at('error')).to.equal('not_found');

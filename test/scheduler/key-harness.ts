@@ -102,7 +102,7 @@ export class WorkerProcess {
     const executor = new RunExecutor({
       ...shared,
       runPipeline: ({ run, signal: stop }) => this.execute(run.id, stop),
-      admit: runAdmission(tasks, keeper),
+      admit: runAdmission(tasks, keeper, clock),
       released: (run, task) => keeper.released(run, task),
       lost: (run, task) => keeper.lost(run, task),
       random: Math.random,

@@ -207,7 +207,7 @@ export class WorkerProcess {
       ...shared,
       runPipeline:
         options.runPipeline ?? pipelineRunner({ store, tools, clock, secrets: () => undefined }),
-      admit: taskAdmission(tasks),
+      admit: taskAdmission(tasks, clock),
       released: () => {},
       lost: () => {},
       random: () => 0.5,
