@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { fromIso, type Instant } from '../../domain/clock.ts';
+import { correctNextFire } from '../../domain/fires.ts';
 import type { FiresEvent } from '../../domain/events/catalogue.ts';
 import { evolveRhythm, nextFireOf, type Rhythm } from '../../domain/rhythm.ts';
 import { misfirePolicies } from '../../domain/vocabulary.ts';
@@ -211,6 +212,26 @@ describe('the laws of the rhythm', () => {
         }
       }),
       { numRuns: 40 },
+    );
+  });
+
+  it('no next fire is to be corrected while the rules of its zone stay as they are', () => {
+    fc.assert(
+      fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
+        const story = new Story(fields);
+        for (const each of acts) {
+          perform(story, each);
+          const { rhythm, now } = story;
+          const { events } = correctNextFire(
+            't',
+            rhythm,
+            scheduleOf(rhythm.definition, rhythm.anchor),
+            now,
+          );
+          expect(events, JSON.stringify(rhythm)).to.deep.equal([]);
+        }
+      }),
+      { numRuns: 150 },
     );
   });
 
