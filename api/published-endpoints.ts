@@ -119,7 +119,7 @@ async function trimAll(
     const query = olderTopics(toIso(cutoff), SIDE_BY_SIDE, after);
     const page: readonly Kept[] = await readModel.find(publishedProjection, query);
     const trimmed = await Promise.all(
-      page.map(({ document }) =>
+      page.map(async ({ document }): Promise<Trimmed> =>
         document.listed
           ? { deleted: 0, position: null }
           : trimTopic(store, document, cutoff, requested, call.context),

@@ -74,7 +74,7 @@ function headersOf(options: HelmetOptions): Readonly<Record<string, string>> {
     removeHeader: (name: string) => void delete headers[name],
   };
   helmet(options)({} as Request, recorder as unknown as Response, (fault?: unknown) => {
-    if (fault !== undefined) throw fault;
+    if (fault !== undefined) throw new Error('Helmet gives no headers', { cause: fault });
   });
   return headers;
 }
