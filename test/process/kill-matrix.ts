@@ -16,6 +16,7 @@ import {
   faultsOfStreams,
   faultsOfTriggers,
 } from './log-checks.ts';
+import { faultsOfSharing } from './sharing-checks.ts';
 import { StepServer } from './step-server.ts';
 import { faultsOfViews } from './view-checks.ts';
 
@@ -79,6 +80,7 @@ export async function killMatrix(
       ...faultsOfCauses(last),
       ...faultsOfTriggers(last, tasks),
       ...faultsOfRuns(last, tasks),
+      ...faultsOfSharing(last, tasks),
       ...faultsOfSteps(last, steps.counts),
       ...faultsOfCommands(last, load.sent),
       ...(await faultsOfViews(dataDirectory)),
@@ -191,6 +193,15 @@ function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
   if (long) {
     expect(count('FiresSkipped'), 'fires that were missed').to.be.greaterThan(0);
     expect(count('RunInterrupted'), 'runs that were taken over').to.be.greaterThan(0);
+  }
+  // Each of those that share something has done what it shares for.
+  const ends = ledger.runs().map(({ end }) => end);
+  const skipped = (reason: string): number =>
+    ends.filter((end) => end?.type === 'RunSkipped' && end.data.reason === reason).length;
+  expect(skipped('duplicate'), 'duplicates').to.be.greaterThan(0);
+  if (long) {
+    expect(skipped('overlap'), 'runs that gave way').to.be.greaterThan(0);
+    expect(count('RunCancelRequested'), 'runs that were canceled').to.be.greaterThan(0);
   }
   const acknowledged = load.sent.filter(({ id }) => id !== null).length;
   expect(acknowledged, 'commands that were answered').to.be.greaterThan(kills * 3);

@@ -9,7 +9,15 @@ export interface PlannedTask {
   readonly seconds?: Omit<SecondsTask, 'createdAt'>;
   /** The attempt that succeeds. */
   readonly attempts: number;
+  /** What its runs share, so that not all of them run, or not at a time. */
+  readonly shares?: Sharing;
 }
+
+/** A key of runs: of several tasks, of one task by its overlap policy, or one that is used once in so many seconds. */
+export type Sharing =
+  | { readonly kind: 'concurrency'; readonly key: string }
+  | { readonly kind: 'overlap'; readonly policy: 'skip' | 'queue' | 'cancel_running' }
+  | { readonly kind: 'dedupe'; readonly key: string; readonly windowSeconds: number };
 
 /** One that was created. */
 export interface CreatedTask extends PlannedTask {
@@ -93,6 +101,7 @@ export function plannedTasks(url: string): readonly PlannedTask[] {
       { name: 'fails once', attempts: 2, body: { payload: failing, ...retry } },
       2,
     ),
+    ...sharingTasks(url),
     {
       name: 'orders',
       attempts: 1,
@@ -109,6 +118,49 @@ export function plannedTasks(url: string): readonly PlannedTask[] {
       body: { schedule_kind: 'cron', schedule_expr: '0 0 0 29 2 *', payload: echo },
     },
   ];
+}
+
+/** Those whose runs give way to others, or wait for them. */
+function sharingTasks(url: string): readonly PlannedTask[] {
+  const taking = (seconds: number): object => ({
+    pipeline: [
+      call('first', url),
+      { id: 'pause', uses: 'sleep', with: { seconds } },
+      call('last', url),
+    ],
+  });
+  const overlapping = (['skip', 'queue', 'cancel_running'] as const).map((policy) =>
+    everySecond(
+      'all',
+      60,
+      {
+        name: `overlap: ${policy}`,
+        shares: { kind: 'overlap', policy },
+        // Now and then the next one is due before it is over.
+        body: { payload: taking(1.9), overlap_policy: policy },
+      },
+      2,
+    ),
+  );
+  const printing = ['one', 'two'].map((name) =>
+    everySecond(
+      'all',
+      60,
+      {
+        name: `printer ${name}`,
+        shares: { kind: 'concurrency', key: 'printer' },
+        body: { payload: taking(0.2), concurrency_key: 'printer' },
+      },
+      3,
+    ),
+  );
+  const key = 'once in 3 s';
+  const deduped = everySecond('all', 60, {
+    name: 'dedupe',
+    shares: { kind: 'dedupe', key, windowSeconds: 3 },
+    body: { dedupe_key: key, dedupe_window_seconds: 3 },
+  });
+  return [...overlapping, ...printing, deduped];
 }
 
 /** Creates them through HTTP. */

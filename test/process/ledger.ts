@@ -7,7 +7,10 @@ import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 export interface LoggedRun {
   readonly id: string;
   readonly events: readonly RecordedEvent[];
-  readonly request: Extract<RecordedEvent, { type: 'RunRequested' }>;
+  /** Its first event: that it was asked for, or that it did not run. */
+  readonly request: Extract<RecordedEvent, { type: 'RunRequested' | 'RunSkipped' }>;
+  /** The published event that it was triggered by. */
+  readonly eventId: string | undefined;
   /** What ended it; undefined while it goes on. */
   readonly end: RecordedEvent | undefined;
 }
@@ -71,16 +74,20 @@ export class Ledger {
     return first?.type === 'RunRequested' && first.data.task_id === taskId;
   }
 
-  /** Every run that was requested. */
+  /** Every run that was requested, or was to be and did not run. */
   runs(): LoggedRun[] {
-    return this.all('RunRequested').map((request) => {
-      const events = this.streams.get(request.stream) ?? [];
-      return {
-        id: request.stream.slice('run-'.length),
-        events,
-        request,
-        end: events.find(isEnding),
-      };
+    return [...this.streams].flatMap(([stream, events]) => {
+      const [request] = events;
+      if (request?.type !== 'RunRequested' && request?.type !== 'RunSkipped') return [];
+      return [
+        {
+          id: stream.slice('run-'.length),
+          events,
+          request,
+          eventId: request.type === 'RunRequested' ? request.data.event?.id : undefined,
+          end: events.find(isEnding),
+        },
+      ];
     });
   }
 }

@@ -1,6 +1,8 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
 import { faultsOfFires } from '../support/expected-fires.ts';
 import type { SentCommand } from './command-load.ts';
-import type { CreatedTask } from './kill-tasks.ts';
+import type { CreatedTask, Sharing } from './kill-tasks.ts';
+import { mayEndBy } from './sharing-checks.ts';
 import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
 
 /*
@@ -8,12 +10,14 @@ import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
  * in words. They know the events, and nothing of the code that writes them.
  */
 
-/** Streams count without gaps, and nothing in the log is twice. */
+/** Streams count without gaps, and nothing in the log is twice. Of keys the older events are cut off. */
 export function faultsOfStreams(ledger: Ledger): string[] {
   const faults: string[] = [];
   for (const [stream, events] of ledger.streams) {
+    const first = stream.startsWith('key-') ? (events[0]?.revision ?? 0) : 0;
     events.forEach(({ revision, fault }, index) => {
-      if (revision !== index) faults.push(`${stream}: revision ${revision} stands at ${index}`);
+      if (revision !== first + index)
+        faults.push(`${stream}: revision ${revision} stands at ${index}`);
       if (fault !== undefined) faults.push(`${stream}: revision ${revision} is broken: ${fault}`);
     });
   }
@@ -45,9 +49,9 @@ export function faultsOfCauses(ledger: Ledger): string[] {
       ),
   ];
   const runs = ledger.runs().filter(({ request }) => request.data.trigger !== 'manual');
-  const causes = runs.map(({ id, request: { data } }) => ({
+  const causes = runs.map(({ id, eventId, request: { data } }) => ({
     id,
-    cause: `${data.task_id} ${data.event === null ? `at ${data.scheduled_for}` : `by ${data.event.id}`}`,
+    cause: `${data.task_id} ${eventId === undefined ? `at ${data.scheduled_for}` : `by ${eventId}`}`,
   }));
   const faults = [
     ...twice(owed.map(({ cause }) => cause)).map((cause) => `${cause} is decided twice`),
@@ -80,16 +84,21 @@ export function faultsOfTriggers(ledger: Ledger, tasks: readonly CreatedTask[]):
 export function faultsOfRuns(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   return ledger.runs().flatMap((run) => {
     const task = tasks.find(({ id }) => id === run.request.data.task_id);
-    return faultsOfRun(run, task?.attempts ?? 1).map((f) => `run ${run.id} (${task?.name}): ${f}`);
+    return faultsOfRun(run, task?.attempts ?? 1, task?.shares).map(
+      (f) => `run ${run.id} (${task?.name}): ${f}`,
+    );
   });
 }
 
-function faultsOfRun({ events, end }: LoggedRun, attempts: number): string[] {
+function faultsOfRun(
+  { events, end }: LoggedRun,
+  attempts: number,
+  shares: Sharing | undefined,
+): string[] {
   const faults: string[] = [];
   const endings = events.filter(isEnding);
   if (endings.length !== 1) faults.push(`has ended ${endings.length} times`);
   if (end !== undefined && events.at(-1) !== end) faults.push('goes on after its end');
-  if (events[0]?.type !== 'RunRequested') faults.push('does not begin with its request');
   let running = false;
   for (const event of events) {
     if (event.type === 'RunStarted') {
@@ -100,12 +109,27 @@ function faultsOfRun({ events, end }: LoggedRun, attempts: number): string[] {
     }
   }
   if (end?.type === 'RunSkipped' && end.data.reason === 'paused') return faults;
+  if (end !== undefined && mayEndBy(end, shares)) return faults;
   if (end?.type === 'RunSucceeded') {
-    if (end.data.attempt !== attempts) faults.push(`has succeeded at attempt ${end.data.attempt}`);
+    const wanted = attempts + attemptsLost(events);
+    if (end.data.attempt !== wanted) faults.push(`has succeeded at attempt ${end.data.attempt}`);
   } else {
     faults.push(`has not succeeded: ${JSON.stringify(events.at(-1))}`);
   }
   return faults;
+}
+
+/** Attempts whose worker died again and again: five times it goes on, the sixth time it has failed. */
+function attemptsLost(events: readonly RecordedEvent[]): number {
+  let deaths = 0;
+  let lost = 0;
+  for (const event of events) {
+    if (event.type === 'RunInterrupted' && event.data.cause === 'lease_expired') deaths += 1;
+    if (event.type !== 'RunAttemptFailed') continue;
+    if (deaths === 5 && event.data.step === null) lost += 1;
+    deaths = 0;
+  }
+  return lost;
 }
 
 /**
