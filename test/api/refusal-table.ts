@@ -324,7 +324,6 @@ export const refusalTable: readonly Row[] = [
       ['concurrency', 1.5],
       ['priority', 1],
     ],
-    queries: [['after=x', 'after']],
   },
   {
     method: 'GET',
