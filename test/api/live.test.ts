@@ -284,3 +284,19 @@ describe('live streams of runs', () => {
     expect((await api().admin.client.get('/runs/live')).status).to.equal(503);
   });
 });
+
+describe('a live stream whose token expires', () => {
+  const api = useRunningApi();
+
+  it('ends', async () => {
+    const { token } = api().admin.client;
+    const stream = await EventStream.open(`${api().url}/runs/live`, token);
+    await stream.named('live.started');
+    api().clock.shift(8 * 86_400_000);
+    expect((await stream.named('live.ended')).data['reason']).to.equal('access_ended');
+    await eventually(() => stream.ended);
+    const again = await EventStream.open(`${api().url}/runs/live`, token);
+    expect(again.status).to.equal(401);
+    again.close();
+  });
+});
