@@ -6,6 +6,8 @@ import type { JsonObject } from '../domain/json.ts';
  * `stores/mongodb`), one contract suite (`test/contracts/coordination.ts`).
  *
  * Time is the store's own, so that the processes' clocks need not agree.
+ * Where it is put back, what was written at a time that lies ahead by more than a second has ended: its end might lie
+ * hours ahead.
  */
 export interface Coordination {
   /**

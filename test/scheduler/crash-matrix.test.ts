@@ -12,7 +12,7 @@ describe('a process that dies between a due time and the end of its run', functi
   const made: MadeCrash[] = [];
 
   before(async () => {
-    for (const kind of kinds) quiet.set(kind, await crash(kind, null));
+    for (const kind of kinds) quiet.set(kind, await crash(kind, []));
   });
 
   after(() => {
@@ -30,7 +30,7 @@ describe('a process that dies between a due time and the end of its run', functi
       const all = everyCrash(quiet).filter(({ point }) => point.when === when);
       const faults: string[] = [];
       for (const planned of long ? all : someOf(all)) {
-        const outcome = await crash(planned.kind, planned.point);
+        const outcome = await crash(planned.kind, [planned.point]);
         made.push({ ...planned, outcome });
         const where = `${planned.kind.name}, ${when} append ${planned.point.append} (${planned.append})`;
         if (!outcome.died) faults.push(`${where}: nothing died`);
@@ -39,4 +39,23 @@ describe('a process that dies between a due time and the end of its run', functi
       expect(faults).to.deep.equal([]);
     });
   }
+
+  it('and whose follower dies too, loses and doubles nothing', async () => {
+    const faults: string[] = [];
+    let deaths = 0;
+    for (const [index, kind] of kinds.entries()) {
+      // Without a table of all: at appends that differ from kind to kind.
+      for (let turn = 0; turn < (long ? 12 : Number(index % 4 === 0)); turn += 1) {
+        const points = [3 + ((turn + index) % 5), 1 + ((turn * 5 + index) % 7)].map(
+          (append, at) => ({ append, when: (turn + at) % 2 === 0 ? 'before' : 'after' }) as const,
+        );
+        const outcome = await crash(kind, points);
+        if (outcome.died) deaths += 1;
+        const where = `${kind.name}, at ${JSON.stringify(points)}`;
+        faults.push(...outcome.faults.map((fault) => `${where}: ${fault}`));
+      }
+    }
+    expect(faults).to.deep.equal([]);
+    expect(deaths).to.be.greaterThan(0);
+  });
 });

@@ -30,11 +30,16 @@ const LIMIT = 300;
 
 /**
  * Lets one process lead a kind of task until it dies at a point, begins another over the same store in the same
- * moment, lets that one come to the end, and looks at what the log says. Without a point nothing dies.
+ * moment, lets that one come to the end, and looks at what the log says.
  *
+ * @param points where the first dies, and those that follow it; the one after them lives
  * @param beside how many more do the same from the beginning
  */
-export async function crash(kind: Kind, point: CrashPoint | null, beside = 0): Promise<Outcome> {
+export async function crash(
+  kind: Kind,
+  points: readonly CrashPoint[],
+  beside = 0,
+): Promise<Outcome> {
   const world = await World.open();
   const seen: Seen[] = [];
   const processes: CrashProcess[] = [];
@@ -43,14 +48,19 @@ export async function crash(kind: Kind, point: CrashPoint | null, beside = 0): P
     processes.push(process);
     return process;
   };
+  const lead = (turn: number): CrashProcess => {
+    const process = start(`leads ${turn}`);
+    const point = points[turn];
+    if (point !== undefined) process.crashAt(point);
+    process.onDeath = () => void lead(turn + 1);
+    return process;
+  };
   try {
     for (const [id, fields] of Object.entries(kind.tasks)) await world.createTask(id, fields);
-    const first = start('one');
+    const first = lead(0);
     for (let n = 1; n <= beside; n += 1) start(`beside ${n}`);
     for (const { ready } of processes) await ready.wait();
     await world.idle();
-    if (point !== null) first.crashAt(point);
-    first.onDeath = () => void start('two');
     const faults = await comesToItsEnd(world, kind);
     const appends = [...first.appends];
     const written = new Set(first.written);

@@ -15,7 +15,7 @@ describe('several processes that schedule and work at once', function () {
     it(`lose and double nothing as ${count}, whatever the kind of task`, async () => {
       const faults: string[] = [];
       for (const kind of kinds) {
-        const outcome = await crash(kind, null, count - 1);
+        const outcome = await crash(kind, [], count - 1);
         faults.push(...outcome.faults.map((fault) => `${kind.name}: ${fault}`));
       }
       expect(faults).to.deep.equal([]);
@@ -30,7 +30,7 @@ describe('several processes that schedule and work at once', function () {
       const appends = long ? APPENDS : APPENDS.filter((append) => append === (index % 6) + 1);
       for (const append of appends) {
         for (const when of long ? (['before', 'after'] as const) : (['before'] as const)) {
-          const outcome = await crash(kind, { append, when }, 2);
+          const outcome = await crash(kind, [{ append, when }], 2);
           if (outcome.died) deaths += 1;
           const where = `${kind.name}, ${when} append ${append}`;
           faults.push(...outcome.faults.map((fault) => `${where}: ${fault}`));
