@@ -82,10 +82,10 @@ export class World {
     this.#remove = parts.remove;
   }
 
-  static async open(): Promise<World> {
+  static async open(start: Instant = START): Promise<World> {
     const directory = await makeTemporaryDirectory();
     const opened: { world?: World } = {};
-    const clock = new VirtualClock(START, { settle: async () => opened.world?.idle() });
+    const clock = new VirtualClock(start, { settle: async () => opened.world?.idle() });
     const store = await openSqliteEventStore({
       directory: join(directory.path, 'log'),
       codec: createEventCodec(),
