@@ -104,7 +104,9 @@ function leaderOf(cluster: Cluster): number | undefined {
   const leads = (index: number): boolean => {
     const changes = cluster
       .process(index)
-      .log.filter(({ lease, message }) => lease === 'scheduler' && /^leads/.test(String(message)));
+      .log.filter(
+        ({ lease, message }) => lease === 'scheduler' && String(message).startsWith('leads'),
+      );
     return changes.at(-1)?.['message'] === 'leads';
   };
   return [1, 2, 3].find(leads);

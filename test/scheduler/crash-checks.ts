@@ -79,7 +79,7 @@ function faultsOfFires(kind: Kind, log: readonly RecordedEvent[]): string[] {
     const fires = log.filter(({ stream }) => stream === `fires-${task}`);
     const found = fires.map((event) => (event.type === 'Fired' ? event.data.nominal : event.type));
     const wanted = kind.published ? [] : kind.due.map((due) => toIso(START + due * 1000));
-    return String(found) === String(wanted) ? [] : [`${task} has decided [${found}]`];
+    return String(found) === String(wanted) ? [] : [`${task} has decided ${found.join()}`];
   });
 }
 

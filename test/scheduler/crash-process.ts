@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { pipelineRunner } from '../../app/pipeline-runner.ts';
-import type { DataOf } from '../../domain/events/catalogue.ts';
 import type { NewEvent } from '../../domain/event-store.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { taskFold } from '../../domain/task.ts';
@@ -146,7 +145,7 @@ export class CrashProcess {
     store.afterAppend = (stream, events) => {
       for (const { type, data } of events) {
         if (type !== 'RunStepCompleted') continue;
-        const { step, status } = data as unknown as DataOf<'RunStepCompleted'>;
+        const { step, status } = data;
         if (status !== 'succeeded') continue;
         this.seen.push({ kind: 'recorded', run: stream.slice('run-'.length), step });
       }
