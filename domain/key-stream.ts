@@ -1,5 +1,5 @@
 import { fromIso } from './clock.ts';
-import { EventStoreError, isConflict, type EventStore } from './event-store.ts';
+import { EventStoreError, isConflict, type EventStore, type NewEvent } from './event-store.ts';
 import type { KeyEvent } from './events/catalogue.ts';
 import { loadLast, toNewEvents, type CommandContext } from './handle.ts';
 import { newId } from './ids.ts';
@@ -8,6 +8,9 @@ import { streams } from './streams.ts';
 
 /** Races for a key that may be lost in a row. Each is lost to somebody who got what he wanted. */
 const ATTEMPTS = 20;
+
+/** Holders and waiters that the events of one append tell of, about: each event carries them all. */
+const MOST_PLACES = 1000;
 
 /** Who changes a key, when, and because of what; each change is a command of its own. */
 export type KeyContext = Omit<CommandContext, 'commandId'>;
@@ -25,15 +28,28 @@ export interface KeyChanged<T> {
   readonly revision: number;
 }
 
-/** Changes of the same key by this process, one after the other: they would only make each other lose races. */
-const queues = new WeakMap<EventStore, Map<string, Promise<unknown>>>();
+/** A change that waits for its turn. */
+interface Wish {
+  readonly context: KeyContext;
+  readonly decide: (state: KeyState) => KeyChange<unknown> | Promise<KeyChange<unknown>>;
+  readonly done: (changed: KeyChanged<unknown>) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Changes of the same key by this process: while one append is under way, those that come are gathered for the next.
+ * One after the other they would only make each other lose races.
+ */
+const queues = new WeakMap<EventStore, Map<string, Wish[]>>();
 
 /**
  * Reads a key's last event, decides, and appends expecting that one. A lost race, or a lost answer, is followed by
  * reading and deciding again: every decision on a key is so made that it finds its own effect and adds nothing.
+ * Changes that this process makes at the same time are decided one after the other, and go to the log as one append.
  *
  * @param decide may look at other streams: what it saw of them is newer than the state it decides on, and
  *   whoever changes his claim on the key in the meantime makes the append a lost race
+ * @returns the answer, with the key as it is after all that was appended at once
  * @throws EventStoreError `CONFLICT` when every race was lost, and all that the log throws
  */
 export function changeKey<T>(
@@ -43,34 +59,113 @@ export function changeKey<T>(
   decide: (state: KeyState) => KeyChange<T> | Promise<KeyChange<T>>,
 ): Promise<KeyChanged<T>> {
   const stream = streams.key(name.kind, name.owner, name.key);
-  return inTurn(store, stream, () => change(store, stream, name, context, decide));
+  const ofStore = queues.get(store) ?? new Map<string, Wish[]>();
+  queues.set(store, ofStore);
+  return new Promise<KeyChanged<T>>((resolve, failed) => {
+    // Each wish is answered by what its own `decide` gave.
+    const done = resolve as Wish['done'];
+    const wish: Wish = { context, decide, done, failed };
+    const queue = ofStore.get(stream);
+    if (queue !== undefined) {
+      queue.push(wish);
+      return;
+    }
+    ofStore.set(stream, [wish]);
+    void serve(store, stream, name, ofStore);
+  });
 }
 
-async function change<T>(
+/** Fulfils the wishes for one key until there are none. Never rejects. */
+async function serve(
   store: EventStore,
   stream: string,
   name: KeyName,
-  context: KeyContext,
-  decide: (state: KeyState) => KeyChange<T> | Promise<KeyChange<T>>,
-): Promise<KeyChanged<T>> {
+  ofStore: Map<string, Wish[]>,
+): Promise<void> {
+  for (;;) {
+    const wishes = ofStore.get(stream) ?? [];
+    if (wishes.length === 0) break;
+    ofStore.set(stream, []);
+    let left: readonly Wish[] = wishes;
+    while (left.length > 0) left = await fulfil(store, stream, name, left);
+  }
+  ofStore.delete(stream);
+}
+
+/** @returns the wishes that did not fit into the append */
+async function fulfil(
+  store: EventStore,
+  stream: string,
+  name: KeyName,
+  wishes: readonly Wish[],
+): Promise<readonly Wish[]> {
+  let decided: readonly Decided[] = [];
   for (let attempt = 1; ; attempt += 1) {
-    const loaded = await loadLast(store, stream, keyFold);
-    const state = loaded.state ?? unusedKey(name);
-    const { events, answer } = await decide(state);
-    const last = events.at(-1);
-    if (last === undefined) {
-      return { answer, state, revision: loaded.revision === 'none' ? -1 : loaded.revision };
-    }
-    // Ids of its own for each try: what is decided again need not be the same.
-    const newEvents = toNewEvents(stream, events, { ...context, commandId: newId(context.now) });
     try {
-      const { revision } = await store.append(stream, newEvents, loaded.revision);
-      const { run_id: _about, ...after } = last.data;
-      return { answer, state: after, revision };
+      const loaded = await loadLast(store, stream, keyFold);
+      const start = loaded.state ?? unusedKey(name);
+      decided = await decideAll(start, wishes);
+      const events = newEventsOf(stream, decided);
+      const { revision } =
+        events.length === 0 ? loaded : await store.append(stream, events, loaded.revision);
+      const state = decided.at(-1)?.state ?? start;
+      const after = { state, revision: revision === 'none' ? -1 : revision };
+      for (const { wish, outcome } of decided) {
+        if ('error' in outcome) wish.failed(outcome.error);
+        else wish.done({ answer: outcome.answer, ...after });
+      }
+      return wishes.slice(decided.length);
     } catch (error) {
-      if (!isPassing(error) || attempt >= ATTEMPTS) throw error;
+      if (isPassing(error) && attempt < ATTEMPTS) continue;
+      const asked = decided.length === 0 ? wishes : wishes.slice(0, decided.length);
+      for (const wish of asked) wish.failed(error);
+      return wishes.slice(asked.length);
     }
   }
+}
+
+/** What a wish came to. */
+interface Decided {
+  readonly wish: Wish;
+  readonly events: readonly KeyEvent[];
+  readonly outcome: { readonly answer: unknown } | { readonly error: unknown };
+  /** The key after it. */
+  readonly state: KeyState;
+}
+
+/** Decides wishes one on the other's result, as many as one append may hold. */
+async function decideAll(start: KeyState, wishes: readonly Wish[]): Promise<readonly Decided[]> {
+  const decided: Decided[] = [];
+  let state = start;
+  let places = 0;
+  for (const wish of wishes) {
+    try {
+      const { events, answer } = await wish.decide(state);
+      for (const { type, data } of events) {
+        const { run_id: _about, ...after } = data;
+        state = after;
+        if (type !== 'KeyWaited') places += data.holders.length + data.waiters.length;
+      }
+      decided.push({ wish, events, outcome: { answer }, state });
+    } catch (error) {
+      decided.push({ wish, events: [], outcome: { error }, state });
+    }
+    if (places >= MOST_PLACES) break;
+  }
+  return decided;
+}
+
+/** Of those who only come to stand in line, what follows at once says as much: each event carries the whole line. */
+function newEventsOf(stream: string, decided: readonly Decided[]): readonly NewEvent[] {
+  const last = decided.flatMap(({ events }) => events).at(-1);
+  return decided.flatMap(({ wish: { context }, events }) =>
+    toNewEvents(
+      stream,
+      events.filter((event) => event === last || event.type !== 'KeyWaited'),
+      // Ids of its own for each try: what is decided again need not be the same.
+      { ...context, commandId: newId(context.now) },
+    ),
+  );
 }
 
 /** A key as its last event says; null for one that was never used. */
@@ -119,17 +214,4 @@ function isPassing(error: unknown): boolean {
   return (
     isConflict(error) || (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN')
   );
-}
-
-async function inTurn<T>(store: EventStore, stream: string, work: () => Promise<T>): Promise<T> {
-  const queue = queues.get(store) ?? new Map<string, Promise<unknown>>();
-  queues.set(store, queue);
-  const before = queue.get(stream) ?? Promise.resolve();
-  const mine = before.then(work, work);
-  queue.set(stream, mine);
-  try {
-    return await mine;
-  } finally {
-    if (queue.get(stream) === mine) queue.delete(stream);
-  }
 }
