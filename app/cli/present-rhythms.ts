@@ -2,7 +2,7 @@ import { BEGINNING, type EventStore, type RecordedEvent } from '../../domain/eve
 import type { Rhythm } from '../../domain/rhythm.ts';
 import { idOf } from '../../domain/streams.ts';
 import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../projections/due.ts';
-import { ReadModelError, type ReadModel } from '../../projections/read-model.ts';
+import type { ReadModel } from '../../projections/read-model.ts';
 
 const PAGE = 500;
 
@@ -15,10 +15,11 @@ export async function* presentRhythms(
   store: EventStore,
   readModel: ReadModel,
 ): AsyncGenerator<{ readonly taskId: string; readonly rhythm: Rhythm }> {
-  const checkpoint = await orNoView(readModel.checkpoint(dueProjection));
+  const seen = (await readModel.liveGeneration(dueProjection)) !== null;
+  const checkpoint = seen ? await readModel.checkpoint(dueProjection) : null;
   const changed = new Map<string, Rhythm | null>();
   const kept = async (taskId: string): Promise<Rhythm | null> =>
-    (await orNoView(readModel.get(dueProjection, taskId)))?.document.rhythm ?? null;
+    (await readModel.get(dueProjection, taskId))?.document.rhythm ?? null;
   const done = new AbortController();
   const after = checkpoint ?? BEGINNING;
   for await (const message of store.subscribe({
@@ -51,15 +52,6 @@ export async function* presentRhythms(
       if (!changed.has(taskId)) yield { taskId, rhythm: document.rhythm };
     }
     key = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
-  }
-}
-
-async function orNoView<T>(asked: Promise<T>): Promise<T | null> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (error instanceof ReadModelError && error.code === 'NO_VIEW') return null;
-    throw error;
   }
 }
 
