@@ -52,6 +52,7 @@ export function startWorkerRole(options: {
     random: Math.random,
   });
   const worker = new Worker({ queue, executor, membership, clock, telemetry, slots: concurrency });
+  keys.hasRoom = () => worker.hasRoom;
   const takeOver = new TakeOver({ ...shared, coordination });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   const { signal } = going;

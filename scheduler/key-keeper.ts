@@ -1,9 +1,11 @@
 import type { Clock, Instant } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
+import type { KeyEvent } from '../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../domain/key-judgement.ts';
 import { changeKey, type KeyChange, type KeyContext } from '../domain/key-stream.ts';
 import {
   holdKey,
+  nextInLine,
   releaseAll,
   releaseKey,
   standsBehindTheLine,
@@ -15,6 +17,7 @@ import { overlapKey } from '../domain/overlap.ts';
 import { cancelRunsAhead, placesOf } from '../domain/run-request.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { GRANT_LIFE, KeyGrants, type Grant } from './key-grants.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
@@ -45,7 +48,7 @@ const go: Admission = { kind: 'go' };
  * The order of appends, and what a death between two of them leaves:
  * - `KeyHeld`, then `RunStarted`. In between: a slot of a queued run. It is still in every worker's queue, whoever takes
  *   it finds its own slot; if nobody does for a lease, whoever wants the slot takes it (`Judgement`).
- * - The run's end (or `RunAttemptFailed`), then `KeyReleased`. In between: a slot of a run that is over (or in
+ * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, and with it `KeyHeld` for the next in line (`KeyGrants`). In between: a slot of a run that is over (or in
  *   its back-off), which whoever wants it takes at once.
  * - `RunInterrupted` releases nothing: the slot goes with the run to the next worker.
  *
@@ -62,7 +65,10 @@ export class KeyKeeper {
   private readonly telemetry: Telemetry;
   private readonly lookedAt = new Map<string, Instant>();
   private readonly inFlight = new Set<Promise<void>>();
+  private readonly grants = new KeyGrants();
   private firstSuspect = 0;
+  /** Whether a run that is put back to the queue is taken from there at once. Until somebody says so, no slot is handed on. */
+  hasRoom: () => boolean = () => false;
 
   constructor(options: {
     readonly store: EventStore;
@@ -102,6 +108,9 @@ export class KeyKeeper {
 
   /** One look: at the keys that runs here wait for, or at all that this process looks after. */
   async look(atAll: boolean): Promise<void> {
+    for (const { run, name } of this.grants.unused(this.clock.now())) {
+      await this.sweep(name, (state) => placesOfRun(state, run.id), GRANT_LIFE);
+    }
     const wanted = this.watch.wanted();
     for (const name of atAll ? [...wanted, ...this.watch.inUse()] : wanted) {
       await this.sweep(name, (state) => this.suspects(state));
@@ -151,6 +160,7 @@ export class KeyKeeper {
     for (;;) {
       const now = this.clock.now();
       const claim = claimOf(run, task, name);
+      if (name.kind === 'concurrency' && this.grants.use(run, claim.attempt, now)) return true;
       this.watch.expect(run, name);
       const known = this.watch.peek(name);
       if (known !== undefined && standsBehindTheLine(known.state, claim, now)) return false;
@@ -194,9 +204,10 @@ export class KeyKeeper {
   private async sweep(
     name: KeyName,
     suspects: (state: KeyState) => readonly KeyPlace[],
+    lease = this.membership.lease,
   ): Promise<void> {
     const context = this.contextFor(name.key, this.clock.now());
-    const judgement = new Judgement(this.store, context, this.membership.lease);
+    const judgement = new Judgement(this.store, context, lease);
     const { answer, state, revision } = await changeKey(this.store, name, context, async (key) => {
       const dead = await judgement.dead(name, suspects(key));
       return { events: releaseAll(key, dead).events, answer: dead };
@@ -240,13 +251,48 @@ export class KeyKeeper {
       // In a back-off the task's own slot stays; one that goes on elsewhere keeps all.
       if (!ended && (state !== 'retrying' || name.kind !== 'concurrency')) continue;
       this.inBackground(run, name, async () => {
-        const context = this.contextFor(run.id, this.clock.now());
-        await changeKey(this.store, name, context, (key) => ({
-          events: ended ? releaseKey(key, run.id) : releaseKey(key, run.id, attempt),
-          answer: null,
-        }));
+        const now = this.clock.now();
+        const context = this.contextFor(run.id, now);
+        const { answer } = await changeKey(this.store, name, context, (key) => {
+          const events = ended ? releaseKey(key, run.id) : releaseKey(key, run.id, attempt);
+          return this.handOn(name, events, now);
+        });
+        if (answer !== null) this.begin(answer);
       });
     }
+  }
+
+  /** Gives the slot that becomes free to the next in line, where that can begin here and now. */
+  private handOn(
+    name: KeyName,
+    released: readonly KeyEvent[],
+    now: Instant,
+  ): KeyChange<Grant | null> {
+    const nobody = { events: released, answer: null };
+    const [last] = released;
+    if (last === undefined || name.kind !== 'concurrency' || !this.hasRoom()) return nobody;
+    const { run_id: _about, ...state } = last.data;
+    const run = this.queue.get(nextInLine(state)[0]?.run_id ?? '');
+    if (run === undefined || run.taken || run.ended || run.state === 'running') return nobody;
+    if (run.runAt > now || run.cancelRequested || !this.watch.isWaitingFor(run.id, name)) {
+      return nobody;
+    }
+    const task = this.tasks.peek(run.taskId, run.taskRevision);
+    // One of a paused task may have to wait on: it is asked about when it is taken from the queue.
+    if (task === undefined || !this.tasks.isActive(run.taskId)) return nobody;
+    const claim = claimOf(run, task, name);
+    const { outcome, events } = holdKey(state, claim, now);
+    if (outcome !== 'held') return nobody;
+    const { attempt } = claim;
+    const grant = { run, name, attempt, revision: run.revision, at: now };
+    return { events: [...released, ...events], answer: grant };
+  }
+
+  private begin(grant: Grant): void {
+    const { run } = grant;
+    this.grants.note(grant);
+    this.queue.putBack(run, this.clock.now());
+    this.queue.onReady();
   }
 
   private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {

@@ -93,6 +93,11 @@ export class KeyWatch {
     return this.waitsFor.has(runId);
   }
 
+  isWaitingFor(runId: string, { kind, owner, key }: KeyName): boolean {
+    const name = this.waitsFor.get(runId);
+    return name?.kind === kind && name.owner === owner && name.key === key;
+  }
+
   /** What is known of a key without reading; undefined when nothing is. */
   peek(name: KeyName): KnownKey | undefined {
     return this.known.get(streams.key(name.kind, name.owner, name.key));

@@ -25,6 +25,11 @@ export class PinnedTasks {
       : requireTask(loaded.state);
   }
 
+  /** Whether the task is known here to be active now. */
+  isActive(taskId: string): boolean {
+    return this.live.peek(taskId)?.state.status === 'active';
+  }
+
   /** The task at a revision, if it is at hand. */
   peek(taskId: string, revision: number): LiveTask | undefined {
     const live = this.live.peek(taskId)?.state;

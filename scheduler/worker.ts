@@ -71,6 +71,12 @@ export class Worker {
     return this.busy;
   }
 
+  /** Whether a run that is ready now is taken at once. */
+  get hasRoom(): boolean {
+    const { running, membership, busy, ending, slots } = this;
+    return running && membership.alive && busy < slots && ending < slots * ENDS_IN_FLIGHT;
+  }
+
   /**
    * Takes nothing more, lets what runs go on for a while, and hands the rest back.
    * @param limit milliseconds

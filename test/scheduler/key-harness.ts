@@ -108,6 +108,7 @@ export class WorkerProcess {
       random: Math.random,
     });
     this.worker = new Worker({ queue, executor, membership, clock, telemetry, slots });
+    keeper.hasRoom = () => this.worker.hasRoom;
     membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver({ ...shared, coordination });
     store.onDeath = () => this.controller.abort();
