@@ -3,12 +3,12 @@ import type { Screen } from './surroundings.ts';
 
 /** How texts are told apart by colour; each gives its text as it is where there are no colours. */
 export interface Paint {
-  good(text: string): string;
-  bad(text: string): string;
-  warning(text: string): string;
+  readonly good: (text: string) => string;
+  readonly bad: (text: string) => string;
+  readonly warning: (text: string) => string;
   /** What matters less. */
-  faint(text: string): string;
-  strong(text: string): string;
+  readonly faint: (text: string) => string;
+  readonly strong: (text: string) => string;
 }
 
 /** Foreground colours of ECMA-48, which every terminal knows. */
@@ -46,9 +46,6 @@ export function paintState(paint: Paint, state: string, text = state): string {
  * cursor of whoever looks at it.
  */
 export function printable(text: string): string {
-  // Control characters but tab and line feed, those of C1, and marks that turn the direction of text.
-  return text.replaceAll(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
-    '�',
-  );
+  // Control characters but tab and line feed, and marks that turn the direction of text.
+  return text.replaceAll(/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu, '�');
 }

@@ -187,9 +187,7 @@ function addStatus(line: CommandLine, group: Command): void {
       async (session, options, [id]) => {
         const path = `/tasks/${part(id)}/${command.name()}`;
         const done = await session.client.post<Done>(path, request(options));
-        const next = done.details['next_run_at'];
-        const then = typeof next === 'string' ? `; it runs ${shortTime(next)}` : '';
-        session.answer(done, () => `${done.message}${then}`);
+        session.answer(done, () => `${done.message}${whenNext(done)}`);
       },
     );
   doing(
@@ -215,9 +213,14 @@ function addStatus(line: CommandLine, group: Command): void {
     const delay_seconds = Number(count) * SNOOZE_UNITS[unit as keyof typeof SNOOZE_UNITS];
     const path = `/tasks/${part(id)}/snooze`;
     const done = await session.client.post<Done>(path, { body: { delay_seconds } });
-    const next = shortTime(String(done.details['next_run_at'] ?? ''));
-    session.answer(done, () => `${done.message}; it runs ${next}`);
+    session.answer(done, () => `${done.message}${whenNext(done)}`);
   });
   const cancel = group.command('cancel <id>').description('ends it for ever, with its queued runs');
   doing(cancel, [], () => ({}));
+}
+
+/** When the task runs next, where the answer says so. */
+function whenNext({ details }: Done): string {
+  const next = details['next_run_at'];
+  return typeof next === 'string' ? `; it runs ${shortTime(next)}` : '';
 }

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { toIso } from '../../domain/clock.ts';
 import { dueProjection } from '../../projections/due.ts';
-import type { Projection } from '../../projections/read-model.ts';
 import { fleetOfAYear, YEAR, type Sailing } from './fleet-of-a-year.ts';
 import { World, type SchedulerProcess } from './scheduler-world.ts';
 
@@ -77,7 +76,7 @@ describe('a fleet of tasks that runs for a year', function () {
       }
       await world.clock.advance(away);
       // Now from a view, and now from the log's beginning.
-      if (how === 'stopped') await world.project([dueProjection as unknown as Projection]);
+      if (how === 'stopped') await world.project([dueProjection]);
       running = how === 'killed' ? await recover() : await start();
     }
     await world.clock.advanceTo(YEAR.to);
