@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import { misfirePolicies, scheduleKinds, taskStatuses } from '../../domain/vocabulary.ts';
 import type { TaskDefinition } from '../../domain/task-definition.ts';
 import type { Column } from '../table.ts';
+import { addBackfillCommand } from './backfill-command.ts';
 import { exitCodes, usageFault } from './faults.ts';
 import { addPaging, listAll, shownOf, type Paging } from './listing.ts';
 import { paintState } from './paint.ts';
@@ -29,6 +30,7 @@ export function addTaskCommands(line: CommandLine): Command {
   addRun(line, group);
   addStatus(line, group);
   addTaskTimeCommands(line, group);
+  addBackfillCommand(line, group);
   return group;
 }
 

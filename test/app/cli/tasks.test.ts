@@ -132,6 +132,15 @@ describe('svc tasks', () => {
     expect((await call(['tasks', 'preview'])).code).to.equal(2);
   });
 
+  it('says which times of the past a backfill would run', async () => {
+    const id = await make();
+    const span = ['--from', '2026-01-01T00:30Z', '--to', '2026-01-01T03:30Z'];
+    const dry = await call(['tasks', 'backfill', id, ...span, '--only', 'all', '--dry-run']);
+    expect(dry.code, dry.err).to.equal(0);
+    expect(dry.out).to.match(/^nothing was requested\n/);
+    expect((await call(['tasks', 'backfill', id, '--from', '2026-01-01T00:30Z'])).code).to.equal(2);
+  });
+
   it('explains why nothing fired', async () => {
     const id = await make();
     const { code, out } = await call(['tasks', 'explain', id, '--at', '2020-01-01T00:17']);
