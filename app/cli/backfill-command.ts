@@ -31,7 +31,9 @@ export function addBackfillCommand(line: CommandLine, group: Command): void {
     const done = await session.client.post<Done>(`/tasks/${part(id)}/backfill`, { body });
     session.answer(done, () => {
       const facts = Object.entries(done.details).flatMap(([name, value]): [string, string][] =>
-        value === null || typeof value === 'object' ? [] : [[name, String(value)]],
+        typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+          ? [[name, String(value)]]
+          : [],
       );
       return `${done.message}\n\n${session.fields(facts)}`;
     });
