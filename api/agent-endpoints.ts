@@ -4,6 +4,7 @@ import { Refusal } from '../domain/errors.ts';
 import { handle } from '../domain/handle.ts';
 import { streams } from '../domain/streams.ts';
 import { agentFilters, agentsProjection, type AgentDocument } from '../projections/agents.ts';
+import { Agent, AgentList, Credentials } from './answer-schemas-agents.ts';
 import { remove } from './agent-removal.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
@@ -25,6 +26,8 @@ const create = endpoint<CreateAgent>({
   scopes,
   body: CreateAgent,
   idempotent: true,
+  answers: { 201: Agent },
+  answerHeaders: ['Location', 'ETag'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, agents } = dependencies;
@@ -48,6 +51,8 @@ const list = endpoint<unknown, AgentQuery>({
   scopes,
   query: AgentQuery,
   reads: [agentsProjection],
+  answers: { 200: AgentList },
+  answerHeaders: ['X-Total-Count'],
   async handle({ dependencies: { readModel }, query }) {
     const filters = agentFilters({ name: query.name_filter, scope: query.scope_filter });
     const { limit, offset } = query;
@@ -74,6 +79,8 @@ const read = endpoint({
   scopes,
   query: ReadQuery,
   reads: [agentsProjection],
+  answers: { 200: Agent },
+  answerHeaders: ['ETag'],
   async handle(call) {
     const id = idIn(call, 'agent_id');
     const kept = await call.dependencies.readModel.get(agentsProjection, id);
@@ -88,6 +95,9 @@ const update = endpoint<UpdateAgent>({
   summary: 'Changes an agent',
   scopes,
   body: UpdateAgent,
+  ifMatch: true,
+  answers: { 200: Agent },
+  answerHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
@@ -111,6 +121,8 @@ const credentials = endpoint<SetCredentials | undefined>({
   scopes,
   body: SetCredentials,
   bodyOptional: true,
+  answers: { 200: Credentials },
+  answerHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, agents } = dependencies;

@@ -6,6 +6,7 @@ import { streams } from '../domain/streams.ts';
 import { agentFilters, agentsProjection } from '../projections/agents.ts';
 import { runsProjection } from '../projections/runs.ts';
 import { liveTasksOf, tasksProjection } from '../projections/tasks.ts';
+import { AgentRemoved } from './answer-schemas-agents.ts';
 import { endpoint, idIn, type Call } from './endpoint.ts';
 import { HttpError, notFound } from './errors.ts';
 import { RemoveAgentQuery } from './schemas.ts';
@@ -23,6 +24,7 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
   scopes: ['admin'],
   query: RemoveAgentQuery,
   reads: [agentsProjection, tasksProjection],
+  answers: { 200: AgentRemoved },
   async handle(call) {
     const { dependencies, context, caller, query } = call;
     const { store, agents } = dependencies;

@@ -6,6 +6,7 @@ import { handle, load, toNewEvents, type CommandContext } from '../domain/handle
 import { newId } from '../domain/ids.ts';
 import { endSession, refreshSession, sessionFold } from '../domain/session.ts';
 import { streams } from '../domain/streams.ts';
+import { Revoked, Tokens } from './answer-schemas-agents.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
 import { badRequest, unauthorized } from './errors.ts';
@@ -20,6 +21,8 @@ const token = endpoint<TokenRequest>({
   summary: 'Exchanges an id and a secret for tokens',
   scopes: null,
   body: TokenRequest,
+  answers: { 200: Tokens },
+  refusals: ['unauthorized'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const agentId = body.agent_id.toLowerCase();
@@ -58,6 +61,8 @@ const refresh = endpoint<RefreshRequest>({
   summary: 'Exchanges a refresh token for a new pair; the old one is spent',
   scopes: null,
   body: RefreshRequest,
+  answers: { 200: Tokens },
+  refusals: ['unauthorized'],
   async handle({ dependencies, body, context }) {
     const { settings, store, sessions } = dependencies;
     const claims = verifyToken(body.refresh_token, 'refresh', context.now, settings);
@@ -102,6 +107,7 @@ const revoke = endpoint<RevokeRequest>({
   summary: 'Ends the session of a token of either kind (RFC 7009)',
   scopes: null,
   body: RevokeRequest,
+  answers: { 200: Revoked },
   async handle({ dependencies, body, context }) {
     const text = body.token ?? body.refresh_token;
     if (text === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);

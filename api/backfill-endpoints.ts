@@ -26,6 +26,13 @@ import {
   backfillsProjection,
   type BackfillDocument,
 } from '../projections/backfills.ts';
+import {
+  Backfill,
+  BackfillCanceled,
+  BackfillPage,
+  BackfillPlanned,
+  BackfillRequested,
+} from './answer-schemas-schedules.ts';
 import { createdId, endpoint, idIn, type Answer, type Call, type Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, forbidden, notFound } from './errors.ts';
 import { listPage, pageParameters } from './listing.ts';
@@ -70,6 +77,8 @@ const request = endpoint<RequestBackfill>({
   body: RequestBackfill,
   reads: [backfillsProjection],
   idempotent: true,
+  answers: { 200: BackfillPlanned, 202: BackfillRequested },
+  answerHeaders: ['Location'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store } = dependencies;
@@ -110,6 +119,7 @@ const list = endpoint<unknown, BackfillQuery>({
   scopes: read,
   query: BackfillQuery,
   reads: [backfillsProjection],
+  answers: { 200: BackfillPage },
   async handle(call) {
     const { dependencies, query } = call;
     const id = idIn(call, 'id');
@@ -128,6 +138,7 @@ const one = endpoint({
   scopes: read,
   query: ReadQuery,
   reads: [backfillsProjection],
+  answers: { 200: Backfill },
   async handle(call) {
     const id = idIn(call, 'backfill_id');
     const kept = await call.dependencies.readModel.get(backfillsProjection, id);
@@ -142,6 +153,7 @@ const cancel = endpoint({
   summary: 'Cancels a backfill, and those of its runs that have not ended',
   scopes: write,
   idempotent: true,
+  answers: { 200: BackfillCanceled },
   async handle(call) {
     const { dependencies, caller, context } = call;
     const { store } = dependencies;

@@ -4,6 +4,7 @@ import { LONGEST_LINE } from '../domain/key.ts';
 import type { KeptDocument, ReadModel } from '../projections/read-model.ts';
 import { runsProjection } from '../projections/runs.ts';
 import { tasksProjection, tasksWithKey, type TaskDocument } from '../projections/tasks.ts';
+import { ConcurrencyKey } from './answer-schemas-schedules.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
 import { badRequest } from './errors.ts';
 import { pageParameters } from './listing.ts';
@@ -33,6 +34,7 @@ const show = endpoint<unknown, ConcurrencyQuery>({
   scopes: ['tasks:read'],
   query: ConcurrencyQuery,
   reads: [tasksProjection, runsProjection],
+  answers: { 200: ConcurrencyKey },
   async handle({ dependencies, caller, parameters, query }) {
     const { store, readModel } = dependencies;
     const key = parameters['key'] ?? '';

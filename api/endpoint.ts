@@ -5,7 +5,9 @@ import type { CommandContext } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
 import type { Projection } from '../projections/read-model.ts';
+import type { Answers } from './answer-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import type { ErrorCode } from './errors.ts';
 
 /** Who calls, as the agent is now. */
 export interface Caller {
@@ -81,8 +83,20 @@ export interface Endpoint {
   readonly reads?: readonly Projection[];
   /** A command that may carry an Idempotency-Key. */
   readonly idempotent?: boolean;
+  /** A command that heeds `If-Match`. */
+  readonly ifMatch?: boolean;
+  /** What it answers where nothing is wrong, by status; the tests hold every answer to it. */
+  readonly answers?: Answers;
+  /** Headers of those answers, beside the ones that follow from the rest. */
+  readonly answerHeaders?: readonly AnswerHeader[];
+  /** Errors beside those that follow from the rest: a 404 of an endpoint without an id in its path, say. */
+  readonly refusals?: readonly ErrorCode[];
   readonly handle: (call: Call) => Promise<Answer> | Answer;
 }
+
+/** Headers that not every answer of a kind has. */
+export const answerHeaders = ['ETag', 'Location', 'X-Total-Count'] as const;
+export type AnswerHeader = (typeof answerHeaders)[number];
 
 /** An endpoint whose body and query have the types of their schemas. */
 export function endpoint<Body = unknown, Query = Record<string, string | undefined>>(

@@ -7,6 +7,7 @@ import {
   topicsProjection,
   type TopicDocument,
 } from '../projections/topics.ts';
+import { EventPublished, Topics } from './answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from './errors.ts';
 import { PublishEvent, ReadQuery } from './schemas.ts';
@@ -22,6 +23,7 @@ const publish = endpoint<PublishEvent>({
   scopes: ['events:publish'],
   body: PublishEvent,
   idempotent: true,
+  answers: { 202: EventPublished },
   async handle(call) {
     const { dependencies, body, context } = call;
     const bytes = Buffer.byteLength(JSON.stringify(body.payload));
@@ -51,6 +53,7 @@ const topics = endpoint({
   scopes: ['tasks:read'],
   query: ReadQuery,
   reads: [topicsProjection],
+  answers: { 200: Topics },
   async handle({ dependencies: { readModel } }) {
     const listening: TopicDocument[] = [];
     let after: string | null = null;

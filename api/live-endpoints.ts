@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { OneOf } from '../domain/events/schema-parts.ts';
 import { runStates } from '../domain/vocabulary.ts';
 import type { Position } from '../domain/event-store.ts';
+import { eventStream } from './answer-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { endpoint, idIn, type Endpoint, type Streaming } from './endpoint.ts';
 import { badRequest, notFound } from './errors.ts';
@@ -25,6 +26,7 @@ const runs = endpoint<unknown, LiveQuery>({
   summary: 'Tells of every change of runs as it happens (server-sent events)',
   scopes,
   query: LiveQuery,
+  answers: { 200: eventStream },
   handle({ dependencies, query }) {
     const filter = { taskId: query.task_id?.toLowerCase(), state: query.state };
     return { body: null, stream: (streaming) => watch(dependencies, streaming, filter) };
@@ -39,6 +41,7 @@ const task = endpoint<unknown, Pick<LiveQuery, 'state'>>({
   summary: "Tells of every change of a task's runs as it happens (server-sent events)",
   scopes,
   query: TaskLiveQuery,
+  answers: { 200: eventStream },
   async handle(call) {
     const { dependencies, query } = call;
     const taskId = idIn(call, 'id');

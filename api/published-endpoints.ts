@@ -10,6 +10,7 @@ import {
   type TopicExtentDocument,
 } from '../projections/published.ts';
 import type { KeptDocument } from '../projections/read-model.ts';
+import { EventsRemoved, RecentEvents } from './answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from './endpoint.ts';
 import { ReadQuery } from './schemas.ts';
 
@@ -44,6 +45,7 @@ const recent = endpoint<unknown, RecentQuery>({
   scopes: ['events:read'],
   query: RecentQuery,
   reads: [publishedProjection],
+  answers: { 200: RecentEvents },
   async handle(call) {
     const events = await recentEvents(call);
     return { body: { total_events: events.length, events } };
@@ -63,6 +65,7 @@ const cleanup = endpoint<unknown, CleanupQuery>({
   scopes: ['admin'],
   query: CleanupQuery,
   reads: [publishedProjection],
+  answers: { 200: EventsRemoved },
   async handle(call) {
     const { max_age_hours } = call.query;
     const cutoff = call.context.now - max_age_hours * HOUR;

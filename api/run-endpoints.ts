@@ -16,6 +16,14 @@ import {
   statisticsSummary,
   taskStatistics,
 } from '../projections/statistics-answers.ts';
+import {
+  LatestRun,
+  Run,
+  RunCanceled,
+  RunPage,
+  StatisticsSummary,
+  TaskStatistics,
+} from './answer-schemas-runs.ts';
 import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
 import { forbidden, notFound } from './errors.ts';
 import { instant } from './instant.ts';
@@ -32,6 +40,7 @@ const list = endpoint<unknown, RunQuery>({
   scopes,
   query: RunQuery,
   reads: [runsProjection],
+  answers: { 200: RunPage },
   async handle({ dependencies, query }) {
     const listing = runListing({
       task_id: query.task_id?.toLowerCase(),
@@ -54,6 +63,7 @@ const one = endpoint({
   scopes,
   query: ReadQuery,
   reads: [runsProjection],
+  answers: { 200: Run },
   async handle(call) {
     const id = idIn(call, 'run_id');
     const kept = await call.dependencies.readModel.get(runsProjection, id);
@@ -68,6 +78,7 @@ const cancel = endpoint({
   summary: 'Cancels a run; a running one is told to stop',
   scopes: ['tasks:write'],
   idempotent: true,
+  answers: { 200: RunCanceled },
   async handle(call) {
     const { dependencies, caller, context } = call;
     const { store } = dependencies;
@@ -93,6 +104,7 @@ const latest = endpoint({
   scopes,
   query: ReadQuery,
   reads: [runsProjection],
+  answers: { 200: LatestRun },
   async handle(call) {
     const taskId = await knownTask(call);
     const [run] = await call.dependencies.readModel.find(runsProjection, latestRunOf(taskId));
@@ -108,6 +120,7 @@ const stats = endpoint<unknown, DaysQuery>({
   scopes,
   query: TaskDays,
   reads: [statisticsProjection],
+  answers: { 200: TaskStatistics },
   async handle(call) {
     const { dependencies, query } = call;
     const taskId = await knownTask(call);
@@ -125,6 +138,7 @@ const summary = endpoint<unknown, DaysQuery>({
   scopes,
   query: SummaryDays,
   reads: [statisticsProjection],
+  answers: { 200: StatisticsSummary },
   async handle(call) {
     const { dependencies, query } = call;
     const now = dependencies.clock.now();

@@ -3,6 +3,7 @@ import { requestedAs, retryFailedRun } from '../domain/run-retry.ts';
 import { requireTask, type LiveTask } from '../domain/task.ts';
 import { runListing } from '../projections/run-queries.ts';
 import { runsProjection, type RunDocument } from '../projections/runs.ts';
+import { RunRetried, RunsRedriven } from './answer-schemas-runs.ts';
 import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
 import { forbidden, notFound, type HttpError } from './errors.ts';
 import { instant } from './instant.ts';
@@ -19,6 +20,7 @@ const retry = endpoint<unknown, RetryQuery>({
   scopes,
   query: RetryQuery,
   idempotent: true,
+  answers: { 200: RunRetried },
   async handle(call) {
     const { dependencies, context, query } = call;
     const { store } = dependencies;
@@ -50,6 +52,7 @@ const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
   query: RedriveQuery,
   reads: [runsProjection],
   idempotent: true,
+  answers: { 200: RunsRedriven },
   async handle(call) {
     const { body: asked = {}, context, dependencies, query } = call;
     const { store, readModel, clock } = dependencies;

@@ -9,6 +9,7 @@ import {
   type ManualRun,
 } from '../domain/task-commands.ts';
 import { runsProjection } from '../projections/runs.ts';
+import { RunRequested, Snoozed, StatusChanged, TaskCanceled } from './answer-schemas-tasks.ts';
 import { endpoint, idIn, type Answer, type Call, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
 import { showRun } from './run-records.ts';
@@ -30,6 +31,7 @@ const runNow = endpoint<unknown, RunNowQuery>({
   scopes,
   query: RunNowQuery,
   idempotent: true,
+  answers: { 200: RunRequested },
   async handle(call) {
     const { dependencies, context, query } = call;
     const { store } = dependencies;
@@ -60,6 +62,8 @@ const snooze = endpoint<SnoozeTask>({
   scopes,
   body: SnoozeTask,
   idempotent: true,
+  ifMatch: true,
+  answers: { 200: Snoozed },
   async handle(call) {
     const { body, context, dependencies } = call;
     const { delay_seconds } = body;
@@ -82,6 +86,8 @@ const pause = endpoint({
   summary: 'Pauses a task; it fires no more until it is resumed',
   scopes,
   idempotent: true,
+  ifMatch: true,
+  answers: { 200: StatusChanged },
   async handle(call) {
     return changed(call, 'active', 'paused', await pauseTaskCommand(command(call)));
   },
@@ -94,6 +100,8 @@ const resume = endpoint<unknown, ResumeQuery>({
   scopes,
   query: ResumeQuery,
   idempotent: true,
+  ifMatch: true,
+  answers: { 200: StatusChanged },
   async handle(call) {
     const { missed } = call.query;
     const handled = await resumeTaskCommand({ ...command(call), missed });
@@ -107,6 +115,8 @@ const cancel = endpoint({
   summary: 'Cancels a task for ever, and its runs',
   scopes,
   idempotent: true,
+  ifMatch: true,
+  answers: { 200: TaskCanceled },
   async handle(call) {
     const id = idIn(call, 'id');
     const { oldStatus, position } = await cancelTask(call, id, mayChange(call));

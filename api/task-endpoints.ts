@@ -2,6 +2,7 @@ import { requireTask } from '../domain/task.ts';
 import { createTaskCommand, nextRunAt, updateTaskCommand } from '../domain/task-commands.ts';
 import { taskDefaults, type TaskDefinition } from '../domain/task-definition.ts';
 import { taskFilters, tasksProjection } from '../projections/tasks.ts';
+import { Task, TaskPage } from './answer-schemas-tasks.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
 import { listPage } from './listing.ts';
@@ -19,6 +20,8 @@ const create = endpoint<CreateTask>({
   scopes: write,
   body: CreateTask,
   idempotent: true,
+  answers: { 201: Task },
+  answerHeaders: ['Location', 'ETag'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, tasks } = dependencies;
@@ -46,6 +49,7 @@ const list = endpoint<unknown, TaskQuery>({
   scopes: read,
   query: TaskQuery,
   reads: [tasksProjection],
+  answers: { 200: TaskPage },
   async handle({ dependencies, query }) {
     const filters = taskFilters({ ...query, created_by: query.created_by?.toLowerCase() });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
@@ -72,6 +76,8 @@ const show = endpoint({
   scopes: read,
   query: ReadQuery,
   reads: [tasksProjection],
+  answers: { 200: Task },
+  answerHeaders: ['ETag'],
   async handle(call) {
     const { dependencies } = call;
     const id = idIn(call, 'id');
@@ -93,6 +99,9 @@ const update = endpoint<UpdateTask>({
   summary: 'Changes the fields that are given',
   scopes: write,
   body: UpdateTask,
+  ifMatch: true,
+  answers: { 200: Task },
+  answerHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, tasks } = dependencies;
