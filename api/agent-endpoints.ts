@@ -3,12 +3,14 @@ import { registerWithName, updateWithName } from '../domain/agent-registration.t
 import { Refusal } from '../domain/errors.ts';
 import { handle } from '../domain/handle.ts';
 import { streams } from '../domain/streams.ts';
+import { documentAsOf } from '../projections/as-of.ts';
 import { agentFilters, agentsProjection, type AgentDocument } from '../projections/agents.ts';
 import { Agent, AgentList, Credentials } from './answer-schemas-agents.ts';
 import { remove } from './agent-removal.ts';
+import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
-import { AgentQuery, CreateAgent, ReadQuery, SetCredentials, UpdateAgent } from './schemas.ts';
+import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from './schemas.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
 const scopes = ['admin'] as const;
@@ -72,20 +74,25 @@ const list = endpoint<unknown, AgentQuery>({
   },
 });
 
-const read = endpoint({
+const read = endpoint<unknown, PastQuery>({
   method: 'get',
   paths: ['/agents/:agent_id'],
-  summary: 'Shows an agent',
+  summary: 'Shows an agent, as it is or as it was',
   scopes,
-  query: ReadQuery,
+  query: PastQuery,
   reads: [agentsProjection],
   answers: { 200: Agent },
   answerHeaders: ['ETag'],
   async handle(call) {
     const id = idIn(call, 'agent_id');
-    const kept = await call.dependencies.readModel.get(agentsProjection, id);
-    if (kept === null) throw notFound('agent', id);
-    return { body: showAgent(id, kept.document), headers: { ETag: `"${kept.document.revision}"` } };
+    const { store, readModel } = call.dependencies;
+    const moment = await momentAsked(call, 'GET /agents/{agent_id}');
+    const agent =
+      moment === null
+        ? (await readModel.get(agentsProjection, id))?.document
+        : await documentAsOf(store, agentsProjection, streams.agent(id), id, moment);
+    if (!agent) throw notFound('agent', id);
+    return { body: showAgent(id, agent), headers: { ETag: `"${agent.revision}"` } };
   },
 });
 

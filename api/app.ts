@@ -10,6 +10,7 @@ import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
 import { eventEndpoints } from './event-endpoints.ts';
+import { historyEndpoints } from './history-endpoints.ts';
 import { liveEndpoints } from './live-endpoints.ts';
 import { MAX_HEADERS } from './http-server.ts';
 import { measure, takenBy } from './measuring.ts';
@@ -43,6 +44,7 @@ export const endpoints: readonly Endpoint[] = [
   ...runRetryEndpoints,
   ...eventEndpoints,
   ...publishedEndpoints,
+  ...historyEndpoints,
 ];
 
 /** What every process serves, whatever its roles. */

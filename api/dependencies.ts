@@ -46,6 +46,8 @@ export interface ApiSettings {
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   readonly allowSecretless: boolean;
+  /** Reads of the audit and of the past are recorded, before they are answered. */
+  readonly auditReads: boolean;
   /** Signs and verifies. A KeyObject: verifying with a text costs forty times as much. */
   readonly jwtKey: KeyObject;
   /** Still verifies, during a change of keys. */

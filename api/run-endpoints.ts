@@ -3,6 +3,7 @@ import { nameBasedId } from '../domain/ids.ts';
 import { runFold } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
 import { cancelRunCommand } from '../domain/task-commands.ts';
+import { documentAsOf } from '../projections/as-of.ts';
 import { latestRunOf, runListing } from '../projections/run-queries.ts';
 import { runsProjection, type RunDocument } from '../projections/runs.ts';
 import {
@@ -24,6 +25,7 @@ import {
   StatisticsSummary,
   TaskStatistics,
 } from './answer-schemas-runs.ts';
+import { PastQuery, momentAsked } from './audit-access.ts';
 import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
 import { forbidden, notFound } from './errors.ts';
 import { instant } from './instant.ts';
@@ -56,19 +58,24 @@ const list = endpoint<unknown, RunQuery>({
   },
 });
 
-const one = endpoint({
+const one = endpoint<unknown, PastQuery>({
   method: 'get',
   paths: ['/runs/:run_id'],
-  summary: 'Shows a run with its attempts, steps and output',
+  summary: 'Shows a run with its attempts, steps and output, as it is or as it was',
   scopes,
-  query: ReadQuery,
+  query: PastQuery,
   reads: [runsProjection],
   answers: { 200: Run },
   async handle(call) {
     const id = idIn(call, 'run_id');
-    const kept = await call.dependencies.readModel.get(runsProjection, id);
-    if (kept === null) throw notFound('run', id);
-    return { body: showRun(kept.document) };
+    const { store, readModel } = call.dependencies;
+    const moment = await momentAsked(call, 'GET /runs/{run_id}');
+    const run =
+      moment === null
+        ? (await readModel.get(runsProjection, id))?.document
+        : await documentAsOf(store, runsProjection, streams.run(id), id, moment);
+    if (!run) throw notFound('run', id);
+    return { body: showRun(run) };
   },
 });
 

@@ -3,12 +3,13 @@ import { createTaskCommand, nextRunAt, updateTaskCommand } from '../domain/task-
 import { taskDefaults, type TaskDefinition } from '../domain/task-definition.ts';
 import { taskFilters, tasksProjection } from '../projections/tasks.ts';
 import { Task, TaskPage } from './answer-schemas-tasks.ts';
+import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
 import { listPage } from './listing.ts';
-import { CreateTask, ReadQuery, TaskQuery, UpdateTask } from './schemas.ts';
+import { CreateTask, TaskQuery, UpdateTask } from './schemas.ts';
 import { checkDefinition, checkOwner, mayChange, normalise } from './task-definitions.ts';
-import { lastRunAt, showDocument, showTask } from './task-records.ts';
+import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
 const read = ['tasks:read'] as const;
 const write = ['tasks:write'] as const;
@@ -69,18 +70,20 @@ const list = endpoint<unknown, TaskQuery>({
   },
 });
 
-const show = endpoint({
+const show = endpoint<unknown, PastQuery>({
   method: 'get',
   paths: ['/tasks/:id'],
-  summary: 'Shows a task',
+  summary: 'Shows a task, as it is or as it was',
   scopes: read,
-  query: ReadQuery,
+  query: PastQuery,
   reads: [tasksProjection],
   answers: { 200: Task },
   answerHeaders: ['ETag'],
   async handle(call) {
     const { dependencies } = call;
     const id = idIn(call, 'id');
+    const moment = await momentAsked(call, 'GET /tasks/{id}');
+    if (moment !== null) return pastTask(dependencies, id, moment);
     const [kept, last] = await Promise.all([
       dependencies.readModel.get(tasksProjection, id),
       lastRunAt(dependencies, id),

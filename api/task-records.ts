@@ -1,10 +1,13 @@
 import type { JsonObject } from '../domain/json.ts';
 import { checkPayload } from '../domain/pipeline/check.ts';
 import type { LiveTask } from '../domain/task.ts';
+import { lastRunAsOf, taskAsOf, type Moment } from '../projections/as-of.ts';
 import { latestStartedRunOf } from '../projections/run-queries.ts';
 import { runsProjection } from '../projections/runs.ts';
 import type { TaskDocument } from '../projections/tasks.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import type { Answer } from './endpoint.ts';
+import { notFound } from './errors.ts';
 
 /** A task as its own streams tell it: right after a command, when no view is needed. */
 export function showTask(
@@ -42,4 +45,22 @@ export async function lastRunAt(
 ): Promise<string | null> {
   const [latest] = await readModel.find(runsProjection, latestStartedRunOf(id));
   return latest?.document.started_at ?? null;
+}
+
+/**
+ * A task as it was at a moment. Warnings are those of today: they depend on what is registered now.
+ * @throws HttpError 404 before it was
+ */
+export async function pastTask(
+  dependencies: ApiDependencies,
+  id: string,
+  moment: Moment,
+): Promise<Answer> {
+  const task = await taskAsOf(dependencies.store, id, moment);
+  if (task === null) throw notFound('task', id);
+  const last = await lastRunAsOf(dependencies, id, moment);
+  return {
+    body: showDocument(task, last, dependencies),
+    headers: { ETag: `"${task.revision}"` },
+  };
 }

@@ -64,6 +64,8 @@ export interface Configuration {
   readonly adminSecret: string | undefined;
   /** `SVC_ALLOW_SECRETLESS`: an agent without credentials gets a token by its id. false. */
   readonly allowSecretless: boolean;
+  /** `SVC_AUDIT_READS`: reads of the audit and of the past are recorded. false. */
+  readonly auditReads: boolean;
   /** `SVC_HTTP_ALLOW_PRIVATE`: tasks may request private and loopback addresses. false. */
   readonly httpAllowPrivate: boolean;
   /** `JWT_SECRET_KEY`: what tokens are signed with, 32 bytes or more; undefined: made and kept. */
@@ -128,6 +130,7 @@ export function readConfiguration(env: Environment): Configuration {
     adminId: adminId(env),
     adminSecret: secret(env, 'SVC_ADMIN_SECRET', { fromBytes: 16, toBytes: 200 }),
     allowSecretless: allowSecretless(env, production),
+    auditReads: yesOrNo(env, 'SVC_AUDIT_READS'),
     httpAllowPrivate: yesOrNo(env, 'SVC_HTTP_ALLOW_PRIVATE'),
     jwtSecretKey: jwtSecretKey(env, production, eventStoreUrl !== undefined),
     jwtPreviousSecretKey: secret(env, 'JWT_PREVIOUS_SECRET_KEY', jwtKeyBounds),

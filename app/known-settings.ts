@@ -21,6 +21,7 @@ export const settings = [
   'SVC_ADMIN_ID',
   'SVC_ADMIN_SECRET',
   'SVC_ALLOW_SECRETLESS',
+  'SVC_AUDIT_READS',
   'SVC_HTTP_ALLOW_PRIVATE',
 ] as const;
 
@@ -31,7 +32,6 @@ export const settingsWithoutEffect = [
   'SVC_WEBUI_REQUIRE_AUTH',
   'SVC_EXT_PATHS',
   'SVC_EXT_GRANTS',
-  'SVC_AUDIT_READS',
 ] as const;
 
 /** What the command line reads. */

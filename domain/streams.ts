@@ -14,6 +14,10 @@ export const streams = {
   topic: (topic: string): string => `topic-${topic}`,
   idempotency: (agentId: string, key: string): string =>
     `idem-${nameBasedId('idempotency', agentId, key)}`,
+  /** @param day `2026-11-21` */
+  refusals: (agentId: string, day: string): string => `refusals-${agentId}-${day}`,
+  /** @param day `2026-11-21` */
+  auditReads: (agentId: string, day: string): string => `reads-${agentId}-${day}`,
 } as const;
 
 /** What stands behind the first `-`: `task-<id>` → `<id>`. */

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { agentEvents, sessionEvents } from './agent-events.ts';
+import { auditEvents } from './audit-events.ts';
 import { backfillEvents } from './backfill-events.ts';
 import { keyEvents } from './key-events.ts';
 import { runEvents } from './run-events.ts';
@@ -17,6 +18,7 @@ export const catalogue = {
   ...keyEvents,
   ...topicEvents,
   ...idempotencyEvents,
+  ...auditEvents,
 } as const;
 
 type Catalogue = typeof catalogue;

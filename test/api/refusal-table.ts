@@ -1,6 +1,7 @@
 import { newId } from '../../domain/ids.ts';
 import { plainTask } from './plain-task.ts';
 import { cursors, long, pages } from './refusal-parts.ts';
+import { auditRows } from './refusal-rows-audit.ts';
 import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
 import { retryRows } from './refusal-rows-retry.ts';
@@ -393,4 +394,5 @@ export const refusalTable: readonly Row[] = [
   { method: 'GET', path: '/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
   { method: 'GET', path: '/runs/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
   ...eventRows,
+  ...auditRows,
 ];

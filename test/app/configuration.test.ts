@@ -38,6 +38,7 @@ describe('the configuration', () => {
       adminId: undefined,
       adminSecret: undefined,
       allowSecretless: false,
+      auditReads: false,
       httpAllowPrivate: false,
       jwtSecretKey: undefined,
       jwtPreviousSecretKey: undefined,
@@ -64,6 +65,7 @@ describe('the configuration', () => {
       SVC_RATE_LIMIT: '0',
       SVC_ADMIN_ID: '018F0000-0000-7000-8000-00000000000A',
       SVC_ADMIN_SECRET: 's'.repeat(16),
+      SVC_AUDIT_READS: 'true',
       SVC_HTTP_ALLOW_PRIVATE: 'true',
       JWT_SECRET_KEY: key,
       JWT_PREVIOUS_SECRET_KEY: key,
@@ -78,6 +80,7 @@ describe('the configuration', () => {
     expect(configuration.rateLimit).to.equal(0);
     expect(configuration.adminId).to.equal('018f0000-0000-7000-8000-00000000000a');
     expect(configuration).to.include({ httpAllowPrivate: true, jwtSecretKey: key });
+    expect(configuration.auditReads).to.equal(true);
     expect(configuration.warnings).to.deep.equal([]);
   });
 
@@ -151,8 +154,8 @@ describe('the configuration', () => {
   });
 
   it('warns of settings that have no effect in this release', () => {
-    const { warnings } = readConfiguration({ SVC_AUDIT_READS: '5', SVC_EXT_PATHS: '' });
-    expect(warnings).to.deep.equal(['SVC_AUDIT_READS has no effect in this release']);
+    const { warnings } = readConfiguration({ SVC_REQUIRE_SCOPES: '5', SVC_EXT_PATHS: '' });
+    expect(warnings).to.deep.equal(['SVC_REQUIRE_SCOPES has no effect in this release']);
   });
 
   it('does not warn of secrets of tasks, of the command line, and of tests', () => {

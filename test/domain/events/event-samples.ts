@@ -171,4 +171,27 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { agent_id: 'a', request_hash: 'h', method: 'POST', path: '/tasks', expires_at: at },
   ],
   CommandAnswered: [{ status: 201, body: { id: 'x' }, headers: { etag: '"0"' } }],
+  CommandRefused: [
+    {
+      agent_id: 'a',
+      action: 'POST /tasks/{id}/pause',
+      path: '/tasks/1/pause',
+      status: 403,
+      code: 'forbidden',
+      count: 1,
+      first_at: at,
+      last_at: at,
+    },
+    {
+      agent_id: 'a',
+      action: 'POST /tasks',
+      path: null,
+      status: 409,
+      code: 'conflict',
+      count: 70,
+      first_at: at,
+      last_at: at,
+    },
+  ],
+  AuditRead: [{ agent_id: 'a', action: 'GET /audit', asked: { actor: 'b', limit: '50' } }],
 };
