@@ -228,9 +228,8 @@ export class BackfillWork {
     const context = this.contextOf(requestCommandId(runId, request), now);
     const requested = await requestRun(this.store, { runId, request, rules, context });
     if (requested.kind === 'skipped') this.noteEnd(nominal, 'skipped');
-    // Requested before, by this process or another: it may have ended since.
-    const known = requested.kind === 'known' || requested.result.duplicate;
-    if (requested.kind !== 'skipped' && known) await this.look(runId, nominal);
+    // It may have been requested before, by this process or another, and have ended while nobody here listened for it.
+    else await this.look(runId, nominal);
   }
 
   /** What the run's own stream says of its end. */
