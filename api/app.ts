@@ -7,6 +7,7 @@ import { concurrencyEndpoints } from './concurrency-endpoints.ts';
 import { crossOrigin } from './cross-origin.ts';
 import { backfillEndpoints } from './backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
+import { serveDescription } from './docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
 import { eventEndpoints } from './event-endpoints.ts';
@@ -66,6 +67,7 @@ export function createApi(dependencies: ApiDependencies, observing: Observing): 
   ];
   for (const guard of guards) if (guard !== null) app.use(guard);
   observe(app, observing);
+  serveDescription(app, endpoints, settings.version);
   mountAll(app, endpoints, shared);
   end(app, telemetry, settings.production);
   return app;

@@ -32,7 +32,7 @@ describe('live streams of runs', () => {
   };
   const requested = (fields = {}): DomainEvent => ({
     type: 'RunRequested',
-    data: request(fields),
+    data: request({ created_by: api().admin.id, ...fields }),
   });
   /** A run from its request to its end; each part in an append of its own. */
   const runOf = async (task_id: string, id = newId(0)): Promise<string> => {
@@ -52,7 +52,7 @@ describe('live streams of runs', () => {
     const stream = await open('/runs/live');
     expect(stream.status).to.equal(200);
     expect(stream.contentType).to.equal('text/event-stream; charset=utf-8');
-    const id = await runOf('task-a');
+    const id = await runOf(newId(0));
     const last = await stream.named('run.ended');
     expect(stream.names).to.deep.equal(whole);
     const ids = stream.changes.map((change) => change.id);

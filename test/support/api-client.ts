@@ -1,4 +1,5 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
+import { checkAnswer } from './answer-check.ts';
 
 /** An answer as it came. */
 export class ApiAnswer {
@@ -65,7 +66,10 @@ export interface ApiRequest {
   readonly token?: string | null;
 }
 
-/** Speaks HTTP with a service over kept connections. The path goes out exactly as given. */
+/**
+ * Speaks HTTP with a service over kept connections. The path goes out exactly as given. An answer that is not as its
+ * endpoint declares it rejects the call, so that no test passes over it.
+ */
 export class ApiClient {
   readonly url: string;
   readonly token: string | null;
@@ -117,7 +121,14 @@ export class ApiClient {
           response.on('error', reject);
           response.on('end', () => {
             const text = Buffer.concat(chunks).toString();
-            resolve(new ApiAnswer(response.statusCode ?? 0, response.headers, text));
+            const answer = new ApiAnswer(response.statusCode ?? 0, response.headers, text);
+            try {
+              checkAnswer(method, path, answer);
+            } catch (fault) {
+              reject(fault as Error);
+              return;
+            }
+            resolve(answer);
           });
         },
       );

@@ -180,11 +180,11 @@ export class RunningApi {
       requestedUpTo: async () => requestedUpTo.position ?? log.head(),
     };
     const metricsText = (): Promise<string> => telemetry.metrics.text();
-    const healthy = { status: 200, body: { status: 'healthy' } };
+    const about = { timestamp: toIso(clock.now()), version: settings.version };
     const health = {
-      report: async () => healthy,
-      ready: async () => healthy,
-      live: () => ({ status: 'alive' }),
+      report: async () => ({ status: 200, body: { status: 'healthy', ...about, checks: [] } }),
+      ready: async () => ({ status: 200, body: { status: 'ready', checks: [] } }),
+      live: () => ({ status: 'alive', ...about }),
     };
     const server = createHttpServer(createApi(dependencies, { health, metricsText }));
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -265,7 +265,6 @@ const plainSettings: ApiSettings = {
   accessTokenSeconds: 3600,
   refreshTokenSeconds: 86_400,
   allowSecretless: false,
-  auditReads: false,
   jwtKey: createSecretKey(Buffer.alloc(32, 7)),
   previousJwtKey: null,
 };

@@ -1,0 +1,124 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { TSchema } from '@sinclair/typebox';
+import type { IncomingHttpHeaders } from 'node:http';
+import { ErrorBody, mediaTypeOf } from '../../api/answer-schemas.ts';
+import { endpoints } from '../../api/app.ts';
+import { answerHeaders } from '../../api/endpoint.ts';
+import { refusalsOf, type DescribedEndpoint } from '../../api/endpoint-outcomes.ts';
+import { errorStatuses, type ErrorCode } from '../../api/errors.ts';
+import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
+import { isUuid } from '../../domain/ids.ts';
+
+/** An answer as it came over the wire. */
+export interface SentAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const ajv = new Ajv({
+  allErrors: true,
+  strict: false,
+  formats: {
+    uuid: isUuid,
+    'date-time': (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(text)),
+    date: /^\d{4}-\d\d-\d\d$/,
+    'http-url': true,
+  },
+});
+
+const described: readonly DescribedEndpoint[] = [...unlistedEndpoints, ...endpoints];
+const routes = described.flatMap((endpoint) =>
+  endpoint.paths.map((path) => ({ endpoint, pattern: patternOf(path) })),
+);
+const compiled = new Map<TSchema, ValidateFunction>();
+
+/**
+ * Holds an answer of the service to what its endpoint declares: status, type, every field of the body, headers.
+ * Paths that no endpoint has are held to the one error body; those of extensions are theirs.
+ *
+ * @throws Error saying what is off
+ */
+export function checkAnswer(method: string, url: string, answer: SentAnswer): void {
+  if (method === 'OPTIONS') return;
+  const [path = ''] = url.split('?', 1);
+  const endpoint = endpointAt(method, path);
+  const fault =
+    endpoint === null ? faultOfUnknown(path, answer) : faultOf(endpoint, method, answer);
+  if (fault === null) return;
+  const shown = `${answer.status} ${answer.text.slice(0, 500)}`;
+  throw new Error(`${method} ${url} is not answered as declared: ${fault}\n${shown}`);
+}
+
+/** The endpoint that takes a request; null where there is none. */
+export function endpointAt(method: string, path: string): DescribedEndpoint | null {
+  const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const found = routes.find(
+    ({ endpoint, pattern }) => endpoint.method === wanted && pattern.test(path),
+  );
+  return found?.endpoint ?? null;
+}
+
+function faultOfUnknown(path: string, answer: SentAnswer): string | null {
+  const json = mediaTypeIn(answer.headers) === 'application/json';
+  if (!json || answer.status < 400 || path.startsWith('/ext/')) return null;
+  return bodyFault(ErrorBody, answer.text);
+}
+
+function faultOf(endpoint: DescribedEndpoint, method: string, answer: SentAnswer): string | null {
+  const { answers = {}, answerHeaders: declared = [] } = endpoint;
+  const schema = answers[answer.status];
+  const surplus = answerHeaders.find(
+    (name) => name.toLowerCase() in answer.headers && !declared.includes(name),
+  );
+  if (surplus !== undefined) return `the header ${surplus} is not declared`;
+  if (schema === undefined) return faultOfRefusal(endpoint, method, answer);
+  const type = mediaTypeIn(answer.headers);
+  if (type !== mediaTypeOf(schema)) return `its type is ${type}`;
+  const said = method !== 'HEAD' && type === 'application/json';
+  return said ? bodyFault(schema, answer.text) : null;
+}
+
+function faultOfRefusal(
+  endpoint: DescribedEndpoint,
+  method: string,
+  answer: SentAnswer,
+): string | null {
+  const code = refusalsOf(endpoint).find((each) => errorStatuses[each] === answer.status);
+  if (code === undefined) return `the status ${answer.status} is not declared`;
+  if (method === 'HEAD') return null;
+  return bodyFault(ErrorBody, answer.text) ?? codeFault(code, answer.text);
+}
+
+function codeFault(code: ErrorCode, text: string): string | null {
+  const { error } = JSON.parse(text) as { readonly error: string };
+  return error === code ? null : `the error is ${error} and not ${code}`;
+}
+
+function bodyFault(schema: TSchema, text: string): string | null {
+  const check = compiled.get(schema) ?? ajv.compile(schema);
+  compiled.set(schema, check);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return 'its body is not JSON';
+  }
+  if (check(body)) return null;
+  return ajv.errorsText(check.errors, { dataVar: 'body' });
+}
+
+function mediaTypeIn(headers: IncomingHttpHeaders): string {
+  return (headers['content-type'] ?? 'none').split(';', 1)[0] ?? 'none';
+}
+
+/** As the router reads it: a parameter is one part of the path, and a slash may follow. */
+function patternOf(path: string): RegExp {
+  const parts = path.split('/').map((part) =>
+    // Names of parameters stand alone between slashes; the other parts mean themselves.
+    part.startsWith(':') ? '[^/]+' : part.replaceAll('.', String.raw`\.`),
+  );
+  return new RegExp(`^${parts.join('/')}/?$`);
+}
