@@ -119,9 +119,9 @@ export class SharedFeed {
     for (;;) {
       if (signal.aborted) return { kind: 'stopped' };
       if (!this.holds(position)) return { kind: 'behind' };
-      let index = this.#chunks.length;
-      while (index > 0 && (this.#chunks[index - 1]?.upTo ?? '') > position) index -= 1;
-      this.#joined(reader, this.#chunks[index]?.before ?? this.#delivered);
+      this.#joined(reader, this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered);
+      // Only now: taking part may have let go of chunks that lie before everybody's place.
+      const index = this.#indexAfter(position);
       if (index < this.#chunks.length) return this.#pageFrom(index, position, limit);
       if (!(await this.#woken(this.#thirsty, signal, until))) return { kind: 'quiet' };
     }
@@ -132,6 +132,13 @@ export class SharedFeed {
     if (!this.#readers.delete(reader)) return;
     this.#trim();
     wake(this.#full);
+  }
+
+  /** Index of the first chunk that goes beyond a place; the number of chunks where none does. */
+  #indexAfter(position: Position): number {
+    let index = this.#chunks.length;
+    while (index > 0 && (this.#chunks[index - 1]?.upTo ?? '') > position) index -= 1;
+    return index;
   }
 
   #pageFrom(index: number, position: Position, limit: number): FeedPage {

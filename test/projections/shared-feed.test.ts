@@ -141,4 +141,17 @@ describe('the feed that views share', () => {
     expect(feed.holds(at(100))).to.equal(false);
     expect(feed.holds(at(4_500))).to.equal(true);
   });
+
+  it('gives the slowest reader what is next although its coming lets go of what was before', async () => {
+    feed.begin(at(0));
+    source.send(events(10));
+    await settle();
+    expect(await pageOf(reader, at(0))).to.equal('10 up to 10');
+    expect(await pageOf(other, at(0))).to.equal('10 up to 10');
+    void next(other, at(10));
+    source.send(events(2500));
+    await settle();
+    // The first ten are needed no more once this reader is beyond them, and the log waits for it alone.
+    expect(await pageOf(reader, at(10))).to.equal('2500 up to 2510');
+  });
 });
