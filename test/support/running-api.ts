@@ -265,6 +265,7 @@ const plainSettings: ApiSettings = {
   accessTokenSeconds: 3600,
   refreshTokenSeconds: 86_400,
   allowSecretless: false,
+  auditReads: false,
   jwtKey: createSecretKey(Buffer.alloc(32, 7)),
   previousJwtKey: null,
 };
