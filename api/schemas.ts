@@ -24,10 +24,15 @@ const webhookUrl = Nullable(
   Type.String({ maxLength: 2000, format: 'http-url', description: 'an http or https URL' }),
 );
 
-export const CreateAgent = closed({ name, scopes, webhook_url: Type.Optional(webhookUrl) });
+export const CreateAgent = Type.Object(
+  { name, scopes, webhook_url: Type.Optional(webhookUrl) },
+  { title: 'CreateAgent', additionalProperties: false },
+);
 export type CreateAgent = Static<typeof CreateAgent>;
 
-export const UpdateAgent = Type.Partial(closed({ name, scopes, webhook_url: webhookUrl }));
+export const UpdateAgent = Type.Partial(closed({ name, scopes, webhook_url: webhookUrl }), {
+  title: 'UpdateAgent',
+});
 export type UpdateAgent = Static<typeof UpdateAgent>;
 
 const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
@@ -70,11 +75,13 @@ export const CreateTask = Type.Composite(
     closed({ title, description, schedule_kind, payload, ...owner }),
     Type.Partial(closed(optionalTaskFields)),
   ],
-  { additionalProperties: false },
+  { title: 'CreateTask', additionalProperties: false },
 );
 export type CreateTask = Static<typeof CreateTask>;
 
-export const UpdateTask = Type.Partial(closed({ ...taskFields, ...owner }));
+export const UpdateTask = Type.Partial(closed({ ...taskFields, ...owner }), {
+  title: 'UpdateTask',
+});
 export type UpdateTask = Static<typeof UpdateTask>;
 
 export const TaskQuery = Type.Object({
@@ -132,12 +139,15 @@ export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;
 /** For reads of one thing. */
 export const ReadQuery = Type.Object({ after: pageParameters.after });
 
-export const PublishEvent = closed({
-  topic: Type.String({
-    pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
-    description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
-  }),
-  payload: AnyObject,
-  source_agent_id: uuid,
-});
+export const PublishEvent = Type.Object(
+  {
+    topic: Type.String({
+      pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
+      description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
+    }),
+    payload: AnyObject,
+    source_agent_id: uuid,
+  },
+  { title: 'PublishEvent', additionalProperties: false },
+);
 export type PublishEvent = Static<typeof PublishEvent>;
