@@ -28,10 +28,17 @@ export interface KeyChanged<T> {
   readonly revision: number;
 }
 
+/** A key as somebody knows it, or knew it a moment ago. */
+export interface KnownKey {
+  readonly state: KeyState;
+  readonly revision: number;
+}
+
 /** A change that waits for its turn. */
 interface Wish {
   readonly context: KeyContext;
   readonly decide: (state: KeyState) => KeyChange<unknown> | Promise<KeyChange<unknown>>;
+  readonly known: () => KnownKey | undefined;
   readonly done: (changed: KeyChanged<unknown>) => void;
   readonly failed: (error: unknown) => void;
 }
@@ -49,6 +56,8 @@ const queues = new WeakMap<EventStore, Map<string, Wish[]>>();
  *
  * @param decide may look at other streams: what it saw of them is newer than the state it decides on, and
  *   whoever changes his claim on the key in the meantime makes the append a lost race
+ * @param known the key as far as the caller follows it: what is decided on it saves the reading. Where it is of the past, the
+ *   append is a lost race; and that there is nothing to do is only ever decided on what was read
  * @returns the answer, with the key as it is after all that was appended at once
  * @throws EventStoreError `CONFLICT` when every race was lost, and all that the log throws
  */
@@ -57,6 +66,7 @@ export function changeKey<T>(
   name: KeyName,
   context: KeyContext,
   decide: (state: KeyState) => KeyChange<T> | Promise<KeyChange<T>>,
+  known: () => KnownKey | undefined = () => undefined,
 ): Promise<KeyChanged<T>> {
   const stream = streams.key(name.kind, name.owner, name.key);
   const ofStore = queues.get(store) ?? new Map<string, Wish[]>();
@@ -64,7 +74,7 @@ export function changeKey<T>(
   return new Promise<KeyChanged<T>>((resolve, failed) => {
     // Each wish is answered by what its own `decide` gave.
     const done = resolve as Wish['done'];
-    const wish: Wish = { context, decide, done, failed };
+    const wish: Wish = { context, decide, known, done, failed };
     const queue = ofStore.get(stream);
     if (queue !== undefined) {
       queue.push(wish);
@@ -100,28 +110,47 @@ async function fulfil(
   wishes: readonly Wish[],
 ): Promise<readonly Wish[]> {
   let decided: readonly Decided[] = [];
+  let known = latestOf(wishes);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const loaded = await loadLast(store, stream, keyFold);
-      const start = loaded.state ?? unusedKey(name);
-      decided = await decideAll(start, wishes);
+      const start = known ?? (await read(store, stream, name));
+      decided = await decideAll(start.state, wishes);
       const events = newEventsOf(stream, decided);
+      if (events.length === 0 && known !== undefined) {
+        known = undefined;
+        continue;
+      }
+      const expected = start.revision < 0 ? 'none' : start.revision;
       const { revision } =
-        events.length === 0 ? loaded : await store.append(stream, events, loaded.revision);
-      const state = decided.at(-1)?.state ?? start;
-      const after = { state, revision: revision === 'none' ? -1 : revision };
+        events.length === 0 ? start : await store.append(stream, events, expected);
+      const after = { state: decided.at(-1)?.state ?? start.state, revision };
       for (const { wish, outcome } of decided) {
         if ('error' in outcome) wish.failed(outcome.error);
         else wish.done({ answer: outcome.answer, ...after });
       }
       return wishes.slice(decided.length);
     } catch (error) {
+      known = undefined;
       if (isPassing(error) && attempt < ATTEMPTS) continue;
       const asked = decided.length === 0 ? wishes : wishes.slice(0, decided.length);
       for (const wish of asked) wish.failed(error);
       return wishes.slice(asked.length);
     }
   }
+}
+
+function latestOf(wishes: readonly Wish[]): KnownKey | undefined {
+  let latest: KnownKey | undefined;
+  for (const wish of wishes) {
+    const known = wish.known();
+    if (known !== undefined && known.revision > (latest?.revision ?? -1)) latest = known;
+  }
+  return latest;
+}
+
+async function read(store: EventStore, stream: string, name: KeyName): Promise<KnownKey> {
+  const { state, revision } = await loadLast(store, stream, keyFold);
+  return { state: state ?? unusedKey(name), revision: revision === 'none' ? -1 : revision };
 }
 
 /** What a wish came to. */

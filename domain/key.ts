@@ -30,7 +30,7 @@ export const MOST_HOLDERS = 2000;
  * Longest line that is written down: each event carries it. Who comes later and would stand behind it waits
  * without a place, and comes into line as it gets shorter; the order among all of them stays.
  */
-export const LONGEST_LINE = 50;
+export const LONGEST_LINE = 20;
 
 /** The state of a key that was never used. */
 export function unusedKey({ kind, owner, key }: KeyName): KeyState {
@@ -131,6 +131,13 @@ export function releaseKey(
     holders.length === state.holders.length && waiters.length === state.waiters.length;
   if (unchanged) return [];
   return [{ type: 'KeyReleased', data: { ...state, holders, waiters, run_id: runId } }];
+}
+
+/** Gives up a place in line; a slot that the run has meanwhile stays. */
+export function leaveLine(state: KeyState, runId: string): readonly KeyEvent[] {
+  const waiters = state.waiters.filter((waiter) => waiter.run_id !== runId);
+  if (waiters.length === state.waiters.length) return [];
+  return [{ type: 'KeyReleased', data: { ...state, waiters, run_id: runId } }];
 }
 
 /** Gives up the slots and places of several runs, one event each. */

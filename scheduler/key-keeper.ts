@@ -1,11 +1,10 @@
 import type { Clock, Instant } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
-import type { KeyEvent } from '../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../domain/key-judgement.ts';
-import { changeKey, type KeyChange, type KeyContext } from '../domain/key-stream.ts';
+import { changeKey, type KeyChange, type KeyContext, type KnownKey } from '../domain/key-stream.ts';
 import {
   holdKey,
-  nextInLine,
+  leaveLine,
   releaseAll,
   releaseKey,
   standsBehindTheLine,
@@ -13,11 +12,12 @@ import {
   type KeyName,
   type KeyState,
 } from '../domain/key.ts';
-import { overlapKey } from '../domain/overlap.ts';
 import { cancelRunsAhead, placesOf } from '../domain/run-request.ts';
 import type { LiveTask } from '../domain/task.ts';
+import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { GRANT_LIFE, KeyGrants, type Grant } from './key-grants.ts';
+import { KeyLine, claimOf, isKeyed, keysOf } from './key-line.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
@@ -66,9 +66,10 @@ export class KeyKeeper {
   private readonly lookedAt = new Map<string, Instant>();
   private readonly inFlight = new Set<Promise<void>>();
   private readonly grants = new KeyGrants();
+  /** Keys whose line is being filled. */
+  private readonly filling = new Set<string>();
   private firstSuspect = 0;
-  /** Whether a run that is put back to the queue is taken from there at once. Until somebody says so, no slot is handed on. */
-  hasRoom: () => boolean = () => false;
+  private readonly line: KeyLine;
 
   constructor(options: {
     readonly store: EventStore;
@@ -85,7 +86,14 @@ export class KeyKeeper {
     this.clock = options.clock;
     this.telemetry = options.telemetry;
     this.watch = new KeyWatch(options);
+    this.line = new KeyLine({ ...options, watch: this.watch });
+    this.watch.onShortLine = (name, runs) => this.fillLine(name, runs);
     this.queue.onEnded = (run) => this.onEnded(run);
+  }
+
+  /** Whether a run that is put back to the queue is taken from there at once. Until somebody says so, no slot is handed on. */
+  set hasRoom(hasRoom: () => boolean) {
+    this.line.hasRoom = hasRoom;
   }
 
   /** Follows the keys until the signal is aborted. */
@@ -131,6 +139,22 @@ export class KeyKeeper {
     return isKeyed(task) ? this.take(run, task) : go;
   }
 
+  /** A run's turn has come, and its task lets it wait on: the others do not wait for it. */
+  putOff(run: QueuedRun, task: LiveTask): void {
+    if (!this.watch.isWaiting(run.id)) return;
+    this.watch.forget(run.id);
+    for (const name of keysOf(task, run)) {
+      if (name.kind !== 'concurrency') continue;
+      this.inBackground(run, name, async () => {
+        const context = this.contextFor(run.id, this.clock.now());
+        await changeKey(this.store, name, context, (state) => ({
+          events: leaveLine(state, run.id),
+          answer: null,
+        }));
+      });
+    }
+  }
+
   /** The work on a run is over here: gives back what it needs no more. */
   released(run: QueuedRun, task: LiveTask): void {
     if (isKeyed(task)) this.giveBack(run, task);
@@ -163,7 +187,7 @@ export class KeyKeeper {
       if (name.kind === 'concurrency' && this.grants.use(run, claim.attempt, now)) return true;
       this.watch.expect(run, name);
       const known = this.watch.peek(name);
-      if (known !== undefined && standsBehindTheLine(known.state, claim, now)) return false;
+      if (known !== undefined && this.justWaits(known.state, claim, now)) return false;
       const context = this.contextFor(run.id, now);
       const { answer, state, revision } = await this.claim(name, claim, context);
       this.watch.note(name, state, revision);
@@ -179,6 +203,18 @@ export class KeyKeeper {
       if (later === undefined || later.revision <= revision) return false;
       if (holdKey(later.state, claim, now).outcome === 'waiting') return false;
     }
+  }
+
+  /**
+   * Whether a run that asks for a key can be told to wait without a look at the log: it has no turn yet, and gets its
+   * place in line together with others. Now and then one asks all the same, and looks whether those ahead are still there.
+   */
+  private justWaits(known: KeyState, claim: KeyClaim, now: Instant): boolean {
+    if (standsBehindTheLine(known, claim, now)) return true;
+    if (known.kind !== 'concurrency' || holdKey(known, claim, now).outcome === 'held') return false;
+    if (this.mayLook(known, false)) return false;
+    this.fillLine(known, this.watch.unplaced(known));
+    return true;
   }
 
   private claim(
@@ -233,13 +269,13 @@ export class KeyKeeper {
   }
 
   /** A full key is looked at again only after a while, however many want it. */
-  private mayLook({ kind, owner, key }: KeyName): boolean {
+  private mayLook({ kind, owner, key }: KeyName, looks = true): boolean {
     const id = `${kind} ${owner} ${key}`;
     const now = this.clock.now();
     // Either way: the clock may have been put back.
     const since = Math.abs(now - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY));
     if (since < LOOK_EVERY) return false;
-    this.lookedAt.set(id, now);
+    if (looks) this.lookedAt.set(id, now);
     return true;
   }
 
@@ -253,50 +289,50 @@ export class KeyKeeper {
       this.inBackground(run, name, async () => {
         const now = this.clock.now();
         const context = this.contextFor(run.id, now);
-        const { answer } = await changeKey(this.store, name, context, (key) => {
+        const giveAndHandOn = (key: KeyState): KeyChange<Grant | null> => {
           const events = ended ? releaseKey(key, run.id) : releaseKey(key, run.id, attempt);
-          return this.handOn(name, events, now);
-        });
-        if (answer !== null) this.begin(answer);
+          return this.line.handOn(name, events, now);
+        };
+        const changed = await changeKey(this.store, name, context, giveAndHandOn, () =>
+          this.watch.peek(name),
+        );
+        this.begin(changed.answer);
+        this.watch.note(name, changed.state, changed.revision);
+        this.watch.wakeWaiting(name);
       });
     }
   }
 
-  /** Gives the slot that becomes free to the next in line, where that can begin here and now. */
-  private handOn(
-    name: KeyName,
-    released: readonly KeyEvent[],
-    now: Instant,
-  ): KeyChange<Grant | null> {
-    const nobody = { events: released, answer: null };
-    const [last] = released;
-    if (last === undefined || name.kind !== 'concurrency' || !this.hasRoom()) return nobody;
-    const { run_id: _about, ...state } = last.data;
-    const run = this.queue.get(nextInLine(state)[0]?.run_id ?? '');
-    if (run === undefined || run.taken || run.ended || run.state === 'running') return nobody;
-    if (run.runAt > now || run.cancelRequested || !this.watch.isWaitingFor(run.id, name)) {
-      return nobody;
-    }
-    const task = this.tasks.peek(run.taskId, run.taskRevision);
-    // One of a paused task may have to wait on: it is asked about when it is taken from the queue.
-    if (task === undefined || !this.tasks.isActive(run.taskId)) return nobody;
-    const claim = claimOf(run, task, name);
-    const { outcome, events } = holdKey(state, claim, now);
-    if (outcome !== 'held') return nobody;
-    const { attempt } = claim;
-    const grant = { run, name, attempt, revision: run.revision, at: now };
-    return { events: [...released, ...events], answer: grant };
-  }
-
-  private begin(grant: Grant): void {
-    const { run } = grant;
+  private begin(grant: Grant | null): void {
+    if (grant === null) return;
     this.grants.note(grant);
-    this.queue.putBack(run, this.clock.now());
+    this.queue.putBack(grant.run, this.clock.now());
     this.queue.onReady();
   }
 
+  /** Puts runs that found the line full into it. */
+  private fillLine(name: KeyName, runs: readonly QueuedRun[]): void {
+    const [first] = runs;
+    const stream = streams.key(name.kind, name.owner, name.key);
+    if (first === undefined || this.filling.has(stream)) return;
+    this.filling.add(stream);
+    const doing = this.persist(first, name, async () => {
+      const now = this.clock.now();
+      const fill = (state: KeyState): KeyChange<null> => ({
+        events: this.line.fill(state, now),
+        answer: null,
+      });
+      const known = (): KnownKey | undefined => this.watch.peek(name);
+      await changeKey(this.store, name, this.contextFor(first.id, now), fill, known);
+    });
+    this.settling(doing.then(() => void this.filling.delete(stream)));
+  }
+
   private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {
-    const doing = this.persist(run, name, work);
+    this.settling(this.persist(run, name, work));
+  }
+
+  private settling(doing: Promise<void>): void {
     this.inFlight.add(doing);
     void doing.finally(() => this.inFlight.delete(doing));
   }
@@ -320,6 +356,11 @@ export class KeyKeeper {
   /** A run has ended without a worker of this process: canceled in the queue, or led by another. */
   private onEnded(run: QueuedRun): void {
     const waited = this.watch.isWaiting(run.id);
+    // Who led it gives the key back; should he die before, whoever wants the key finds that it is over.
+    if (run.state === 'running' && run.owner !== this.membership.id) {
+      this.watch.forget(run.id);
+      return;
+    }
     const canceledInQueue = run.state !== 'running' && this.watch.isMine(run.id);
     if (!waited && !canceledInQueue) return;
     const task = this.tasks.peek(run.taskId, run.taskRevision);
@@ -338,28 +379,6 @@ export class KeyKeeper {
   private contextFor(correlationId: string, now: Instant): KeyContext {
     return { actor: 'service', source: this.membership.id, correlationId, now };
   }
-}
-
-function isKeyed({ definition }: LiveTask): boolean {
-  return definition.concurrency_key !== null || definition.overlap_policy !== 'allow';
-}
-
-/** The keys that a run needs, in the order in which all take them: so nobody waits for each other. */
-function keysOf({ definition }: LiveTask, { taskId }: QueuedRun): readonly KeyName[] {
-  const { concurrency_key: key, overlap_policy, created_by: owner } = definition;
-  return [
-    ...(overlap_policy === 'allow' ? [] : [overlapKey(taskId, owner)]),
-    ...(key === null ? [] : [{ kind: 'concurrency' as const, owner, key }]),
-  ];
-}
-
-function claimOf(run: QueuedRun, { definition }: LiveTask, { kind }: KeyName): KeyClaim {
-  const { id: run_id, taskId: task_id, trigger, priority, since } = run;
-  const base = { run_id, task_id, trigger, priority, since };
-  if (kind === 'overlap') return { ...base, limit: 1, attempt: 0 };
-  // The attempt that its start will be of: see `startRun`.
-  const attempt = run.state === 'queued' && run.attempt > 0 ? run.attempt : run.attempt + 1;
-  return { ...base, limit: definition.concurrency_limit, attempt };
 }
 
 function placesOfRun(state: KeyState, runId: string): readonly KeyPlace[] {

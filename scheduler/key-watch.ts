@@ -1,6 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { EventStore, RecordedEvent } from '../domain/event-store.ts';
 import type { KeyEvent } from '../domain/events/catalogue.ts';
+import type { KnownKey } from '../domain/key-stream.ts';
 import { LONGEST_LINE, nextInLine, type KeyName, type KeyState } from '../domain/key.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
@@ -16,11 +17,6 @@ const CUT_EVERY = 100;
 
 /** Below this, those who found no place in line are called to it. */
 const SHORT_LINE = LONGEST_LINE / 2;
-
-interface KnownKey {
-  readonly state: KeyState;
-  readonly revision: number;
-}
 
 /**
  * The keys in use, live, and the runs of this process that wait for one: as a slot becomes free, just those are put
@@ -39,6 +35,8 @@ export class KeyWatch {
   private readonly waitsFor = new Map<string, KeyName>();
   /** Put back to the queue and not looked at since: once is enough. */
   private readonly woken = new Set<string>();
+  /** The line of a key has become short, and there are some here who found it full. */
+  onShortLine: (name: KeyName, runs: readonly QueuedRun[]) => void = () => {};
 
   constructor(options: {
     readonly store: EventStore;
@@ -185,9 +183,9 @@ export class KeyWatch {
     const key = this.known.get(stream);
     const runs = this.waiting.get(stream);
     if (key === undefined || runs === undefined) return;
-    const called = [...this.next(key.state, runs), ...this.unplaced(key.state, runs)].filter(
-      ({ id }) => !this.woken.has(id),
-    );
+    const behind = this.unplaced(key.state);
+    if (behind.length > 0) this.onShortLine(key.state, behind);
+    const called = this.next(key.state, runs).filter(({ id }) => !this.woken.has(id));
     if (called.length === 0) return;
     for (const { id } of called) this.woken.add(id);
     // Not at once: one that has just been told to wait must be back in the queue before it is woken.
@@ -206,9 +204,10 @@ export class KeyWatch {
     return nextInLine(state).flatMap(({ run_id }) => runs.get(run_id) ?? []);
   }
 
-  /** Those who found the line full, the best first, as many as it takes now. */
-  private unplaced(state: KeyState, runs: ReadonlyMap<string, QueuedRun>): readonly QueuedRun[] {
-    if (state.waiters.length >= SHORT_LINE || runs.size <= state.waiters.length) return [];
+  /** Those who found the line full, the best first, as many as it takes; none while it is long enough. */
+  unplaced(state: KeyState): readonly QueuedRun[] {
+    const runs = this.waiting.get(streams.key(state.kind, state.owner, state.key));
+    if (runs === undefined || state.waiters.length >= SHORT_LINE) return [];
     const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
     return [...runs.values()]
       .filter(({ id }) => !placed.has(id))

@@ -35,8 +35,11 @@ export function runAdmission(
   const byTask = taskAdmission(tasks, clock);
   return (run, task) => {
     const wanted = byTask(run);
-    const then = (admission: Admission): Admission | Promise<Admission> =>
-      admission.kind === 'go' ? keys.admit(run, task) : admission;
+    const then = (admission: Admission): Admission | Promise<Admission> => {
+      if (admission.kind === 'go') return keys.admit(run, task);
+      if (admission.kind === 'wait') keys.putOff(run, task);
+      return admission;
+    };
     return wanted instanceof Promise ? wanted.then(then) : then(wanted);
   };
 }

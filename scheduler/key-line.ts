@@ -1,0 +1,126 @@
+import type { Clock, Instant } from '../domain/clock.ts';
+import type { KeyEvent } from '../domain/events/catalogue.ts';
+import type { KeyChange } from '../domain/key-stream.ts';
+import { holdKey, nextInLine, type KeyClaim, type KeyName, type KeyState } from '../domain/key.ts';
+import { overlapKey } from '../domain/overlap.ts';
+import type { LiveTask } from '../domain/task.ts';
+import type { Grant } from './key-grants.ts';
+import type { KeyWatch } from './key-watch.ts';
+import type { PinnedTasks } from './pinned-tasks.ts';
+import type { QueuedRun, RunQueue } from './run-queue.ts';
+
+/**
+ * Decides for runs that wait in this process, without their asking: who gives back a slot hands it on to the next in
+ * line and fills the line up, all in one append. Each asking for itself would be an append for each, a slot of the worker
+ * while it is under way, and a key that nobody has in the meantime.
+ */
+export class KeyLine {
+  private readonly queue: RunQueue;
+  private readonly tasks: PinnedTasks;
+  private readonly watch: KeyWatch;
+  private readonly clock: Clock;
+  /** Whether a run that is put back to the queue is taken from there at once. */
+  hasRoom: () => boolean = () => false;
+
+  constructor(options: {
+    readonly queue: RunQueue;
+    readonly tasks: PinnedTasks;
+    readonly watch: KeyWatch;
+    readonly clock: Clock;
+  }) {
+    this.queue = options.queue;
+    this.tasks = options.tasks;
+    this.watch = options.watch;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Gives the slot that becomes free to the next in line, where that can begin here and now.
+   * @param released what gives the slot back
+   * @returns all events, and to whom the slot is handed
+   */
+  handOn(name: KeyName, released: readonly KeyEvent[], now: Instant): KeyChange<Grant | null> {
+    const [last] = released;
+    if (last === undefined || name.kind !== 'concurrency') {
+      return { events: released, answer: null };
+    }
+    const state = stateAfter(last);
+    const next = this.hasRoom() ? this.queue.get(nextInLine(state)[0]?.run_id ?? '') : undefined;
+    const mayGo = next !== undefined && !next.taken && this.watch.isWaitingFor(next.id, name);
+    const claim = mayGo ? this.claimNow(next, name) : undefined;
+    const { outcome, events } = claim ? holdKey(state, claim, now) : noHold;
+    const line = this.fill(events[0] === undefined ? state : stateAfter(events[0]), now);
+    const answer =
+      next && claim && outcome === 'held'
+        ? { run: next, name, attempt: claim.attempt, revision: next.revision, at: now }
+        : null;
+    // Who has it now says as well who has it no more.
+    return { events: [...(outcome === 'held' ? events : released), ...line], answer };
+  }
+
+  /**
+   * Puts those who found the line full into it, where it has become short: one event, as each carries the whole line.
+   * None is given a slot; who could go at once, or has other keys to think of, is told to ask for himself.
+   */
+  fill(before: KeyState, now: Instant): readonly KeyEvent[] {
+    let state = before;
+    let last: KeyEvent | undefined;
+    for (const run of this.watch.unplaced(before)) {
+      const claim = before.kind === 'concurrency' ? this.claimNow(run, before) : undefined;
+      const { outcome, events } = claim ? holdKey(state, claim, now) : noHold;
+      if (claim === undefined || outcome === 'held') {
+        this.queue.putBack(run, now);
+        this.queue.onReady();
+      }
+      if (outcome === 'held') break;
+      last = events[0] ?? last;
+      if (events[0] !== undefined) state = stateAfter(events[0]);
+    }
+    return last === undefined ? [] : [last];
+  }
+
+  /** What a run that could begin now wants of a key; undefined for one that could not, or where that is not known. */
+  private claimNow(run: QueuedRun, name: KeyName): KeyClaim | undefined {
+    if (run.ended || run.state === 'running' || run.cancelRequested) return undefined;
+    if (run.runAt > this.clock.now()) return undefined;
+    const task = this.tasks.peek(run.taskId, run.taskRevision);
+    // One of a paused task may have to wait on: it is asked about when it is taken from the queue.
+    if (task === undefined || !this.tasks.isActive(run.taskId)) return undefined;
+    return claimOf(run, task, name);
+  }
+}
+
+/** Whether a run of the task needs any key. */
+export function isKeyed({ definition }: LiveTask): boolean {
+  return definition.concurrency_key !== null || definition.overlap_policy !== 'allow';
+}
+
+/** The keys that a run needs, in the order in which all take them: so nobody waits for each other. */
+export function keysOf({ definition }: LiveTask, { taskId }: QueuedRun): readonly KeyName[] {
+  const { concurrency_key: key, overlap_policy, created_by: owner } = definition;
+  return [
+    ...(overlap_policy === 'allow' ? [] : [overlapKey(taskId, owner)]),
+    ...(key === null ? [] : [{ kind: 'concurrency' as const, owner, key }]),
+  ];
+}
+
+/** What a run wants of one of its keys. */
+export function claimOf(
+  run: QueuedRun,
+  { definition }: LiveTask,
+  { kind }: Pick<KeyName, 'kind'>,
+): KeyClaim {
+  const { id: run_id, taskId: task_id, trigger, priority, since } = run;
+  const base = { run_id, task_id, trigger, priority, since };
+  if (kind === 'overlap') return { ...base, limit: 1, attempt: 0 };
+  // The attempt that its start will be of: see `startRun`.
+  const attempt = run.state === 'queued' && run.attempt > 0 ? run.attempt : run.attempt + 1;
+  return { ...base, limit: definition.concurrency_limit, attempt };
+}
+
+const noHold: ReturnType<typeof holdKey> = { outcome: 'waiting', events: [] };
+
+function stateAfter({ data }: KeyEvent): KeyState {
+  const { run_id: _about, ...state } = data;
+  return state;
+}
