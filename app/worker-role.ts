@@ -2,6 +2,8 @@ import type { Clock } from '../domain/clock.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { createQueueAudit } from '../scheduler/audit/scheduler-audit.ts';
 import { FailurePause } from '../scheduler/failure-pause.ts';
+import type { Hold } from '../scheduler/hold.ts';
+import { instantRuns } from '../scheduler/instant-runs.ts';
 import { KeyKeeper } from '../scheduler/key-keeper.ts';
 import type { Membership } from '../scheduler/membership.ts';
 import { RunExecutor } from '../scheduler/run-executor.ts';
@@ -31,10 +33,12 @@ export function startWorkerRole(options: {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly going: Going;
+  readonly hold: Hold;
   readonly concurrency: number;
   readonly secrets: (name: string) => string | undefined;
 }): WorkerRole {
-  const { stores, indexes, membership, tools, clock, telemetry, going, concurrency } = options;
+  const { stores, indexes, membership, tools, clock, telemetry, going, hold, concurrency } =
+    options;
   const { store, readModel, coordination } = stores;
   const queue = new RunQueue(store, readModel, clock, telemetry);
   const shared = { store, queue, membership, clock, telemetry, tasks: indexes.pinnedTasks };
@@ -51,7 +55,9 @@ export function startWorkerRole(options: {
     lost: (run, task) => keys.lost(run, task),
     random: Math.random,
   });
-  const worker = new Worker({ queue, executor, membership, clock, telemetry, slots: concurrency });
+  const isInstant = instantRuns(indexes.pinnedTasks, tools);
+  const worker = new Worker({ ...shared, executor, hold, slots: concurrency, isInstant });
+  hold.onChange(() => worker.wake());
   keys.hasRoom = () => worker.hasRoom;
   const takeOver = new TakeOver({ ...shared, coordination });
   const audit = createQueueAudit({ ...shared, readModel, coordination });

@@ -65,7 +65,7 @@ export class BenchStore {
       (await readModel.liveGeneration(runsProjection)) !== null &&
       (await readModel.count(runsProjection, [{ field: 'state', op: 'eq', value: state }])) >=
         count;
-    while (!(await there())) await pause(5);
+    while (!(await there())) await pause(20);
   }
 
   untilQueued(count: number): Promise<void> {

@@ -68,22 +68,25 @@ export function toNewEvents(
 ): readonly NewEvent[] {
   const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
   const occurredAt = toIso(context.now);
-  return events.map((event, index) => ({
-    ...event,
-    id: eventId(commandId, stream, index),
-    metadata: {
+  // Built up and not spread: every event that is written comes through here.
+  return events.map((event, index) => {
+    const metadata: Writable<Metadata> = {
       commandId,
       $correlationId: correlationId,
-      ...(causationId === undefined ? {} : { $causationId: causationId }),
       actor,
       source,
-      ...(reason === undefined ? {} : { reason }),
       schemaVersion: String(catalogue[event.type].version),
-      ...(traceparent === undefined ? {} : { traceparent }),
       occurredAt,
-    },
-  }));
+    };
+    if (causationId !== undefined) metadata.$causationId = causationId;
+    if (reason !== undefined) metadata.reason = reason;
+    if (traceparent !== undefined) metadata.traceparent = traceparent;
+    const { type, data } = event;
+    return { type, data, id: eventId(commandId, stream, index), metadata } as NewEvent;
+  });
 }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Folds a stream from its first event. */
 export async function load<S, E extends DomainEvent>(

@@ -10,11 +10,12 @@ import { decideFires, type FiresDecision, type ScheduledRun } from '../domain/fi
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
 import type { DataOf } from '../domain/events/catalogue.ts';
 import { momentBasedId, newId } from '../domain/ids.ts';
-import { evolveRhythm, type Rhythm } from '../domain/rhythm.ts';
+import { evolveRhythm, nextRunOf, type Rhythm } from '../domain/rhythm.ts';
 import { isUnconditional, requestRun, type RequestRules } from '../domain/run-request.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './due-index.ts';
+import { neverHeld, type HoldView } from './hold.ts';
 import type { Leadership } from './leadership.ts';
 
 /** How many tasks are decided before others get a turn on the event loop. */
@@ -53,12 +54,15 @@ export class Scheduler {
   private readonly leadership: Leadership;
   private readonly telemetry: Telemetry;
   private readonly name: string;
+  private readonly hold: HoldView;
   private cancelTimer: Cancel = () => {};
   private timerAt: Instant | null = null;
   private running = false;
   private scheduled = false;
   /** Tasks due up to here were made ready. */
   private preparedUpTo: Instant = Number.NEGATIVE_INFINITY;
+  /** What was decided ahead, for those whose rhythm is still the same when they are due. */
+  private readonly decidedAhead = new WeakMap<Rhythm, DecidedAhead>();
   /** Told of a task that is due soon, at the revision that its run will be pinned to. */
   onSoon: (taskId: string, revision: number) => void = () => {};
   private readonly inFlight = new Set<Promise<void>>();
@@ -73,6 +77,8 @@ export class Scheduler {
     readonly leadership: Leadership;
     readonly telemetry: Telemetry;
     readonly name: string;
+    /** Whether anything may fire; default: always. Call `holdChanged` when that changes. */
+    readonly hold?: HoldView;
   }) {
     this.index = options.index;
     this.store = options.store;
@@ -81,12 +87,18 @@ export class Scheduler {
     this.leadership = options.leadership;
     this.telemetry = options.telemetry;
     this.name = options.name;
+    this.hold = options.hold ?? neverHeld;
     this.index.onChange = () => this.arm();
     this.leadership.onChange(() => this.arm());
   }
 
   start(): void {
     this.running = true;
+    this.arm();
+  }
+
+  /** The hold has begun or ended. */
+  holdChanged(): void {
     this.arm();
   }
 
@@ -105,7 +117,7 @@ export class Scheduler {
 
   /** Sets the timer to the earliest, unless it stands there. */
   private arm(): void {
-    if (!this.running || this.scheduled) return;
+    if (!this.running || this.scheduled || this.hold.held) return;
     const earliest = this.index.earliest();
     if (earliest === null) {
       this.cancelTimer();
@@ -139,7 +151,7 @@ export class Scheduler {
   }
 
   private wake(): void {
-    if (!this.running) return;
+    if (!this.running || this.hold.held) return;
     const now = this.clock.now();
     const due = this.index.takeDue(now - (this.leadership.leads ? 0 : HOLD_BACK), CHUNK);
     for (const entry of due) {
@@ -157,14 +169,51 @@ export class Scheduler {
   /** When many are due in one moment, all that can be done before it is done before it. */
   private prepare(): void {
     this.preparedUpTo = this.clock.now() + 2 * AHEAD;
-    for (const entry of this.index.soon(this.preparedUpTo)) {
+    this.prepareAll(this.index.soon(this.preparedUpTo), 0);
+  }
+
+  private prepareAll(entries: readonly DueEntry[], from: number): void {
+    for (const entry of entries.slice(from, from + CHUNK)) {
       try {
-        this.index.scheduleOf(entry);
+        this.decideAhead(entry);
         this.onSoon(entry.taskId, entry.rhythm.task_revision);
       } catch (error) {
         this.telemetry.log.debug('a task could not be made ready', { task: entry.taskId, error });
       }
     }
+    const next = from + CHUNK;
+    if (next >= entries.length) return;
+    setImmediate(() => {
+      if (this.running) this.prepareAll(entries, next);
+    });
+  }
+
+  /**
+   * A decision is the same from the moment a fire is due until the next one is (or this one is late): so it can be
+   * taken before, and stands if nothing has changed.
+   */
+  private decideAhead(entry: DueEntry): void {
+    const { taskId, rhythm } = entry;
+    const due = nextRunOf(rhythm);
+    if (due === null || rhythm.owed.length > 0 || this.decidedAhead.has(rhythm)) return;
+    const from = fromIso(due);
+    const { missed } = this.hold;
+    const decision = decideFires(taskId, rhythm, this.index.scheduleOf(entry), from, missed);
+    const last = decision.events.at(-1);
+    if (last === undefined) return;
+    const { next_fire_at } = last.data;
+    const grace = rhythm.definition.misfire_grace_seconds * 1000;
+    const next = next_fire_at === null ? Number.POSITIVE_INFINITY : fromIso(next_fire_at);
+    this.decidedAhead.set(rhythm, { decision, missed, from, until: Math.min(next, from + grace) });
+  }
+
+  private decisionOn(entry: DueEntry, now: Instant): FiresDecision {
+    const { taskId, rhythm } = entry;
+    const { missed } = this.hold;
+    const ahead = this.decidedAhead.get(rhythm);
+    const stands = ahead?.missed === missed && ahead.from <= now && now < ahead.until;
+    if (stands) return ahead.decision;
+    return decideFires(taskId, rhythm, this.index.scheduleOf(entry), now, missed);
   }
 
   /** Never rejects: what could not be written is tried again. */
@@ -173,7 +222,7 @@ export class Scheduler {
     let decided = rhythm;
     let retryAt = 0;
     try {
-      const decision = decideFires(entry.taskId, rhythm, this.index.scheduleOf(entry), now);
+      const decision = this.decisionOn(entry, now);
       if (decision.events.length > 0) decided = await this.write(entry, decision, now);
       else retryAt = now + RETRY_AFTER;
     } catch (error) {
@@ -294,6 +343,14 @@ export class Scheduler {
   private runContextOf({ runId, request }: ScheduledRun, now: Instant): CommandContext {
     return this.contextOf(requestCommandId(runId, request), runId, now);
   }
+}
+
+/** A decision, and the time in which it is the right one: from `from`, and before `until`. */
+interface DecidedAhead {
+  readonly decision: FiresDecision;
+  readonly missed: HoldView['missed'];
+  readonly from: Instant;
+  readonly until: Instant;
 }
 
 /** What became of a decision: the revision of its last event, and why which runs do not run. */

@@ -1,6 +1,7 @@
 import type { Cancel, Clock, Instant } from '../domain/clock.ts';
 import type { RecordedEvent } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { neverHeld, type HoldView } from './hold.ts';
 import type { Membership } from './membership.ts';
 import { prefers } from './preference.ts';
 import type { RunExecutor, RunHandle } from './run-executor.ts';
@@ -9,15 +10,17 @@ import type { QueuedRun, RunQueue } from './run-queue.ts';
 /** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
 const HOLD_BACK = 75;
 
-/** Ends of runs that are being written and no longer take a slot, in multiples of the slots. */
-const ENDS_IN_FLIGHT = 4;
+/** Runs that are being started or ended and take no slot, in multiples of the slots; at least so many. */
+const IN_FLIGHT = 4;
+const LEAST_IN_FLIGHT = 512;
 
 /** How long a stopping worker lets its runs go on. Milliseconds. */
 export const DRAIN_LIMIT = 25_000;
 
 /**
  * Takes queued runs, as many at once as it has slots, and executes them. A slot is free again as soon as a run's
- * end is on its way to the log, so that the end of one run and the start of the next share a commit.
+ * end is on its way to the log, so that the end of one run and the start of the next share a commit. What waits for
+ * nothing while it is executed takes no slot: many such runs share a commit with their starts, too.
  */
 export class Worker {
   private readonly queue: RunQueue;
@@ -26,8 +29,11 @@ export class Worker {
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
   private readonly slots: number;
+  private readonly hold: HoldView;
+  private readonly isInstant: (run: QueuedRun) => boolean;
   private busy = 0;
-  private ending = 0;
+  /** Being started or ended, without a slot. */
+  private passing = 0;
   private running = false;
   private pumping = false;
   private readonly handles = new Map<string, RunHandle>();
@@ -45,6 +51,10 @@ export class Worker {
     readonly telemetry: Telemetry;
     /** How many runs at once. */
     readonly slots: number;
+    /** Whether executing a run waits for nothing; default: none is such. */
+    readonly isInstant?: (run: QueuedRun) => boolean;
+    /** Whether a run may start; default: always. Call `wake` when that changes. */
+    readonly hold?: HoldView;
   }) {
     this.queue = options.queue;
     this.executor = options.executor;
@@ -52,6 +62,8 @@ export class Worker {
     this.clock = options.clock;
     this.telemetry = options.telemetry;
     this.slots = options.slots;
+    this.isInstant = options.isInstant ?? (() => false);
+    this.hold = options.hold ?? neverHeld;
     this.queue.onReady = () => this.pumpSoon();
     this.queue.onTaken = (run, event) => this.onTaken(run, event);
   }
@@ -73,8 +85,8 @@ export class Worker {
 
   /** Whether a run that is ready now is taken at once. */
   get hasRoom(): boolean {
-    const { running, membership, busy, ending, slots } = this;
-    return running && membership.alive && busy < slots && ending < slots * ENDS_IN_FLIGHT;
+    const { running, membership, busy, passing, slots, mostPassing } = this;
+    return running && !this.hold.held && membership.alive && busy < slots && passing < mostPassing;
   }
 
   /**
@@ -104,17 +116,26 @@ export class Worker {
   }
 
   private pump(): void {
-    if (!this.running) return;
+    if (!this.running || this.hold.held) return;
     const now = this.clock.now();
-    while (this.busy < this.slots && this.ending < this.slots * ENDS_IN_FLIGHT) {
+    while (this.passing < this.mostPassing) {
       // A worker that could not renew its heartbeat counts as gone: what it took would be taken from it.
       if (!this.membership.alive) break;
       const run = this.queue.next(now);
       if (run === null) break;
+      const instant = this.isInstant(run);
+      if (!instant && this.busy >= this.slots) {
+        this.queue.putBack(run, now);
+        break;
+      }
       if (this.isForAnother(run)) this.queue.putBack(run, now + HOLD_BACK);
-      else this.take(run);
+      else this.take(run, instant);
     }
     this.arm(now);
+  }
+
+  private get mostPassing(): number {
+    return Math.max(LEAST_IN_FLIGHT, this.slots * IN_FLIGHT);
   }
 
   private isForAnother(run: QueuedRun): boolean {
@@ -125,15 +146,16 @@ export class Worker {
     return true;
   }
 
-  private take(run: QueuedRun): void {
+  private take(run: QueuedRun, instant: boolean): void {
     run.taken = true;
-    this.busy += 1;
-    let holdsSlot = true;
+    let holdsSlot = !instant;
+    if (holdsSlot) this.busy += 1;
+    else this.passing += 1;
     const handle = this.executor.execute(run, () => {
       if (!holdsSlot) return;
       holdsSlot = false;
       this.busy -= 1;
-      this.ending += 1;
+      this.passing += 1;
       this.pumpSoon();
     });
     this.handles.set(run.id, handle);
@@ -141,7 +163,7 @@ export class Worker {
       this.handles.delete(run.id);
       run.taken = false;
       if (holdsSlot) this.busy -= 1;
-      else this.ending -= 1;
+      else this.passing -= 1;
       // Where it goes on here: at once, or when its next attempt may begin.
       this.queue.putBack(run, retryAt ?? this.clock.now());
       this.pumpSoon();

@@ -92,6 +92,27 @@ describe('the scheduler', () => {
     );
   });
 
+  it('goes by what a task is when it is due, whatever it was when it was made ready', async () => {
+    await world.createTask('paused');
+    await world.createTask('changed');
+    await world.createTask('later');
+    await world.start('one');
+    // Half a second before, everything is decided as far as it can be.
+    await world.clock.advance(minute - 100);
+    await pauseTaskCommand(world.command('paused'));
+    await updateTaskCommand({ ...world.command('changed'), changes: { priority: 1 } });
+    await updateTaskCommand({
+      ...world.command('later'),
+      changes: { schedule_expr: '*/2 * * * *' },
+    });
+    await world.clock.advance(minute);
+    expect((await world.outcome('paused')).fired).to.deep.equal([]);
+    expect((await world.outcome('changed')).fired).to.deep.equal(minutes(1, 1));
+    expect((await world.outcome('later')).fired).to.deep.equal([]);
+    const [request] = await world.events('run-');
+    expect(request?.data).to.include({ priority: 1, task_revision: 1 });
+  });
+
   it('puts an outage through the misfire policy', async () => {
     await world.createTask('t');
     world.clock.jumpTo(START + 3 * hour + 30_000);

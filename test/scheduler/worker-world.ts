@@ -14,7 +14,7 @@ import type { Coordination } from '../../scheduler/coordination.ts';
 import { Membership } from '../../scheduler/membership.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import { RunExecutor, type PipelineRunner } from '../../scheduler/run-executor.ts';
-import { RunQueue } from '../../scheduler/run-queue.ts';
+import { RunQueue, type QueuedRun } from '../../scheduler/run-queue.ts';
 import { TakeOver } from '../../scheduler/take-over.ts';
 import { taskAdmission } from '../../scheduler/task-admission.ts';
 import { ToolRegistry } from '../../scheduler/tools/registry.ts';
@@ -54,6 +54,13 @@ class Reachable {
   }
 }
 
+/** What a test may want otherwise of a worker. */
+interface WorkerOptions {
+  readonly slots?: number;
+  readonly runPipeline?: PipelineRunner;
+  readonly isInstant?: (run: QueuedRun) => boolean;
+}
+
 /** Workers over one log. Their tools act on this world, which remembers. */
 export class WorkerWorld {
   readonly world: World;
@@ -77,10 +84,7 @@ export class WorkerWorld {
     return this.world.clock;
   }
 
-  async start(
-    id: string,
-    options: { readonly slots?: number; readonly runPipeline?: PipelineRunner } = {},
-  ): Promise<WorkerProcess> {
+  async start(id: string, options: WorkerOptions = {}): Promise<WorkerProcess> {
     const worker = new WorkerProcess(this, id, options);
     this.workers.push(worker);
     await worker.ready.wait();
@@ -178,11 +182,7 @@ export class WorkerProcess {
   readonly #world: WorkerWorld;
   #stopped = false;
 
-  constructor(
-    world: WorkerWorld,
-    id: string,
-    options: { readonly slots?: number; readonly runPipeline?: PipelineRunner },
-  ) {
+  constructor(world: WorkerWorld, id: string, options: WorkerOptions) {
     this.id = id;
     this.#world = world;
     const { clock, readModel } = world.world;
@@ -212,7 +212,7 @@ export class WorkerProcess {
       lost: () => {},
       random: () => 0.5,
     });
-    this.worker = new Worker({ ...shared, executor, slots: options.slots ?? 8 });
+    this.worker = new Worker({ ...shared, executor, slots: 8, ...options });
     membership.onAlive = () => this.worker.wake();
     this.takeOver = new TakeOver({ ...shared, coordination });
     const { signal } = this.#stop;

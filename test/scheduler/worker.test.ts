@@ -68,6 +68,23 @@ describe('a worker', () => {
     expect(new Set(world.effects.map(({ run }) => run))).to.deep.equal(new Set(runs));
   });
 
+  it('needs no slot for what waits for nothing, but keeps the order of what does', async () => {
+    await world.task('long', ['hold:a']);
+    await world.task('quick', ['b']);
+    const quick = 'quick';
+    const isInstant = (run: { readonly taskId: string }): boolean => run.taskId === quick;
+    const one = await world.start('one', { slots: 1, isInstant });
+    await world.request('long');
+    const runs = [await world.request('quick'), await world.request('quick')];
+    for (const run of runs) expect(await world.run(run)).to.include({ state: 'succeeded' });
+    expect(one.worker.active).to.equal(1);
+    const next = await world.request('long');
+    await world.request('quick');
+    expect(await world.run(next)).to.include({ state: 'queued' });
+    await world.let('one', world.effects[0]?.run ?? '', 'a');
+    expect(await world.run(next)).to.include({ state: 'running' });
+  });
+
   it('starts a run not before its time', async () => {
     await world.task('t', ['a'], {
       schedule_kind: 'cron',
