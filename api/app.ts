@@ -16,6 +16,7 @@ import { liveEndpoints } from './live-endpoints.ts';
 import { MAX_HEADERS } from './http-server.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
+import { operationsEndpoints } from './operations-endpoints.ts';
 import { publishedEndpoints } from './published-endpoints.ts';
 import { rateLimiting } from './rate-limit.ts';
 import { runEndpoints } from './run-endpoints.ts';
@@ -45,6 +46,7 @@ export const endpoints: readonly Endpoint[] = [
   ...runRetryEndpoints,
   ...eventEndpoints,
   ...publishedEndpoints,
+  ...operationsEndpoints,
   ...historyEndpoints,
 ];
 

@@ -1,4 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
+import { load } from '../domain/handle.ts';
+import { operationsFold } from '../domain/operations.ts';
+import { streams } from '../domain/streams.ts';
 import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
 import type { HealthReports } from '../api/dependencies.ts';
 import {
@@ -60,10 +63,12 @@ export function createHealth(options: {
   const scheduler = async (): Promise<HealthCheck> => {
     const members = await coordination.alive();
     const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
-    const overdue = await overdueTasks(stores, clock.now() - OVERDUE);
+    const { hold } = (await load(store, streams.operations(), operationsFold)).state;
+    const overdue =
+      hold === null ? await overdueTasks(stores, clock.now() - OVERDUE) : { count: 0, names: [] };
     const audit = auditState(parseReport(await coordination.recall(SCHEDULER_REPORT)));
     const queues = auditState(parseReport(await coordination.recall(QUEUE_REPORT)));
-    return schedulerCheck({ led, overdue, audit, queues, now: clock.now() });
+    return schedulerCheck({ led, hold, overdue, audit, queues, now: clock.now() });
   };
 
   const workers = async (): Promise<HealthCheck> => {

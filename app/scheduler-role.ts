@@ -3,6 +3,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { Backfills } from '../scheduler/backfills.ts';
 import type { Audit } from '../scheduler/audit/audit.ts';
 import { createSchedulerAudit } from '../scheduler/audit/scheduler-audit.ts';
+import type { Hold } from '../scheduler/hold.ts';
 import { DueIndex } from '../scheduler/due-index.ts';
 import { Leadership } from '../scheduler/leadership.ts';
 import { nodeScheduleTimer } from '../scheduler/node-schedule-timer.ts';
@@ -30,12 +31,13 @@ export function startSchedulerRole(options: {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly going: Going;
+  readonly hold: Hold;
   /** This process among the others. */
   readonly member: string;
   /** Milliseconds that a worker's heartbeat lasts. */
   readonly lease: number;
 }): SchedulerRole {
-  const { stores, indexes, clock, telemetry, going, member, lease } = options;
+  const { stores, indexes, clock, telemetry, going, hold, member, lease } = options;
   const { store, readModel, coordination } = stores;
   const shared = { store, coordination, clock, telemetry };
   const leadership = new Leadership({ ...shared, name: 'scheduler', owner: member, lease: LEASE });
@@ -46,7 +48,9 @@ export function startSchedulerRole(options: {
     leadership,
     timer: nodeScheduleTimer,
     name: member,
+    hold,
   });
+  hold.onChange(() => scheduler.holdChanged());
   const requester = new RunRequester({
     ...shared,
     leadership,
@@ -69,6 +73,7 @@ export function startSchedulerRole(options: {
     tasks: indexes.pinnedTasks,
     source: member,
     lease,
+    hold,
   });
   scheduler.onRequested = (runId) => requester.noteRequested(runId);
   scheduler.onSoon = (taskId, revision) => indexes.pinnedTasks.prepare(taskId, revision);

@@ -9,6 +9,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
 import type { ProjectionStatus } from '../projections/projection-status.ts';
+import { Hold } from '../scheduler/hold.ts';
 import { Membership } from '../scheduler/membership.ts';
 import { recallPosition } from '../scheduler/remembered-position.ts';
 import { CHECKPOINT } from '../scheduler/run-requester.ts';
@@ -106,12 +107,16 @@ class Service implements RunningService {
     if (roles.includes('projector')) this.startProjector();
     const membership = this.join(stores);
     const indexes = followIndexes(stores.store, stores.readModel, this.going);
+    const hold = new Hold(stores.store);
+    this.going.keep('following orders of operators', (started) =>
+      hold.follow(this.going.signal, started),
+    );
     this.tools = createBuiltInTools({
       actions: serviceActions(stores.store, indexes, clock),
       allowPrivate: configuration.httpAllowPrivate,
       userAgent: `task-scheduling-service/${version}`,
     });
-    const shared = { stores, indexes, clock, telemetry, going: this.going };
+    const shared = { stores, indexes, clock, telemetry, going: this.going, hold };
     if (roles.includes('scheduler')) {
       const lease = configuration.leaseSeconds * 1000;
       this.scheduler = startSchedulerRole({ ...shared, member: this.member, lease });

@@ -1,6 +1,7 @@
 import { fromIso, toIso, type Instant } from './clock.ts';
 import type { DataOf, FiresEvent } from './events/catalogue.ts';
 import { nameBasedId, scheduledRunId } from './ids.ts';
+import type { MissedOrder } from './operations.ts';
 import {
   nextFireOf,
   nextRunOf,
@@ -51,12 +52,14 @@ const nothing: FiresDecision = { events: [], runs: [] };
  *
  * @param timetable of {@link ruleInForce}
  * @param now never earlier than what the task's own events say of the time
+ * @param missed stands for the task's misfire policy for the fires of a hold that was released
  */
 export function decideFires(
   taskId: string,
   rhythm: Rhythm,
   timetable: Timetable,
   now: Instant,
+  missed: MissedOrder | null = null,
 ): FiresDecision {
   if (rhythm.status !== 'active') return nothing;
   const [owed] = rhythm.owed;
@@ -71,8 +74,8 @@ export function decideFires(
   if (writer.exhausted) return outOfBounds(writer, due, now);
   const snoozed = runAt !== next && due === fromIso(next);
   return snoozed
-    ? decideSnoozed(writer, due, fromIso(runAt), now)
-    : decideDue(writer, due, now, now).result();
+    ? decideSnoozed(writer, due, fromIso(runAt), now, missed)
+    : decideDue(writer, due, now, now, missed).result();
 }
 
 /** The fire to decide where the one that stands as the next is due. */
@@ -175,14 +178,15 @@ function decideSnoozed(
   nominal: Instant,
   runAt: Instant,
   now: Instant,
+  missed: MissedOrder | null,
 ): FiresDecision {
   const { timetable, rhythm } = writer;
-  const { misfire_grace_seconds, misfire_policy } = rhythm.definition;
   const between = timetable.countBetween(nominal, runAt);
   const then = timetable.next(runAt)?.at ?? null;
-  const tooLate = now - runAt > misfire_grace_seconds * 1000;
-  const newerRuns = misfire_policy === 'latest' && then !== null && then <= now;
-  if (tooLate && (misfire_policy === 'skip' || newerRuns)) {
+  const { policy, upTo } = misfireOf(rhythm.definition, runAt, now, missed);
+  const tooLate = runAt <= upTo;
+  const newerRuns = policy === 'latest' && then !== null && then <= now;
+  if (tooLate && (policy === 'skip' || newerRuns)) {
     writer.skip('missed', { count: 1, first: nominal, last: nominal });
   } else {
     writer.fire(nominal, runAt);
@@ -192,17 +196,26 @@ function decideSnoozed(
 }
 
 /** Decides what is due from `due`, a fire of the timetable, up to an instant: as much as one decision may. */
-function decideDue(writer: FiresWriter, due: Instant, now: Instant, upTo: Instant): FiresWriter {
+function decideDue(
+  writer: FiresWriter,
+  due: Instant,
+  now: Instant,
+  end: Instant,
+  missed: MissedOrder | null = null,
+): FiresWriter {
   const { timetable, rhythm } = writer;
-  const { misfire_grace_seconds, misfire_policy } = (rhythm.owed[0] ?? rhythm).definition;
-  const lateUpTo = Math.min(now - misfire_grace_seconds * 1000 - 1, upTo);
+  const misfire = misfireOf((rhythm.owed[0] ?? rhythm).definition, due, now, missed);
+  const { policy } = misfire;
+  const lateUpTo = Math.min(misfire.upTo, end);
+  // What came after a hold is decided by itself, as the task says.
+  const upTo = misfire === missed ? lateUpTo : end;
   let fire: Instant | null = due;
   if (due <= lateUpTo) {
     const late = timetable.countBetween(due - 1, lateUpTo);
     fire = timetable.next(lateUpTo)?.at ?? null;
-    const newerRuns = misfire_policy === 'latest' && fire !== null && fire <= upTo;
-    if (misfire_policy === 'skip' || newerRuns) writer.skip('missed', late);
-    else writer.runNewest(misfire_policy === 'latest' ? 1 : MOST_AT_ONCE, 'missed', late);
+    const newerRuns = policy === 'latest' && fire !== null && fire <= upTo;
+    if (policy === 'skip' || newerRuns) writer.skip('missed', late);
+    else writer.runNewest(policy === 'latest' ? 1 : MOST_AT_ONCE, 'missed', late);
   }
   while (fire !== null && fire <= upTo && writer.requested < MOST_AT_ONCE && !writer.exhausted) {
     const then: Instant | null = timetable.next(fire)?.at ?? null;
@@ -210,6 +223,18 @@ function decideDue(writer: FiresWriter, due: Instant, now: Instant, upTo: Instan
     fire = then;
   }
   return writer;
+}
+
+/** What becomes of fires that are too late, and up to which time they are: later ones run. */
+function misfireOf(
+  { misfire_policy, misfire_grace_seconds }: FiringDefinition,
+  due: Instant,
+  now: Instant,
+  missed: MissedOrder | null,
+): MissedOrder {
+  // Whoever released a hold has said what becomes of all that it kept back, however late that is.
+  if (missed !== null && due <= missed.upTo) return missed;
+  return { policy: misfire_policy, upTo: now - misfire_grace_seconds * 1000 - 1 };
 }
 
 /** The rule that the next decision goes by: the one before a change as long as something is owed by it. */

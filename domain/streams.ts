@@ -12,6 +12,8 @@ export const streams = {
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (topic: string): string => `topic-${topic}`,
+  operations: (): string => 'operations',
+  projection: (name: string): string => `projection-${name}`,
   idempotency: (agentId: string, key: string): string =>
     `idem-${nameBasedId('idempotency', agentId, key)}`,
   /** @param day `2026-11-21` */

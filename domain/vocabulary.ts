@@ -54,3 +54,11 @@ export type RunSkipReason = (typeof runSkipReasons)[number];
 
 /** The states in which a run has ended, for ever. */
 export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canceled', 'skipped'];
+
+/** Whether reads go to a rebuilt view by themselves, or when an operator says so. */
+export const rebuildSwitches = ['auto', 'manual'] as const;
+export type RebuildSwitch = (typeof rebuildSwitches)[number];
+
+/** What becomes of a key that is held back: its event is folded after all, or left out. */
+export const parkedOrders = ['retry', 'skip'] as const;
+export type ParkedOrder = (typeof parkedOrders)[number];

@@ -56,6 +56,8 @@ export interface AuditState {
 export interface SchedulerState {
   /** Whether some process has the scheduler's role. */
   readonly led: boolean;
+  /** What operators hold it for; null while they don't. Left out: null. */
+  readonly hold?: { readonly reason: string; readonly by: string; readonly since: string } | null;
   /** Active tasks whose time has passed, beyond the grace, without a fire or a recorded reason; names of some. */
   readonly overdue: { readonly count: number; readonly names: readonly string[] };
   /** Of the scheduler; null before its first pass. */
@@ -76,9 +78,13 @@ const QUEUES_SHOWN = 60 * 60_000;
  * and an audit that does not pass, degrade; what it has mended is only shown.
  */
 export function schedulerCheck(state: SchedulerState): HealthCheck {
-  const { led, overdue, audit, now } = state;
+  const { led, hold = null, overdue, audit, now } = state;
   const queues = isWithin(state.queues, now, QUEUES_SHOWN) ? state.queues : null;
-  const shown = { audit: shownAudit(audit), queues: shownAudit(queues) };
+  const shown = {
+    hold: hold === null ? null : { ...hold },
+    audit: shownAudit(audit),
+    queues: shownAudit(queues),
+  };
   const check = (status: HealthStatus, message: string): HealthCheck => ({
     name: 'scheduler',
     status,
@@ -89,6 +95,9 @@ export function schedulerCheck(state: SchedulerState): HealthCheck {
     const some = overdue.names.slice(0, MOST_NAMES).join(', ');
     const many = overdue.count === 1 ? '1 task is' : `${String(overdue.count)} tasks are`;
     return check('unhealthy', `${many} overdue with no reason recorded: ${some}`);
+  }
+  if (hold !== null) {
+    return check('degraded', `on hold since ${hold.since}, by ${hold.by}: ${hold.reason}`);
   }
   if (!led) return check('degraded', 'no process is scheduling');
   if (audit === null) return check('healthy', 'at work');

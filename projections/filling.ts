@@ -1,10 +1,15 @@
 import type { Clock, Instant } from '../domain/clock.ts';
 import { fromIso } from '../domain/clock.ts';
-import type { EventStore, Position, RecordedEvent } from '../domain/event-store.ts';
+import {
+  BEGINNING,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { BackOff } from './back-off.ts';
 import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
-import type { RebuildState, RebuildStatus } from './projection-status.ts';
+import type { FillingStatus, RebuildState } from './projection-status.ts';
 
 export interface FillingOptions {
   readonly feeder: GenerationFeeder;
@@ -21,7 +26,10 @@ export interface FillingOptions {
 export class Filling {
   readonly feeder: GenerationFeeder;
   readonly #options: FillingOptions;
-  readonly #began: Instant;
+  /** When it began, or went on after a rest; and what it had handled, and how far it was, by then. */
+  #began: Instant;
+  #handledBefore = 0;
+  #progressBefore: number | null = null;
   #firstOccurredAt: string | null = null;
   #state: RebuildState = 'filling';
   #detail: string | null = null;
@@ -40,6 +48,10 @@ export class Filling {
   async run(signal: AbortSignal): Promise<boolean> {
     const { clock, telemetry } = this.#options;
     const backOff = new BackOff(clock);
+    this.#state = 'filling';
+    this.#began = clock.now();
+    this.#handledBefore = this.feeder.handled;
+    this.#progressBefore = null;
     while (!signal.aborted) {
       try {
         if (await this.#fill(signal)) {
@@ -62,7 +74,13 @@ export class Filling {
       }
     }
     await this.feeder.close();
+    this.#state = 'paused';
     return false;
+  }
+
+  /** It is level with the generation that is read, and could take its place. */
+  ready(): void {
+    this.#state = 'ready';
   }
 
   /** It will not become the live generation. */
@@ -71,21 +89,21 @@ export class Filling {
     this.#detail = detail;
   }
 
-  get isUnderWay(): boolean {
-    return this.#state !== 'failed';
-  }
-
-  status(): RebuildStatus {
+  /** How far it is; what its order says stands beside it. */
+  status(): FillingStatus {
     const seconds = Math.max(0.001, (this.#options.clock.now() - this.#began) / 1000);
     const progress = this.#progress();
-    const left = progress === 0 ? null : Math.round((seconds / progress) * (1 - progress));
+    const gained = progress - (this.#progressBefore ?? progress);
+    const handled = this.feeder.handled - this.#handledBefore;
+    const left = gained === 0 ? null : Math.round((seconds / gained) * (1 - progress));
+    const goesOn = this.#state === 'filling';
     return {
       version: this.feeder.generation,
       state: this.#state,
       handled: this.feeder.handled,
       progress,
-      events_per_second: Math.round(this.feeder.handled / seconds),
-      seconds_left: this.#state === 'failed' ? null : left,
+      events_per_second: goesOn ? Math.round(handled / seconds) : 0,
+      seconds_left: progress === 1 ? 0 : goesOn ? left : null,
       detail: this.#detail,
     };
   }
@@ -94,6 +112,8 @@ export class Filling {
     const { feeder } = this;
     await feeder.open(true);
     this.#detail = null;
+    const [first] = await this.#options.store.readAll(BEGINNING, 1);
+    this.#firstOccurredAt = first?.metadata.occurredAt ?? null;
     const own = new AbortController();
     const messages = this.#options.store.subscribe({
       after: feeder.passed,
@@ -126,18 +146,18 @@ export class Filling {
     atLeast: Position,
     signal: AbortSignal,
   ): Promise<void> {
-    this.#firstOccurredAt ??= events[0]?.metadata.occurredAt ?? null;
     const last = events.at(-1)?.position ?? atLeast;
     await this.feeder.take(events, last > atLeast ? last : atLeast);
+    this.#progressBefore ??= this.#progress();
     const { rate, clock } = this.#options;
     if (rate === undefined) return;
-    const due = this.#began + (this.feeder.handled / rate) * 1000;
+    const due = this.#began + ((this.feeder.handled - this.#handledBefore) / rate) * 1000;
     if (due > clock.now() && !signal.aborted) await clock.sleep(due - clock.now(), signal);
   }
 
   /** By time: positions are no distances. */
   #progress(): number {
-    if (this.#state === 'catching_up') return 1;
+    if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
     const { lastOccurredAt } = this.feeder;
     if (this.#firstOccurredAt === null || lastOccurredAt === null) return 0;
     const first = fromIso(this.#firstOccurredAt);

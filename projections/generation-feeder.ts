@@ -2,7 +2,7 @@ import { BEGINNING, type Position, type RecordedEvent } from '../domain/event-st
 import type { Telemetry } from '../observability/telemetry.ts';
 import { foldBatch, keysTouched, touchingEvents, type PoisonedKey } from './fold-batch.ts';
 import { parkedView, type Parking } from './parking.ts';
-import type { Projection, ReadModel, ViewWriter } from './read-model.ts';
+import type { KeptDocument, Projection, ReadModel, ViewWriter } from './read-model.ts';
 
 /** A filling met an event that can't be folded. It goes no further. */
 export class PoisonedFillError extends Error {
@@ -116,6 +116,21 @@ export class GenerationFeeder {
     const to = this.#passed;
     await this.#openWriter().write({ documents: [], from: this.#written, to });
     this.#written = to;
+  }
+
+  /** Its documents after a key, by key. */
+  page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
+    return this.#openWriter().page(after, limit);
+  }
+
+  /** Its documents of these keys, as far as there are any. */
+  load(keys: readonly string[]): ReturnType<ViewWriter['load']> {
+    return this.#openWriter().load(keys);
+  }
+
+  /** How many documents it has. */
+  count(): Promise<number> {
+    return this.#openWriter().count();
   }
 
   /** Ends bulk feeding: indexes, and everything on the disk. */

@@ -60,6 +60,17 @@ export class Parking {
     return new Map(kept.map(({ document }) => [document.key, document.position]));
   }
 
+  /** What a key of a view is held back for; null where it is not. */
+  async find(view: string, key: string): Promise<PoisonedKey | null> {
+    try {
+      const kept = await this.#readModel.get(parkedProjection, `${view}/${key}`);
+      return kept?.document ?? null;
+    } catch (error) {
+      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return null;
+      throw error;
+    }
+  }
+
   /** @throws ReadModelError as any write */
   park(view: string, poisoned: readonly PoisonedKey[]): Promise<void> {
     const documents = poisoned.map((each) => ({
@@ -75,6 +86,11 @@ export class Parking {
     const kept = await this.#keptOf(view);
     if (kept.length === 0) return;
     await this.#write(kept.map(({ key }) => ({ key, position: at, document: null })));
+  }
+
+  /** A key is held back no longer. `at`: a position at or behind the event that it was held back for. */
+  async release(view: string, key: string, at: Position): Promise<void> {
+    await this.#write([{ key: `${view}/${key}`, position: at, document: null }]);
   }
 
   async close(): Promise<void> {

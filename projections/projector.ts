@@ -1,5 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import { EventStoreError, type EventStore, type Position } from '../domain/event-store.ts';
+import { idOf } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { BackOff } from './back-off.ts';
 import { Parking } from './parking.ts';
@@ -25,7 +26,9 @@ export interface ProjectorOptions {
 /** Told that the view of a name has everything up to a position. */
 export type CheckpointListener = (name: string, position: Position) => void;
 
-/** Keeps all views level with the log. One runs at a time, by a lease; two at once do no harm. */
+/**
+ * Keeps all views level with the log, and carries out what is ordered of them in the streams `projection-<name>`. One runs at a time, by a lease; two at once do no harm.
+ */
 export interface Projector {
   /**
    * Opens the views, makes those that are missing, and follows the log until the signal is aborted; then
@@ -37,18 +40,12 @@ export interface Projector {
   /** How each view is, in the order they were given. */
   status(): readonly ProjectionStatus[];
 
-  /**
-   * Makes the next generation of a view beside the live one and lets reads go to it once it is level.
-   *
-   * @param options.rate events a second at most; default: as fast as it goes
-   * @returns its number; null when there is no view of this name
-   * @throws RebuildRefusedError while one is under way, or while the projector does not run
-   */
-  rebuild(name: string, options?: { readonly rate?: number }): Promise<number | null>;
-
   /** Calls back for each step of each view, in this process at once. Returns what ends it. */
   onCheckpoint(listener: CheckpointListener): () => void;
 }
+
+/** Prefix of the streams of orders. */
+const ORDERS = 'projection-';
 
 /** Makes a projector; it does nothing before `run`. */
 export function createProjector(options: ProjectorOptions): Projector {
@@ -84,6 +81,29 @@ export function createProjector(options: ProjectorOptions): Projector {
     }
   };
 
+  /** Views look at their orders by themselves when they begin; from then on they are told. */
+  const followOrders = async (signal: AbortSignal): Promise<void> => {
+    const backOff = new BackOff(clock);
+    while (!signal.aborted) {
+      try {
+        const after = await store.head();
+        for (const view of views) view.notice();
+        for await (const message of store.subscribe({ after, prefixes: [ORDERS], signal })) {
+          if (message.kind !== 'events') continue;
+          const named = new Set(message.events.map(({ stream }) => idOf(stream)));
+          for (const view of views) if (named.has(view.projection.name)) view.notice();
+        }
+        backOff.reset();
+      } catch (error) {
+        if (!signal.aborted) {
+          const why = { error: messageOf(error) };
+          telemetry.log.warn('the orders for views can not be followed; it is tried again', why);
+        }
+      }
+      await backOff.wait(signal);
+    }
+  };
+
   const runViews = async (signal: AbortSignal): Promise<void> => {
     const opened = await Promise.all(
       views.map(async (view) => ({ view, live: await view.findLive(signal) })),
@@ -96,7 +116,7 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   return {
     async run(signal) {
-      await Promise.all([keepFeedFilled(signal), runViews(signal)]);
+      await Promise.all([keepFeedFilled(signal), followOrders(signal), runViews(signal)]);
       await parking.close();
     },
     status() {
@@ -104,10 +124,6 @@ export function createProjector(options: ProjectorOptions): Projector {
       const newer = fault instanceof EventStoreError && fault.code === 'NEWER_SCHEMA';
       const feedFault = fault === null ? null : { newer, detail: messageOf(fault) };
       return views.map((view) => view.status(feedFault));
-    },
-    async rebuild(name, { rate } = {}) {
-      const view = views.find(({ projection }) => projection.name === name);
-      return view === undefined ? null : view.rebuild(rate);
     },
     onCheckpoint(listener) {
       listeners.add(listener);

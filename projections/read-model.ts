@@ -154,6 +154,12 @@ export interface ViewWriter {
     readonly to: Position;
   }): Promise<void>;
 
+  /** The documents after a key (null: from the first on), by key; to compare generations. */
+  page(after: string | null, limit: number): Promise<readonly KeptDocument[]>;
+
+  /** How many documents there are. */
+  count(): Promise<number>;
+
   /** Ends bulk filling: indexes, then sync. Nothing when it wasn't `bulk`. */
   finish(): Promise<void>;
 

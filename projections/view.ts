@@ -1,83 +1,88 @@
-import type { Clock } from '../domain/clock.ts';
-import { fromIso } from '../domain/clock.ts';
-import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
-import type { Telemetry } from '../observability/telemetry.ts';
-import { BackOff } from './back-off.ts';
-import { Filling } from './filling.ts';
-import { Following } from './following.ts';
-import { GenerationFeeder } from './generation-feeder.ts';
-import { parkedView, type Parking } from './parking.ts';
-import type { ProjectionState, ProjectionStatus } from './projection-status.ts';
-import type { Projection, ReadModel } from './read-model.ts';
-import type { SharedFeed } from './shared-feed.ts';
-
-export interface ViewOptions {
-  readonly projection: Projection;
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
-  readonly feed: SharedFeed;
-  readonly parking: Parking;
-  readonly fence: number;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly batchSize: number;
-  readonly fillBatchSize: number;
-  /** Told whenever the generation that is read has everything up to a position. */
-  readonly onPassed: (position: Position) => void;
-}
-
-/** A rebuild was asked for while one is under way, or while the projector does not run. */
-export class RebuildRefusedError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'RebuildRefusedError';
-  }
-}
+import type { Cancel } from '../domain/clock.ts';
+import { fromIso, toIso } from '../domain/clock.ts';
+import { BEGINNING, type Position } from '../domain/event-store.ts';
+import type { ProjectionEvent } from '../domain/events/catalogue.ts';
+import {
+  rebuildUnderWay,
+  type ProjectionOrders,
+  type RebuildOrder,
+} from '../domain/projection-orders.ts';
+import { compareGenerations } from './compare-generations.ts';
+import type { Following } from './following.ts';
+import { Generations } from './generations.ts';
+import { Insistence } from './insistence.ts';
+import { redoParkedKey } from './parked-key-work.ts';
+import { rebuildStatus, type ProjectionState, type ProjectionStatus } from './projection-status.ts';
+import type { Projection } from './read-model.ts';
+import type { Rebuild } from './rebuild.ts';
+import type { ViewOptions } from './view-options.ts';
+import { ViewOrders } from './view-orders.ts';
 
 /**
- * One view through its life: opens its live generation, or makes the first one; follows the log; makes a
- * new generation beside the live one when asked to, and lets reads go to it when it is level.
+ * One view through its life: opens its live generation, or makes the first one; follows the log; and carries out what
+ * operators order by events of `projection-<name>`. What is ordered is compared with what is, again and again: so an
+ * order is carried out once, by whichever projector is there, and after a death it goes on where it was left.
+ *
+ *   filling ──► level and compared (Ready) ──► read (Switched); the one before is fed on, and can be gone back to
+ *      └─ rests, fails, is canceled
  */
 export class View {
   readonly #options: ViewOptions;
+  readonly #generations: Generations;
+  readonly #orders: ViewOrders;
+  readonly #insistence: Insistence;
   /** While it runs. */
   #running: AbortSignal | null = null;
   #live: Following | null = null;
   /** The generation in the making, or the one that failed last. */
-  #filling: Filling | null = null;
-  #isMaking = false;
-  #making: Promise<void> = Promise.resolve();
+  #rebuild: Rebuild | null = null;
+  /** The generation before, as long as reads can go back to it. */
+  #previous: Following | null = null;
+  #cancelEndOfPrevious: Cancel = () => {};
   /** Why there is no generation to read, and none in the making. */
   #halted: string | null = null;
-  /** What keeps it from being opened. */
-  #closed: string | null = null;
-  #awaited: {
-    readonly feeder: GenerationFeeder;
-    readonly at: Position;
-    readonly go: () => void;
-  }[] = [];
+  /** Something may have to be done. */
+  #noticed = true;
+  #wake: () => void = () => {};
 
   constructor(options: ViewOptions) {
     this.#options = options;
+    const { clock, telemetry, projection } = options;
+    this.#orders = new ViewOrders(options);
+    this.#insistence = new Insistence(clock, telemetry, projection.name);
+    this.#generations = new Generations(options, {
+      live: () => this.#live,
+      onUnwanted: (following) => this.#lost(following),
+      onChange: () => this.notice(),
+    });
   }
 
   get projection(): Projection {
     return this.#options.projection;
   }
 
+  /** There is a new order, or something that one waits for has come. */
+  notice(): void {
+    this.#noticed = true;
+    this.#wake();
+  }
+
   /**
-   * The live generation and where it is; null when there is none yet. Throws away what an earlier
-   * process left unfinished. Tries until it is answered; null too when the signal is aborted.
+   * The live generation and where it is; null when there is none yet. Throws away what nobody wants of what an
+   * earlier process left. Tries until it is answered; null too when the signal is aborted.
    */
   async findLive(
     signal: AbortSignal,
   ): Promise<{ readonly generation: number; readonly position: Position } | null> {
     const { readModel, projection } = this.#options;
-    const found = await this.#insist(signal, async () => {
-      const live = await readModel.liveGeneration(projection);
-      for (const generation of await readModel.generations(projection)) {
-        if (generation > (live ?? 0)) await readModel.discard(projection, generation);
+    const found = await this.#insistence.on(signal, async () => {
+      const orders = await this.#orders.load();
+      if (orders.live !== null && (await this.#generations.all()).includes(orders.live)) {
+        // A projector may have ended between saying so and doing it.
+        await readModel.switchTo(projection, orders.live);
       }
+      await this.#generations.keepOnly([rebuildUnderWay(orders)?.version, this.#keptOf(orders)]);
+      const live = await readModel.liveGeneration(projection);
       if (live === null) return null;
       return { generation: live, position: await readModel.checkpoint(projection) };
     });
@@ -87,41 +92,22 @@ export class View {
   /** Runs until the signal is aborted. `live`: the generation that {@link findLive} found. */
   async run(live: number | null, signal: AbortSignal): Promise<void> {
     this.#running = signal;
-    if (live === null) this.#make(1, undefined, signal);
-    else this.#live = this.#followLive(live);
-    if (!signal.aborted) {
-      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    if (live !== null) this.#live = this.#generations.follow(live);
+    const end = (): void => {
+      this.#generations.reaching.end();
+      this.notice();
+    };
+    signal.addEventListener('abort', end, { once: true });
+    while (!signal.aborted) {
+      this.#noticed = false;
+      await this.#insistence.on(signal, async () =>
+        this.#carryOut(await this.#orders.load(), signal),
+      );
+      await this.#somethingNew(signal);
     }
-    for (const { go } of this.#awaited) go();
-    await this.#making;
-    await this.#live?.stop();
+    this.#cancelEndOfPrevious();
+    await Promise.all([this.#rebuild?.stop(), this.#previous?.stop(), this.#live?.stop()]);
     this.#running = null;
-  }
-
-  /**
-   * Begins to make the next generation; reads go to it by themselves when it is level. The one before stays
-   * as it then is.
-   *
-   * @param rate events a second at most
-   * @returns the number of the generation in the making
-   * @throws RebuildRefusedError; ReadModelError
-   */
-  async rebuild(rate: number | undefined): Promise<number> {
-    const signal = this.#running;
-    if (signal === null || signal.aborted) {
-      throw new RebuildRefusedError('the projector does not run');
-    }
-    if (this.#isMaking) throw new RebuildRefusedError(`${this.projection.name} is being built`);
-    this.#isMaking = true;
-    try {
-      const generations = await this.#options.readModel.generations(this.projection);
-      const generation = Math.max(0, ...generations) + 1;
-      this.#make(generation, rate, signal);
-      return generation;
-    } catch (error) {
-      this.#isMaking = false;
-      throw error;
-    }
   }
 
   /** @param feedFault what keeps the feed from going on, where something does */
@@ -135,6 +121,7 @@ export class View {
     const state = this.#state();
     const held = state === 'following' && feedFault !== null;
     const heldState = feedFault?.newer === true ? 'newer_schema' : 'waiting';
+    const { previous, rebuild } = this.#orders.current;
     return {
       name: projection.name,
       version: feeder?.generation ?? 0,
@@ -145,161 +132,252 @@ export class View {
       caught_up: caughtUp && !held,
       handled: feeder?.handled ?? 0,
       parked: feeder?.parked ?? 0,
-      rebuild: this.#filling?.status() ?? null,
-      detail: this.#halted ?? this.#closed ?? this.#live?.detail ?? feedFault?.detail ?? null,
+      rebuild: rebuildStatus(rebuild, this.#rebuild?.status() ?? null),
+      previous:
+        this.#previous === null || previous === null
+          ? null
+          : { version: previous.version, until: toIso(previous.until) },
+      detail:
+        this.#halted ?? this.#insistence.fault ?? this.#live?.detail ?? feedFault?.detail ?? null,
     };
   }
 
   #state(): ProjectionState {
-    if (this.#closed !== null) return 'waiting';
+    if (this.#insistence.fault !== null) return 'waiting';
     if (this.#running === null) return 'opening';
     if (this.#running.aborted) return 'stopped';
     if (this.#halted !== null) return 'halted';
     return this.#live === null ? 'filling' : this.#live.state;
   }
 
-  #make(generation: number, rate: number | undefined, signal: AbortSignal): void {
-    this.#isMaking = true;
-    this.#halted = null;
-    const { store, clock, telemetry, fillBatchSize: batchSize } = this.#options;
-    const feeder = this.#feederOf(generation);
-    const filling = new Filling({ feeder, store, clock, telemetry, batchSize, rate });
-    this.#filling = filling;
-    this.#making = this.#build(filling, signal).then(
-      () => {
-        this.#filling = null;
-        this.#isMaking = false;
-      },
-      (error: unknown) => {
-        const detail = messageOf(error);
-        filling.failed(detail);
-        if (this.#live === null) this.#halted = detail;
-        this.#isMaking = false;
-        telemetry.log.error('a view could not be built', { ...this.#fields(), generation, detail });
-      },
-    );
-  }
-
-  async #build(filling: Filling, signal: AbortSignal): Promise<void> {
-    const { readModel, store, parking, feed } = this.#options;
-    const { projection } = this;
-    const { feeder } = filling;
-    await this.#insist(signal, async () =>
-      parking.forget(parkedView(projection, feeder.generation), await store.head()),
-    );
-    if (!(await filling.run(signal))) return;
-    feed.begin(feeder.passed);
-    const before = this.#live;
-    const next: Following = this.#follow(feeder, async () => {
-      if (this.#live !== next) return true;
-      return (await readModel.liveGeneration(projection)) === feeder.generation;
-    });
-    if (before !== null) {
-      // Reads never go back: the new generation is where the old one ended before they go to it.
-      await this.#reaches(feeder, before.feeder.passed, signal);
-      await before.stop();
-      await this.#reaches(feeder, before.feeder.passed, signal);
+  /** Does the next step of what is ordered; where more follows, that is noticed. */
+  async #carryOut(orders: ProjectionOrders, signal: AbortSignal): Promise<void> {
+    await this.#keepPrevious(orders);
+    const order = rebuildUnderWay(orders);
+    await this.#endOthers(orders, order);
+    if (this.#live === null) await this.#open(order, signal);
+    if (order !== null) await this.#advance(order, signal);
+    const { wanted } = orders;
+    const next = this.#previous;
+    if (wanted !== null && next?.feeder.generation === wanted) {
+      this.#previous = null;
+      await this.#switchTo(next, (now) => now.wanted === wanted, signal);
     }
-    if (signal.aborted) return next.stop();
-    await this.#insist(signal, () => readModel.switchTo(projection, feeder.generation));
-    this.#live = next;
-    this.#options.onPassed(feeder.passed);
-    await this.#discardBefore(before?.feeder.generation ?? feeder.generation, signal);
+    for (const key of orders.parked.keys()) await this.#redo(key, signal);
   }
 
-  async #discardBefore(kept: number, signal: AbortSignal): Promise<void> {
-    const { readModel } = this.#options;
-    await this.#insist(signal, async () => {
-      for (const generation of await readModel.generations(this.projection)) {
-        if (generation < kept) await readModel.discard(this.projection, generation);
-      }
-    });
+  /** The generation before, where it is still to be fed. */
+  #keptOf({ previous }: ProjectionOrders): number | null {
+    if (previous === null || previous.until <= this.#options.clock.now()) return null;
+    return previous.version;
   }
 
-  #followLive(generation: number): Following {
+  async #keepPrevious(orders: ProjectionOrders): Promise<void> {
+    const kept = this.#keptOf(orders);
+    if (this.#previous !== null && this.#previous.feeder.generation !== kept) {
+      await this.#previous.stop();
+      this.#previous = null;
+      await this.#generations.keepOnly([this.#rebuild?.version, kept]);
+    }
+    const until = orders.previous?.until;
+    if (kept === null || until === undefined || this.#previous !== null) return;
+    if (kept === this.#live?.feeder.generation) return;
+    if (!(await this.#generations.all()).includes(kept)) return;
+    this.#previous = this.#generations.follow(kept);
+    this.#cancelEndOfPrevious();
+    const end = (): void => this.notice();
+    this.#cancelEndOfPrevious = this.#options.clock.at(until, end, { background: true });
+  }
+
+  /** Ends a making that is not ordered any more. One that nobody has ordered, the first, goes on. */
+  async #endOthers(
+    { lastVersion, rebuild: last }: ProjectionOrders,
+    order: RebuildOrder | null,
+  ): Promise<void> {
+    const rebuild = this.#rebuild;
+    if (rebuild === null || rebuild.version === order?.version) return;
+    if (order === null && rebuild.version > lastVersion && this.#live === null) return;
+    // What failed is shown until something else is ordered.
+    if (rebuild.error !== null && last?.version === rebuild.version) return;
+    await rebuild.stop();
+    this.#rebuild = null;
+    await this.#generations.keepOnly([order?.version, this.#previous?.feeder.generation]);
+  }
+
+  /** There is nothing to read: another projector has put something there, or a generation has to be made. */
+  async #open(order: RebuildOrder | null, signal: AbortSignal): Promise<void> {
     const { readModel, projection } = this.#options;
-    return this.#follow(this.#feederOf(generation), async () => {
-      return (await readModel.liveGeneration(projection)) === generation;
-    });
+    const found = await readModel.liveGeneration(projection);
+    if (found !== null) {
+      this.#live = this.#generations.follow(found);
+    } else if (this.#rebuild === null) {
+      this.#halted = null;
+      if (order !== null) return;
+      const { lastVersion } = this.#orders.current;
+      const version = Math.max(0, lastVersion, ...(await this.#generations.all())) + 1;
+      this.#rebuild = await this.#generations.make(version, undefined);
+      this.#rebuild.begin();
+    } else if (order === null) {
+      await this.#finishFirst(this.#rebuild, signal);
+    }
   }
 
-  #follow(feeder: GenerationFeeder, isWanted: () => Promise<boolean>): Following {
-    const { feed, store, clock, telemetry, batchSize } = this.#options;
-    const following: Following = new Following({
-      ...{ feeder, feed, store, clock, telemetry, batchSize, isWanted },
-      onUnwanted: () => {
-        if (this.#live === following) void this.#startOver();
-      },
-    });
-    return following;
+  async #finishFirst(rebuild: Rebuild, signal: AbortSignal): Promise<void> {
+    const { following, error, version } = rebuild;
+    if (error !== null) this.#reportFailure(version, error);
+    if (following === null || signal.aborted) return;
+    await this.#options.readModel.switchTo(this.projection, version);
+    this.#rebuild = null;
+    this.#readFrom(following);
+    await this.#generations.keepOnly([this.#previous?.feeder.generation]);
+  }
+
+  async #advance(order: RebuildOrder, signal: AbortSignal): Promise<void> {
+    const { version, paused } = order;
+    const rebuild = (this.#rebuild ??= await this.#generations.make(
+      version,
+      order.rate ?? undefined,
+    ));
+    if (rebuild.error !== null) return this.#fail(version, rebuild.error);
+    if (paused) return rebuild.pause();
+    this.#halted = null;
+    rebuild.begin();
+    const { following } = rebuild;
+    if (following === null || signal.aborted) return;
+    if (!order.ready) return this.#compare(version, following, signal);
+    rebuild.ready();
+    // Where nothing can be read, there is nothing to wait for.
+    if (order.switch === 'manual' && !order.switchRequested && this.#live !== null) return;
+    this.#rebuild = null;
+    const isOrdered = (now: ProjectionOrders): boolean => {
+      const under = rebuildUnderWay(now);
+      return under?.version === version && !under.paused;
+    };
+    await this.#switchTo(following, isOrdered, signal);
+  }
+
+  async #compare(version: number, next: Following, signal: AbortSignal): Promise<void> {
+    const { reaching } = this.#generations;
+    const { schema } = this.projection;
+    const before = this.#live?.feeder ?? null;
+    const level = async (): Promise<void> => {
+      if (before !== null) await reaching.level(before, next.feeder, signal);
+    };
+    await level();
+    if (signal.aborted) return;
+    const comparison =
+      before === null ? null : await compareGenerations(before, next.feeder, level);
+    await this.#orders.say((now) =>
+      rebuildUnderWay(now)?.version === version
+        ? [{ type: 'ProjectionRebuildReady', data: { schema, version, comparison } }]
+        : [],
+    );
+    this.notice();
+  }
+
+  async #fail(version: number, error: string): Promise<void> {
+    const { schema } = this.projection;
+    this.#reportFailure(version, error);
+    await this.#orders.say((now) =>
+      rebuildUnderWay(now)?.version === version
+        ? [{ type: 'ProjectionRebuildFailed', data: { schema, version, error } }]
+        : [],
+    );
+    await this.#generations.keepOnly([this.#previous?.feeder.generation]);
+  }
+
+  #reportFailure(generation: number, detail: string): void {
+    if (this.#live === null && this.#halted === detail) return;
+    if (this.#live === null) this.#halted = detail;
+    const fields = { ...this.#fields(), generation, detail };
+    this.#options.telemetry.log.error('a view could not be built', fields);
+  }
+
+  /** Lets reads go to a generation. @param isOrdered whether that is still so */
+  async #switchTo(
+    next: Following,
+    isOrdered: (now: ProjectionOrders) => boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { readModel, projection } = this.#options;
+    const { reaching } = this.#generations;
+    const { schema } = projection;
+    const version = next.feeder.generation;
+    const live = this.#live;
+    const before = live?.feeder.generation ?? null;
+    if (live !== null) {
+      // Reads never go back: the new generation is where the old one ended before they go to it.
+      await reaching.reaches(next.feeder, live.feeder.passed, signal);
+      await live.stop();
+      await reaching.reaches(next.feeder, live.feeder.passed, signal);
+    }
+    const switched: ProjectionEvent = {
+      type: 'ProjectionSwitched',
+      data: { schema, version, before },
+    };
+    const said = signal.aborted
+      ? undefined
+      : await this.#insistence.on(signal, () =>
+          this.#orders.say((now) => (isOrdered(now) ? [switched] : [])),
+        );
+    if (said?.live !== version) {
+      // Called off in the last moment, or the projector ends.
+      await next.stop();
+      if (before !== null && !signal.aborted) this.#live = this.#generations.follow(before);
+    } else {
+      await this.#insistence.on(signal, () => readModel.switchTo(projection, version));
+      this.#readFrom(next);
+      await this.#insistence.on(signal, () => this.#generations.keepOnly([version, before]));
+    }
+    this.notice();
+  }
+
+  #readFrom(following: Following): void {
+    this.#live = following;
+    this.#halted = null;
+    this.#options.onPassed(following.feeder.passed);
   }
 
   /** The live generation was thrown away (a damaged file), or another process put another in its place. */
-  async #startOver(): Promise<void> {
-    const signal = this.#running;
+  #lost(following: Following): void {
+    if (this.#live !== following) return;
     this.#live = null;
-    if (signal === null) return;
-    const { readModel, projection, telemetry } = this.#options;
-    telemetry.log.warn('the live generation of a view is gone', this.#fields());
-    const found = await this.#insist(signal, async () => ({
-      live: await readModel.liveGeneration(projection),
-      all: await readModel.generations(projection),
-    }));
-    // One that is in the making takes its place by itself.
-    if (found === undefined || signal.aborted || this.#isMaking) return;
-    if (found.live !== null) this.#live = this.#followLive(found.live);
-    else this.#make(Math.max(0, ...found.all) + 1, undefined, signal);
+    this.#options.telemetry.log.warn('the live generation of a view is gone', this.#fields());
+    this.notice();
   }
 
-  #feederOf(generation: number): GenerationFeeder {
-    const { readModel, projection, fence, parking, telemetry } = this.#options;
-    const feeder: GenerationFeeder = new GenerationFeeder({
-      ...{ readModel, projection, generation, fence, parking, telemetry },
-      onPassed: (position) => {
-        if (this.#live?.feeder === feeder) this.#options.onPassed(position);
-        if (this.#awaited.length > 0) this.#release();
-      },
-    });
-    return feeder;
-  }
-
-  /** Resolves when a generation in the making has passed a position, or at the end. */
-  #reaches(feeder: GenerationFeeder, at: Position, signal: AbortSignal): Promise<void> {
-    return new Promise((go) => {
-      this.#awaited.push({ feeder, at, go });
-      if (signal.aborted) go();
-      this.#release();
-    });
-  }
-
-  #release(): void {
-    const there = this.#awaited.filter(({ feeder, at }) => feeder.passed >= at);
-    this.#awaited = this.#awaited.filter((each) => !there.includes(each));
-    for (const { go } of there) go();
-  }
-
-  /** Tries something until it works; undefined when the signal was aborted before. */
-  async #insist<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T | undefined> {
-    const backOff = new BackOff(this.#options.clock);
-    while (!signal.aborted) {
-      try {
-        const result = await action();
-        this.#closed = null;
-        return result;
-      } catch (error) {
-        this.#closed = messageOf(error);
-        const fields = { ...this.#fields(), error: this.#closed };
-        this.#options.telemetry.log.warn('a view can not be managed; it is tried again', fields);
-        await backOff.wait(signal);
-      }
+  /** Carries out what is ordered of a key that is held back. */
+  async #redo(key: string, signal: AbortSignal): Promise<void> {
+    const live = this.#live;
+    const ordered = this.#orders.current.parked.get(key);
+    if (live === null || ordered === undefined || signal.aborted) return;
+    const { generation } = live.feeder;
+    let error: string | null;
+    try {
+      const rest = (): Promise<void> => live.stop();
+      const ask = { generation, key, order: ordered.order, signal, rest };
+      error = await redoParkedKey(this.#options, ask);
+    } finally {
+      await live.stop();
+      this.#live = this.#generations.follow(generation);
     }
-    return undefined;
+    if (signal.aborted) return;
+    const { schema } = this.projection;
+    const { version } = ordered;
+    await this.#orders.say(({ parked }) =>
+      parked.has(key) ? [{ type: 'ParkedKeySettled', data: { schema, version, key, error } }] : [],
+    );
+  }
+
+  /** Resolves when something may have to be done, or at the end. */
+  #somethingNew(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      if (this.#noticed || signal.aborted) resolve();
+    });
   }
 
   #fields(): { readonly projection: string } {
     return { projection: this.projection.name };
   }
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -3,6 +3,8 @@ import { agentEvents, sessionEvents } from './agent-events.ts';
 import { auditEvents } from './audit-events.ts';
 import { backfillEvents } from './backfill-events.ts';
 import { keyEvents } from './key-events.ts';
+import { operationsEvents } from './operations-events.ts';
+import { projectionEvents } from './projection-events.ts';
 import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
 import { idempotencyEvents, topicEvents } from './topic-events.ts';
@@ -19,6 +21,8 @@ export const catalogue = {
   ...topicEvents,
   ...idempotencyEvents,
   ...auditEvents,
+  ...operationsEvents,
+  ...projectionEvents,
 } as const;
 
 type Catalogue = typeof catalogue;
@@ -52,6 +56,8 @@ export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;
 export type BackfillEvent = EventOf<keyof typeof backfillEvents>;
 export type KeyEvent = EventOf<keyof typeof keyEvents>;
 export type TopicEvent = EventOf<keyof typeof topicEvents>;
+export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
+export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
 
 export type TriggeringEvent = NonNullable<DataOf<'RunRequested'>['event']>;

@@ -4,6 +4,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import type { Coordination } from '../coordination.ts';
 import type { DueIndex } from '../due-index.ts';
+import type { HoldView } from '../hold.ts';
 import type { Leadership } from '../leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { RunQueue } from '../run-queue.ts';
@@ -36,6 +37,7 @@ export function createSchedulerAudit(parts: {
   readonly source: string;
   /** Milliseconds that a worker's heartbeat lasts. */
   readonly lease: number;
+  readonly hold?: HoldView;
 }): Audit {
   const { coordination, index, leadership, requester, clock, telemetry } = parts;
   const isRequested = (runId: string): boolean => requester.isRequestedHere(runId);

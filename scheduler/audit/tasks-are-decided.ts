@@ -2,6 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 import type { Rhythm } from '../../domain/rhythm.ts';
 import type { DueEntry, DueIndex } from '../due-index.ts';
+import { neverHeld, type HoldView } from '../hold.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { readRhythm } from './read-rhythm.ts';
@@ -28,6 +29,7 @@ export class TasksAreDecided implements AuditCheck {
   private readonly store: EventStore;
   private readonly index: DueIndex;
   private readonly clock: Clock;
+  private readonly hold: HoldView;
   /** Late in the last pass, with the rhythm as it was then. */
   private late = new Map<string, Rhythm>();
 
@@ -35,10 +37,13 @@ export class TasksAreDecided implements AuditCheck {
     readonly store: EventStore;
     readonly index: DueIndex;
     readonly clock: Clock;
+    /** While it is held, nothing is late. Default: never. */
+    readonly hold?: HoldView;
   }) {
     this.store = options.store;
     this.index = options.index;
     this.clock = options.clock;
+    this.hold = options.hold ?? neverHeld;
   }
 
   async look(findings: Findings, signal: AbortSignal): Promise<void> {
@@ -61,7 +66,7 @@ export class TasksAreDecided implements AuditCheck {
   }
 
   private isLate({ dueAt }: DueEntry): boolean {
-    return dueAt !== null && this.clock.now() - dueAt > OVERDUE;
+    return !this.hold.held && dueAt !== null && this.clock.now() - dueAt > OVERDUE;
   }
 
   private async lookInto(entry: DueEntry, findings: Findings): Promise<void> {

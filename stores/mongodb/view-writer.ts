@@ -7,10 +7,23 @@ import type {
 } from 'mongodb';
 import type { Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { Projection, ViewWriter, WriterOptions } from '../../projections/read-model.ts';
+import type {
+  KeptDocument,
+  Projection,
+  ViewWriter,
+  WriterOptions,
+} from '../../projections/read-model.ts';
 import { Checkpoint } from './checkpoints.ts';
 import { duplicatesOf, isWorthAnotherTransaction, isWithoutTransactions } from './failures.ts';
-import { type StoredDocument, collectionOf, fieldsOf, indexesOf, parse, viewOf } from './layout.ts';
+import {
+  type StoredDocument,
+  collectionOf,
+  fieldsOf,
+  indexesOf,
+  kept,
+  parse,
+  viewOf,
+} from './layout.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
 type Written = Batch['documents'][number];
@@ -120,6 +133,24 @@ export class MongoViewWriter implements ViewWriter {
     });
   }
 
+  page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
+    return this.#connection.run('page', async (db) => {
+      const condition = after === null ? { live: true } : { live: true, _id: { $gt: after } };
+      const rows = await this.#documents(db)
+        .find(condition, { sort: { _id: 1 }, limit, projection: { f: 0 }, batchSize: limit })
+        .toArray();
+      return rows.map((row) => kept(row));
+    });
+  }
+
+  count(): Promise<number> {
+    return this.#connection.run(
+      'count',
+      (db) => this.#documents(db).countDocuments({ live: true }),
+      Infinity,
+    );
+  }
+
   async finish(): Promise<void> {
     if (!this.#bulk) return;
     await this.#makeIndexes(false);
@@ -210,9 +241,9 @@ export class MongoViewWriter implements ViewWriter {
         },
       )
       .toArray();
-    const kept = new Map(rows.map((row) => [row._id, row._pos]));
+    const positions = new Map(rows.map((row) => [row._id, row._pos]));
     return documents.filter(({ key, position }) => {
-      const there = kept.get(key);
+      const there = positions.get(key);
       return there === undefined || there < position;
     });
   }

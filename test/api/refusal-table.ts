@@ -4,6 +4,7 @@ import { cursors, long, pages } from './refusal-parts.ts';
 import { auditRows } from './refusal-rows-audit.ts';
 import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
+import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 
 /** An endpoint as the table goes through it; `{x}` in a path stands for an id that is there. */
@@ -394,5 +395,6 @@ export const refusalTable: readonly Row[] = [
   { method: 'GET', path: '/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
   { method: 'GET', path: '/runs/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
   ...eventRows,
+  ...operationsRows,
   ...auditRows,
 ];

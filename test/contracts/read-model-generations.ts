@@ -90,6 +90,26 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       ]);
     });
 
+    it('tells its writer of its documents, by key, a page at a time', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const writer = await fillInBulk(readModel, projection, 1, 500);
+      await writer.finish();
+      await writer.write({ documents: [thing('k7', 501, null)], from: at(500), to: at(501) });
+      expect(await writer.count()).to.equal(499);
+      const keys: string[] = [];
+      for (let after: string | null = null; ; after = keys.at(-1) ?? null) {
+        const page = await writer.page(after, 200);
+        if (page.length === 0) break;
+        keys.push(...page.map(({ key }) => key));
+      }
+      const all = Array.from({ length: 500 }, (_, n) => `k${String(n)}`).filter((k) => k !== 'k7');
+      expect(keys).to.deep.equal(all.sort());
+      const [first] = await writer.page(null, 1);
+      expect(first?.document).to.deep.equal((await writer.load(['k0'])).get('k0')?.document);
+      await writer.close();
+    });
+
     it('guards its documents and its checkpoint in bulk as well', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();

@@ -20,6 +20,8 @@ export function withWrites(
           checkpoint: () => writer.checkpoint(),
           load: (keys) => writer.load(keys),
           write: (batch) => write(projection.name, batch, () => writer.write(batch)),
+          page: (after, limit) => writer.page(after, limit),
+          count: () => writer.count(),
           finish: () => writer.finish(),
           close: () => writer.close(),
         };

@@ -1,5 +1,8 @@
 import { join } from 'node:path';
 import type { EventStore, NewEvent, Position } from '../../domain/event-store.ts';
+import { newId } from '../../domain/ids.ts';
+import { rebuildCommand, type ProjectionCommand } from '../../domain/projection-commands.ts';
+import type { RebuildSwitch } from '../../domain/vocabulary.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
@@ -81,6 +84,25 @@ export class ProjectorHarness {
     const stop = new AbortController();
     this.#running.push({ stop, ended: projector.run(stop.signal) });
     return projector;
+  }
+
+  /** Orders the next generation of a view, as an operator does. @returns its number */
+  async rebuild(
+    projection: Projection,
+    ask: { readonly rate?: number; readonly switch?: RebuildSwitch } = {},
+  ): Promise<number> {
+    const known = Math.max(0, ...(await this.readModel.generations(projection)));
+    const { rate = null, switch: how = 'auto' } = ask;
+    const { state } = await rebuildCommand(this.order(projection), { rate, switch: how, known });
+    return state.rebuild?.version ?? 0;
+  }
+
+  /** What an order for a view is given with. */
+  order({ name, schema }: Projection): ProjectionCommand {
+    const now = Date.now();
+    const id = newId(now);
+    const context = { commandId: id, actor: 'agent-1', source: 'test', correlationId: id, now };
+    return { store: this.store, name, schema, context };
   }
 
   /** Waits until the view of a name has passed a position. */

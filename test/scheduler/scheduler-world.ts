@@ -17,6 +17,7 @@ import { createProjector } from '../../projections/projector.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { DueIndex } from '../../scheduler/due-index.ts';
+import { Hold } from '../../scheduler/hold.ts';
 import { Leadership } from '../../scheduler/leadership.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import { RunRequester } from '../../scheduler/run-requester.ts';
@@ -120,6 +121,8 @@ export class World {
       readonly lease?: number;
       readonly requester?: boolean;
       readonly store?: WatchedStore;
+      /** It asks whether the operators hold the service. */
+      readonly held?: boolean;
     } = {},
   ): Promise<SchedulerProcess> {
     const { store = this.connect(), clock = this.clock } = options;
@@ -265,6 +268,7 @@ export class SchedulerProcess {
       readonly clock: Clock;
       readonly lease?: number;
       readonly requester?: boolean;
+      readonly held?: boolean;
     },
   ) {
     const { coordination, readModel } = world;
@@ -274,8 +278,14 @@ export class SchedulerProcess {
     this.leadership = new Leadership({ ...shared, name: 'scheduler', owner: name, lease });
     this.index = new DueIndex(store, readModel, silent);
     const { leadership, index } = this;
-    this.scheduler = new Scheduler({ ...shared, index, leadership, name });
+    const hold = options.held === true ? new Hold(store) : null;
+    const obeying = hold === null ? {} : { hold };
+    this.scheduler = new Scheduler({ ...shared, index, leadership, name, ...obeying });
     const { signal } = this.#stop;
+    if (hold !== null) {
+      hold.onChange(() => this.scheduler.holdChanged());
+      this.#works.push(this.keep(() => hold.follow(signal, () => {})));
+    }
     this.live = new LiveStreams(store, 'task-', taskFold);
     this.#works.push(leadership.run(signal));
     this.#works.push(this.live.follow(signal));

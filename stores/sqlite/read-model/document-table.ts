@@ -1,5 +1,6 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import type { KeptDocument } from '../../../projections/read-model.ts';
 import type { Database, Statement as Prepared } from '../database.ts';
 import { RecentRows, type KnownRow } from './recent-rows.ts';
 import { cellOf, listTable, type Cell, type Column } from './view-table.ts';
@@ -90,6 +91,23 @@ export class DocumentTable {
       found.set(key, { position, document });
     }
     return found;
+  }
+
+  /** The documents after a key, by key. */
+  page(after: string | null, limit: number): readonly KeptDocument[] {
+    const rows = this.#database
+      .prepare(
+        'SELECT key, position, document FROM documents WHERE key > ?1 OR ?1 IS NULL ORDER BY key LIMIT ?2',
+      )
+      .all(after, limit) as { key: string; position: Position; document: string }[];
+    return rows.map(({ key, position, document }) => {
+      return { key, position, document: JSON.parse(document) as JsonObject };
+    });
+  }
+
+  count(): number {
+    const row = this.#database.prepare('SELECT count(*) AS documents FROM documents').get();
+    return Number((row as { documents: number }).documents);
   }
 
   /** Somebody else may have written: what is remembered of the rows counts no longer. */

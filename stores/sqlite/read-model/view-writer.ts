@@ -2,6 +2,7 @@ import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import {
   ReadModelError,
+  type KeptDocument,
   type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
@@ -88,6 +89,14 @@ export class SqliteViewWriter implements ViewWriter {
         throw error;
       }
     });
+  }
+
+  async page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
+    return this.#guarded(() => this.#table.page(after, limit));
+  }
+
+  async count(): Promise<number> {
+    return this.#guarded(() => this.#table.count());
   }
 
   async finish(): Promise<void> {

@@ -167,6 +167,41 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     },
   ],
   TopicTrimmed: [{ cutoff: at, deleted_count: 3, first: 2, before: 6, oldest_at: at }],
+  OperationsHeld: [{ reason: text }],
+  OperationsReleased: [{ missed: null }, { missed: 'latest' }],
+  ProjectionRebuildRequested: [
+    { schema: 1, version: 2, rate: null, switch: 'auto' },
+    { schema: 1, version: 2, rate: 0.5, switch: 'manual' },
+  ],
+  ProjectionRebuildPaused: [{ schema: 1, version: 2 }],
+  ProjectionRebuildResumed: [{ schema: 1, version: 2 }],
+  ProjectionRebuildCanceled: [{ schema: 1, version: 2 }],
+  ProjectionRebuildFailed: [{ schema: 1, version: 2, error: text }],
+  ProjectionRebuildReady: [
+    { schema: 1, version: 2, comparison: null },
+    {
+      schema: 1,
+      version: 2,
+      comparison: {
+        documents_before: 2,
+        documents_after: 1,
+        compared: 2,
+        different: 1,
+        complete: true,
+        first: [{ key: 'a', difference: 'only_before', fields: [] }],
+      },
+    },
+  ],
+  ProjectionSwitchRequested: [{ schema: 1, version: 2 }],
+  ProjectionSwitched: [
+    { schema: 1, version: 2, before: 1 },
+    { schema: 1, version: 2, before: null },
+  ],
+  ParkedKeyOrdered: [{ schema: 1, version: 2, key: 'a', order: 'retry' }],
+  ParkedKeySettled: [
+    { schema: 1, version: 2, key: 'a', error: null },
+    { schema: 1, version: 2, key: 'a', error: text },
+  ],
   CommandReceived: [
     { agent_id: 'a', request_hash: 'h', method: 'POST', path: '/tasks', expires_at: at },
   ],
