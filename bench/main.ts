@@ -4,7 +4,7 @@ import { describeMachine, load } from './machine.ts';
 import { formatOutcome, sumUp, tableHead, type Outcome } from './report.ts';
 import { works, type Amounts, type Figures, type Work } from './works.ts';
 
-const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--repeats 3] [--out file.json]
+const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--keyed 10000] [--uses 1000000] [--repeats 3] [--out file.json]
 works: ${Object.keys(works).join(', ')}; drain, end-to-end and lateness stand for both of theirs
 `;
 
@@ -25,18 +25,27 @@ function readOrder(): Order {
       due: { type: 'string', default: '1000' },
       idle: { type: 'string', default: '200' },
       events: { type: 'string', default: '1000000' },
+      keyed: { type: 'string', default: '10000' },
+      uses: { type: 'string', default: '1000000' },
       repeats: { type: 'string', default: '3' },
       out: { type: 'string' },
     },
   });
-  const count = (name: 'n' | 'due' | 'idle' | 'events' | 'repeats'): number => {
+  const count = (name: keyof Amounts | 'repeats'): number => {
     const value = Number(values[name]);
     if (Number.isSafeInteger(value) && value > 0) return value;
     throw new Error(`--${name} needs a whole number from 1`);
   };
   return {
     chosen: values.work.split(',').flatMap(chosenBy),
-    amounts: { n: count('n'), due: count('due'), idle: count('idle'), events: count('events') },
+    amounts: {
+      n: count('n'),
+      due: count('due'),
+      idle: count('idle'),
+      events: count('events'),
+      keyed: count('keyed'),
+      uses: count('uses'),
+    },
     repeats: count('repeats'),
     out: values.out,
   };

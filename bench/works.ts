@@ -1,5 +1,6 @@
 import { benchAppend } from './append.ts';
 import { benchIdle } from './idle.ts';
+import { benchKeys, benchOneKey } from './keys.ts';
 import { benchNextFire } from './next-fire.ts';
 import { benchRebuild } from './rebuild.ts';
 import { runWorkloads, type RunWorkload } from './runs.ts';
@@ -18,6 +19,10 @@ export interface Amounts {
   readonly idle: number;
   /** Events of `rebuild`. */
   readonly events: number;
+  /** Runs of `keys-100`. */
+  readonly keyed: number;
+  /** Uses of `key-million`. */
+  readonly uses: number;
 }
 
 /** What was measured, by name; the names carry the units where the figure is no ratio. */
@@ -79,6 +84,40 @@ export const works: Readonly<Record<string, Work>> = {
   'lateness-instant': runs('lateness-instant', 'due', latenessTargets),
   'lateness-spread': runs('lateness-spread', 'due', latenessTargets),
   latency: runs('latency', 'idle', latencyTargets),
+  'keys-100': {
+    targets: [
+      { figure: 'ratio', is: 'at least', value: 0.5, because: 'beside the same without keys' },
+    ],
+    count: ({ keyed }) => keyed,
+    async measure({ keyed: n }) {
+      const { keyed, free } = await benchKeys(n);
+      return {
+        'runs/s': keyed.rate,
+        'runs/s without keys': free.rate,
+        ratio: keyed.rate / free.rate,
+        'cpu us a run': keyed.cpu,
+        'cpu us without keys': free.cpu,
+      };
+    },
+  },
+  'key-million': {
+    targets: [
+      { figure: 'last/first', is: 'less than', value: 1.25, because: 'the past costs nothing' },
+      { figure: 'events left', is: 'less than', value: 1_000, because: 'streams of keys are cut' },
+    ],
+    count: ({ uses }) => uses,
+    async measure({ uses }) {
+      const { first, last, left } = await benchOneKey(uses);
+      return {
+        'first uses ms': first.milliseconds,
+        'last uses ms': last.milliseconds,
+        'first uses cpu us': first.cpu,
+        'last uses cpu us': last.cpu,
+        'last/first': last.cpu / first.cpu,
+        'events left': left,
+      };
+    },
+  },
   rebuild: {
     targets: [
       { figure: 'ratio', is: 'at least', value: 0.25, because: 'beside plain reading and parsing' },
