@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf } from '../domain/events/schema-parts.ts';
+import { auditOutcomes } from '../projections/audit.ts';
 import { count, time } from './answer-schemas.ts';
 
 /** What the endpoints of history, streams and the audit answer. */
@@ -70,8 +71,6 @@ export const StreamEvents = Type.Object(
   closedAs('StreamEvents'),
 );
 export type StreamEvents = Static<typeof StreamEvents>;
-
-export const auditOutcomes = ['done', 'refused'] as const;
 
 const AuditItem = Type.Object(
   {

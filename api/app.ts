@@ -2,6 +2,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
+import { auditEndpoints } from './audit-endpoints.ts';
 import { authEndpoints } from './auth-endpoints.ts';
 import { concurrencyEndpoints } from './concurrency-endpoints.ts';
 import { crossOrigin } from './cross-origin.ts';
@@ -24,6 +25,7 @@ import { runRetryEndpoints } from './run-retry-endpoints.ts';
 import { securityHeaders } from './security-headers.ts';
 import { scheduleEndpoints } from './schedule-endpoints.ts';
 import { sendJson } from './sending.ts';
+import { streamEndpoints } from './stream-endpoints.ts';
 import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
 import { taskExplainEndpoints } from './task-explain-endpoint.ts';
@@ -48,6 +50,8 @@ export const endpoints: readonly Endpoint[] = [
   ...publishedEndpoints,
   ...operationsEndpoints,
   ...historyEndpoints,
+  ...streamEndpoints,
+  ...auditEndpoints,
 ];
 
 /** What every process serves, whatever its roles. */

@@ -10,7 +10,9 @@ import type { LiveStreams } from '../projections/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import type { TopicIndex } from '../projections/topic-index.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
+import type { AuditTail } from './audit-tail.ts';
 import type { LiveRuns } from './live-runs.ts';
+import type { Refusals } from './refusals.ts';
 
 /** All that the HTTP interface needs of the rest of the service. */
 export interface ApiDependencies {
@@ -27,6 +29,8 @@ export interface ApiDependencies {
   readonly topics: TopicIndex;
   readonly positions: Positions;
   readonly live: LiveRuns;
+  readonly auditTail: AuditTail;
+  readonly refusals: Refusals;
   readonly tools: ToolSchemas;
   /** Up to where every publication has got its runs. */
   readonly requestedUpTo: () => Promise<Position>;

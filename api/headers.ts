@@ -11,13 +11,21 @@ const NO_REVISION = -1;
  * @throws HttpError 400 when it is too long
  */
 export function reasonOf(request: Request): string | undefined {
-  const header = request.get('x-reason');
-  if (header === undefined || header === '') return undefined;
-  const reason = textOf(header);
-  if (reason.length <= LONGEST_REASON) return reason;
+  const reason = reasonGiven(request);
+  if (reason === undefined || reason.length <= LONGEST_REASON) return reason;
   throw badRequest([
     { field: 'X-Reason', issue: `must have at most ${LONGEST_REASON} characters` },
   ]);
+}
+
+/** As {@link reasonOf}, cut where it is too long: for the record of a request that is refused anyway. */
+export function reasonForTheRecord(request: Request): string | undefined {
+  return reasonGiven(request)?.slice(0, LONGEST_REASON);
+}
+
+function reasonGiven(request: Request): string | undefined {
+  const header = request.get('x-reason');
+  return header === undefined || header === '' ? undefined : textOf(header);
 }
 
 /**

@@ -6,8 +6,9 @@ import type { RunState } from '../domain/vocabulary.ts';
 /** A change as it goes out: written once, sent to all who watch. */
 export interface Frame {
   readonly position: Position;
-  readonly taskId: string;
-  readonly state: RunState;
+  /** Of the run; null for what is no change of a run, which goes to all who ask for no task or state. */
+  readonly taskId: string | null;
+  readonly state: RunState | null;
   readonly bytes: Buffer;
 }
 

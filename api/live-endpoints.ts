@@ -55,16 +55,36 @@ const task = endpoint<unknown, Pick<LiveQuery, 'state'>>({
 /** `/runs/live` before `/runs/:run_id`, which would take it for an id. */
 export const liveEndpoints: readonly Endpoint[] = [runs, task];
 
-/** @throws HttpError 400 for a `Last-Event-ID` that is no position of this log, 503 when too many watch */
 async function watch(
-  { live, store, clock }: ApiDependencies,
-  { request, response, counts }: Streaming,
+  dependencies: ApiDependencies,
+  streaming: Streaming,
   filter: LiveFilter,
 ): Promise<void> {
+  const { live } = dependencies;
+  const client = await openEventStream(dependencies, streaming, () => live.open(), filter);
+  if (client !== null) live.join(client);
+}
+
+/** What asks for the changes of all runs, or of what is no run at all. */
+const everything: LiveFilter = { taskId: undefined, state: undefined };
+
+/**
+ * Begins an answer of server-sent events.
+ *
+ * @param open makes sure that there is room; from where a client hears that has not been there before
+ * @returns the client, who has been told where it begins; null where only the headers were asked for
+ * @throws HttpError 400 for a `Last-Event-ID` that is no position of this log, and what `open` throws
+ */
+export async function openEventStream(
+  { store, clock }: Pick<ApiDependencies, 'store' | 'clock'>,
+  { request, response, counts }: Streaming,
+  open: () => Promise<Position>,
+  filter: LiveFilter = everything,
+): Promise<LiveClient | null> {
   const given = request.get('last-event-id');
   const after = given === undefined || given === '' ? null : given;
   if (after !== null) checkPosition(after, await store.head());
-  const reached = await live.open();
+  const reached = await open();
   response.statusCode = 200;
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   // Else a proxy might wait for more before it passes anything on.
@@ -74,12 +94,12 @@ async function watch(
   response.flushHeaders();
   if (request.method === 'HEAD') {
     response.end();
-    return;
+    return null;
   }
   const options = { response, filter, counts, clock, mostPending: MOST_PENDING };
   const client = new LiveClient({ ...options, after: after ?? reached });
   client.begin();
-  live.join(client);
+  return client;
 }
 
 function checkPosition(text: string, head: Position): void {

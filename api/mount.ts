@@ -10,6 +10,7 @@ import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
 import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
+import { RefusedRequests, type Failed } from './refused-requests.ts';
 import { sendJson } from './sending.ts';
 import { bodyCheck, queryCheck } from './validation.ts';
 
@@ -19,14 +20,17 @@ export interface Shared {
   readonly authentication: Authentication;
   readonly ownWrites: OwnWrites;
   readonly keys: IdempotencyKeys;
+  readonly refused: RefusedRequests;
 }
 
 export function share(dependencies: ApiDependencies): Shared {
+  const authentication = new Authentication(dependencies);
   return {
     dependencies,
-    authentication: new Authentication(dependencies),
+    authentication,
     ownWrites: new OwnWrites(dependencies),
     keys: new IdempotencyKeys(dependencies.store),
+    refused: new RefusedRequests(dependencies, authentication),
   };
 }
 
@@ -68,19 +72,21 @@ export function unknownPath({ method, path }: Request): HttpError {
  * and only then what the endpoint itself finds.
  */
 function servant(endpoint: Endpoint, shared: Shared) {
-  const { dependencies, authentication, ownWrites, keys } = shared;
+  const { dependencies, authentication, ownWrites, keys, refused } = shared;
   const { reads } = endpoint;
+  const action = `${endpoint.method.toUpperCase()} ${writtenPath(endpoint.paths[0])}`;
   const checkBody = endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body);
   const checkQuery = endpoint.query === undefined ? null : queryCheck(endpoint.query);
   const takesBody = endpoint.method === 'post' || endpoint.method === 'put';
   const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
 
-  return async (request: Request, response: Response): Promise<void> => {
+  const serve = async (request: Request, response: Response, seen: Seen): Promise<void> => {
     const caller =
       endpoint.scopes === null ? null : await authentication.authenticate(request, endpoint.scopes);
     const sent = takesBody
       ? await readJson(request, dependencies.settings.maxBodyBytes)
       : undefined;
+    seen.body = sent;
     const parameters = parametersOf(request);
     const body = sent === undefined && takesBody && !mayBeLeftOut ? {} : sent;
     if (body !== undefined) checkBody(body);
@@ -123,6 +129,7 @@ function servant(endpoint: Endpoint, shared: Shared) {
               endpoint.handle({ ...call, context: { ...call.context, commandId } }),
           );
     if (answer.position && caller !== null) ownWrites.note(caller.agentId, answer.position);
+    seen.answer = answer;
     if (answer.stream === undefined) {
       send(response, answer);
       return;
@@ -132,6 +139,28 @@ function servant(endpoint: Endpoint, shared: Shared) {
       caller === null || authentication.stillCounts(caller, endpoint.scopes ?? []);
     await answer.stream({ request, response, counts });
   };
+
+  return async (request: Request, response: Response): Promise<void> => {
+    const seen: Seen = { body: undefined, answer: undefined };
+    const failed = (): Failed => {
+      const { body } = seen;
+      return { request, action, body, now: dependencies.clock.now(), id: requestIdOf(response) };
+    };
+    try {
+      await serve(request, response, seen);
+    } catch (error) {
+      refused.thrown(error, failed());
+      throw error;
+    }
+    // Of a command with an Idempotency-Key a refusal is an answer.
+    if ((seen.answer?.status ?? 200) >= 400) refused.answered(seen.answer?.body, failed());
+  };
+}
+
+/** What was found out about a request on the way. */
+interface Seen {
+  body: unknown;
+  answer: Answer | undefined;
 }
 
 function contextOf(
@@ -145,12 +174,14 @@ function contextOf(
     commandId: newId(now),
     actor: caller?.agentId ?? 'anonymous',
     source: request.ip ?? '',
-    correlationId: String(response.getHeader('X-Request-Id')),
+    correlationId: requestIdOf(response),
     reason: reasonOf(request),
     traceparent: traceparentOf(request),
     now,
   };
 }
+
+const requestIdOf = (response: Response): string => String(response.getHeader('X-Request-Id'));
 
 /** The parameters of the path; ids in lower case. @throws HttpError 400 for an id that is no UUID */
 function parametersOf(request: Request): Readonly<Record<string, string>> {

@@ -1,4 +1,5 @@
 import { agentsProjection } from '../projections/agents.ts';
+import { auditProjection } from '../projections/audit.ts';
 import { backfillsProjection } from '../projections/backfills.ts';
 import { dueProjection } from '../projections/due.ts';
 import { publishedProjection } from '../projections/published.ts';
@@ -18,4 +19,5 @@ export const projections = [
   publishedProjection,
   statisticsProjection,
   backfillsProjection,
+  auditProjection,
 ] as unknown as readonly Projection[];

@@ -4,7 +4,9 @@ import type { Server } from 'node:http';
 import { hostname } from 'node:os';
 import { createApi, createObservingApp } from '../api/app.ts';
 import type { ApiDependencies } from '../api/dependencies.ts';
+import { AuditTail } from '../api/audit-tail.ts';
 import { LiveRuns } from '../api/live-runs.ts';
+import { Refusals } from '../api/refusals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
@@ -82,6 +84,8 @@ class Service implements RunningService {
   private worker: WorkerRole | null = null;
   private tools: BuiltInTools | null = null;
   private live: LiveRuns | null = null;
+  private auditTail: AuditTail | null = null;
+  private refusals: Refusals | null = null;
   private positions: PositionWaiter | null = null;
   /** As the projector of this process has said last; none while it does not lead. */
   private views: readonly ProjectionStatus[] = [];
@@ -148,7 +152,9 @@ class Service implements RunningService {
       () => this.scheduler?.stop(),
       () => this.worker?.drain(),
       () => this.live?.close(),
+      () => this.auditTail?.close(),
       () => (this.server === null ? undefined : stopServing(this.server)),
+      () => this.refusals?.close(),
       () => this.going.end(),
       () => this.projector?.stop(),
       () => this.tools?.close(),
@@ -245,6 +251,8 @@ class Service implements RunningService {
     const { store, readModel, coordination } = stores;
     const { agents, sessions, tasks, topics } = indexes;
     const live = (this.live = new LiveRuns({ store, clock, telemetry }));
+    const auditTail = (this.auditTail = new AuditTail({ store, clock, telemetry }));
+    const refusals = (this.refusals = new Refusals({ store, clock, telemetry }));
     return {
       store,
       readModel,
@@ -257,6 +265,8 @@ class Service implements RunningService {
       tasks,
       topics,
       live,
+      auditTail,
+      refusals,
       positions: {
         wait: async (projection, position, limit) =>
           (await positions.passed(projection, position, limit)).passed,
@@ -269,7 +279,9 @@ class Service implements RunningService {
   private addGauges({ metrics }: ProcessTelemetry): void {
     const { worker } = this;
     metrics.gauge('runs_under_way', () => [{ value: worker?.worker.active ?? 0 }]);
-    metrics.gauge('live_clients', () => [{ value: this.live?.size ?? 0 }]);
+    metrics.gauge('live_clients', () => [
+      { value: (this.live?.size ?? 0) + (this.auditTail?.size ?? 0) },
+    ]);
     metrics.gauge('runs_waiting', () => [{ value: worker?.queue.waiting ?? 0 }]);
     metrics.gauge('scheduler_audit_last_success_timestamp', () => {
       const at = this.scheduler?.audit.lastSuccess ?? null;

@@ -69,6 +69,22 @@ export interface EventStore {
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage>;
 
+  /**
+   * A page of the streams whose names begin with a prefix and that have events, each once, in an order of the
+   * engine's own. It looks at a bounded part of the log: a page may be short, or empty, and not be the last.
+   *
+   * An engine without an index of names finds a stream by its first event; one whose beginning was truncated and
+   * cleaned away is not found there.
+   *
+   * @param options.after {@link StreamPage.next} of the page before; default: from the start
+   * @throws EventStoreError `INVALID_EVENT` for an `after` that is none of this engine, `UNAVAILABLE`
+   */
+  listStreams(options: {
+    readonly prefix: string;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<StreamPage>;
+
   /** Forgets a stream's events before a revision. They may stay in `readAll` until the engine cleans up. */
   truncate(stream: string, before: number): Promise<void>;
 
@@ -112,6 +128,22 @@ export type RecordedEvent = DomainEvent & {
   /** Set where the data does not fit its schema; then `data` is what was found. */
   readonly fault?: string;
 };
+
+/** A part of the streams of a log. */
+export interface StreamPage {
+  readonly streams: readonly StreamEnd[];
+  /** Where to go on; null at the end. Opaque. */
+  readonly next: string | null;
+}
+
+/** A stream, and where it ends. */
+export interface StreamEnd {
+  readonly stream: string;
+  /** Of its last event. */
+  readonly revision: number;
+  /** When its last event occurred. */
+  readonly lastAt: string;
+}
 
 export interface StreamAppend {
   readonly stream: string;

@@ -102,7 +102,7 @@ function startedUpTo(query: Query, at: string): Query {
   return { ...query, filters: [...query.filters, { field: 'started_at', op: 'lte', value: at }] };
 }
 
-const evolve = tasksProjection.evolve;
+const evolve: typeof tasksProjection.evolve = (...given) => tasksProjection.evolve(...given);
 
 const isWithin = ({ position, metadata }: RecordedEvent, moment: Moment): boolean =>
   moment.kind === 'position' ? position <= moment.position : metadata.occurredAt <= moment.at;

@@ -8,6 +8,7 @@ import {
   type Position,
   type RecordedEvent,
   type StreamAppend,
+  type StreamPage,
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -17,6 +18,7 @@ import { Connection } from './connection.ts';
 import { Horizon } from './horizon.ts';
 import { Reading } from './reading.ts';
 import { isSystemEvent, toRaw } from './recorded.ts';
+import { listStreams } from './stream-list.ts';
 import { Subscription } from './subscription.ts';
 import { defaultTimings, type Timings } from './timings.ts';
 import { truncateStream } from './truncation.ts';
@@ -141,6 +143,14 @@ class EventStoreDb implements EventStore {
     };
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     return new Subscription(parts, { ...options, signal }).messages();
+  }
+
+  async listStreams(options: {
+    readonly prefix: string;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<StreamPage> {
+    return listStreams(this.#reading, options);
   }
 
   async truncate(stream: string, before: number): Promise<void> {

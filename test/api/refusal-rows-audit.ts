@@ -1,3 +1,4 @@
+import { cursors, long } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
 /** The endpoints of the past: histories, streams and the audit. */
@@ -14,4 +15,54 @@ export const auditRows: readonly Row[] = [
       ['cursor=-1', 'cursor'],
     ],
   })),
+  {
+    method: 'GET',
+    path: '/streams',
+    scope: 'audit:read',
+    queries: [
+      ['limit=0', 'limit'],
+      ['limit=201', 'limit'],
+      [`prefix=${long(401)}`, 'prefix'],
+      ['cursor=nonsense', 'cursor'],
+      [`cursor=${Buffer.from('["other-","x"]').toString('base64url')}`, 'cursor'],
+    ],
+  },
+  {
+    method: 'GET',
+    path: '/streams/{key}',
+    scope: 'audit:read',
+    queries: [
+      ['from=-1', 'from'],
+      ['from=x', 'from'],
+      ['direction=sideways', 'direction'],
+      ['limit=201', 'limit'],
+    ],
+  },
+  {
+    method: 'GET',
+    path: '/audit',
+    scope: 'audit:read',
+    queries: [
+      ['limit=0', 'limit'],
+      ['limit=201', 'limit'],
+      ...cursors,
+      ['actor=somebody', 'actor'],
+      ['actor=service', 'stream'],
+      ['type=Nothing', 'type'],
+      ['from=yesterday', 'from'],
+      ['to=2026-01-01T00:00:00', 'to'],
+      ['stream=', 'stream'],
+      ['after=nowhere', 'after'],
+    ],
+  },
+  {
+    method: 'GET',
+    path: '/audit/live',
+    scope: 'audit:read',
+    queries: [
+      ['actor=somebody', 'actor'],
+      ['actor=service', 'actor'],
+      ['type=Nothing', 'type'],
+    ],
+  },
 ];

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { describeAppending } from './event-store-appending.ts';
+import { describeListing } from './event-store-listing.ts';
 import { describeReading } from './event-store-reading.ts';
 import { event, newStream, rejected, type EventStoreSubject } from './event-store-subject.ts';
 import { describeSubscribing } from './event-store-subscribing.ts';
@@ -34,6 +35,7 @@ export function describeEventStoreContract(
 
     describeAppending(subject);
     describeReading(subject);
+    describeListing(subject);
     describeSubscribing(subject);
 
     it('answers a ping', async () => {

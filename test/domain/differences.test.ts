@@ -72,7 +72,7 @@ function applied(state: JsonObject, { path, after }: Change): JsonObject {
   const copy = structuredClone(state) as Record<string, JsonValue>;
   const parts = path.split('.');
   const last = parts.pop() ?? '';
-  let at = copy as Record<string, JsonValue>;
+  let at = copy;
   for (const part of parts) at = at[part] as Record<string, JsonValue>;
   at[last] = after;
   return copy;

@@ -92,11 +92,15 @@ export class MemoryLog implements EventStore {
     return (this.streams.get(stream) ?? []).map(({ type }) => type);
   }
 
+  listStreams(): Promise<never> {
+    return Promise.reject(new Error('not in this log'));
+  }
+
   readAll(): Promise<readonly RecordedEvent[]> {
     return Promise.reject(new Error('not in this log'));
   }
 
-  async *subscribe(): AsyncGenerator<never> {
+  subscribe(): AsyncGenerator<never> {
     throw new Error('not in this log');
   }
 

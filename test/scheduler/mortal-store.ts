@@ -66,6 +66,12 @@ export class MortalStore implements EventStore {
     return this.#store.readStream(...given);
   }
 
+  listStreams(
+    ...given: Parameters<EventStore['listStreams']>
+  ): ReturnType<EventStore['listStreams']> {
+    return this.#store.listStreams(...given);
+  }
+
   readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
     return this.#store.readAll(...given);
   }

@@ -59,6 +59,12 @@ export class WatchedStore implements EventStore {
     });
   }
 
+  listStreams(
+    ...given: Parameters<EventStore['listStreams']>
+  ): ReturnType<EventStore['listStreams']> {
+    return this.#store.listStreams(...given);
+  }
+
   readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
     return this.#watched(() => this.#store.readAll(...given));
   }

@@ -90,6 +90,13 @@ export class FaultyEventStore implements EventStore {
     return this.#store.readStream(...given);
   }
 
+  async listStreams(
+    ...given: Parameters<EventStore['listStreams']>
+  ): ReturnType<EventStore['listStreams']> {
+    this.#require();
+    return this.#store.listStreams(...given);
+  }
+
   async readAll(...given: Parameters<EventStore['readAll']>): ReturnType<EventStore['readAll']> {
     this.#require();
     return this.#store.readAll(...given);

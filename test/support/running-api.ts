@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { createApi } from '../../api/app.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
 import { createHttpServer } from '../../api/http-server.ts';
+import { AuditTail } from '../../api/audit-tail.ts';
 import { LiveRuns } from '../../api/live-runs.ts';
+import { Refusals } from '../../api/refusals.ts';
 import { signToken } from '../../api/tokens.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { projections } from '../../app/projections.ts';
@@ -74,6 +76,7 @@ export class RunningApi {
   readonly requestedUpTo: { position: Position | null };
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
+  readonly refusals: Refusals;
   readonly settings: ApiSettings;
   /** Lines of the log. */
   readonly logged: readonly string[];
@@ -92,6 +95,7 @@ export class RunningApi {
     this.requestedUpTo = parts.requestedUpTo;
     this.clock = parts.clock;
     this.live = parts.live;
+    this.refusals = parts.refusals;
     this.settings = parts.settings;
     this.logged = parts.logged;
     this.metricsText = parts.metricsText;
@@ -160,6 +164,8 @@ export class RunningApi {
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
     const settings: ApiSettings = { ...plainSettings, ...given };
     const live = new LiveRuns({ store, clock, telemetry, beat: 20, mostClients: 1_100 });
+    const auditTail = new AuditTail({ store, clock, telemetry, beat: 20 });
+    const refusals = new Refusals({ store, clock, telemetry });
     const dependencies: ApiDependencies = {
       store,
       readModel,
@@ -172,6 +178,8 @@ export class RunningApi {
       tasks,
       topics,
       live,
+      auditTail,
+      refusals,
       positions: {
         wait: async (projection, position, limit) =>
           (await positions.passed(projection, position, limit)).passed,
@@ -198,6 +206,7 @@ export class RunningApi {
       requestedUpTo,
       clock,
       live,
+      refusals,
       settings,
       logged,
       metricsText,
@@ -206,10 +215,12 @@ export class RunningApi {
     return new RunningApi(parts, async () => {
       client.close();
       await live.close();
+      await auditTail.close();
       await new Promise((closed) => {
         server.close(closed);
         server.closeAllConnections();
       });
+      await refusals.close();
       stop.abort();
       await Promise.all(running);
       await tools.close();

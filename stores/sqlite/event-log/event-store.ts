@@ -10,6 +10,7 @@ import {
   type Position,
   type RecordedEvent,
   type StreamAppend,
+  type StreamPage,
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -139,6 +140,14 @@ class SqliteEventStore implements EventStore {
     const { reader, tail } = this.#open();
     const { telemetry } = this.#options;
     yield* subscribe({ reader, tail, telemetry, closed: this.#closing.signal }, options);
+  }
+
+  async listStreams(options: {
+    readonly prefix: string;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<StreamPage> {
+    return this.#reader().streams(options.prefix, options.after ?? '', options.limit);
   }
 
   async truncate(stream: string, before: number): Promise<void> {

@@ -3,6 +3,8 @@ import {
   type EventCodec,
   type RawEvent,
   type RecordedEvent,
+  type StreamEnd,
+  type StreamPage,
 } from '../../../domain/event-store.ts';
 import {
   IncompatibleDatabaseError,
@@ -55,6 +57,7 @@ export class LogReader {
   readonly #backwards: Statement;
   readonly #all: Statement;
   readonly #types: Statement;
+  readonly #streams: Statement;
   readonly #typeNames = new Map<number, string>();
   readonly #filtered = new Map<string, Statement>();
   #createdAt = -1;
@@ -80,6 +83,7 @@ export class LogReader {
         `${inStream} AND events.revision <= ? ORDER BY events.revision DESC LIMIT ?`,
       );
       this.#all = prepareForArrays(database, selectAll(''));
+      this.#streams = prepareForArrays(database, STREAMS);
     } catch (error) {
       throw this.#unavailable(error);
     }
@@ -116,6 +120,21 @@ export class LogReader {
         { stream },
       );
     });
+  }
+
+  /** Streams by their names, as far as they have events. @throws EventStoreError `UNAVAILABLE` */
+  streams(prefix: string, after: string, limit: number): StreamPage {
+    const rows = this.#read(() =>
+      this.#streams.all(prefix, `${prefix}\u{10FFFF}`, after, Math.min(limit, PAGE_EVENTS)),
+    ) as readonly (readonly (string | number | null)[])[];
+    const streams = rows.flatMap(([stream, revision, occurredAt, createdAt]): StreamEnd[] => {
+      // Its name is kept, and everything in it truncated.
+      if (revision === null || revision === undefined) return [];
+      const lastAt = occurredAt ?? this.createdAt(Number(createdAt));
+      return [{ stream: String(stream), revision: Number(revision), lastAt: String(lastAt) }];
+    });
+    const last = rows.length < Math.min(limit, PAGE_EVENTS) ? undefined : rows.at(-1)?.[0];
+    return { streams, next: last === undefined ? null : String(last) };
   }
 
   /**
@@ -230,6 +249,19 @@ export class LogReader {
     });
   }
 }
+
+/** A part of the names, found in their index, and each one's last event, found in its. */
+const STREAMS = `
+  SELECT part.name, events.revision,
+    CASE WHEN json_valid(events.metadata) THEN json_extract(events.metadata, '$.occurredAt') END,
+    events.created_at
+  FROM (
+    SELECT id, name FROM streams
+    WHERE name >= ? AND name < ? AND name > ? ORDER BY name LIMIT ?
+  ) AS part
+  LEFT JOIN events ON events.stream = part.id
+    AND events.revision = (SELECT max(revision) FROM events WHERE stream = part.id)
+  ORDER BY part.name`;
 
 function selectAll(condition: string): string {
   return `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position > ? AND events.position <= ? ${condition} ORDER BY events.position LIMIT ?`;

@@ -1,0 +1,180 @@
+import { Type, type Static } from '@sinclair/typebox';
+import type { EventStore } from '../domain/event-store.ts';
+import { catalogue, type EventType } from '../domain/events/catalogue.ts';
+import { OneOf } from '../domain/events/schema-parts.ts';
+import { isUuid } from '../domain/ids.ts';
+import {
+  auditDocumentOf,
+  auditFilters,
+  auditProjection,
+  newestAudited,
+  passes,
+  type AuditDocument,
+  type AuditFilters,
+} from '../projections/audit.ts';
+import type { ReadModel } from '../projections/read-model.ts';
+import { AuditPage } from './answer-schemas-audit.ts';
+import { eventStream } from './answer-schemas.ts';
+import { auditScope, recordReading } from './audit-access.ts';
+import { endpoint, type Endpoint } from './endpoint.ts';
+import { badRequest } from './errors.ts';
+import { instant } from './instant.ts';
+import { cursorOf, pageParameters, parseCursor } from './listing.ts';
+import { openEventStream } from './live-endpoints.ts';
+
+const SERVICE = 'service';
+
+/** Events of a stream that a page looks at for what the service did, at most, and at a time. */
+const MOST_EVENTS = 2_000;
+const READ = 100;
+
+const what = {
+  actor: Type.Optional(Type.String({ maxLength: 64 })),
+  stream: Type.Optional(Type.String({ minLength: 1, maxLength: 400 })),
+  type: Type.Optional(OneOf(Object.keys(catalogue) as EventType[])),
+};
+const timestamp = Type.Optional(Type.String({ maxLength: 64 }));
+
+const AuditQuery = Type.Object({
+  ...what,
+  from: timestamp,
+  to: timestamp,
+  limit: pageParameters.limit,
+  cursor: pageParameters.cursor,
+  after: pageParameters.after,
+});
+type AuditQuery = Static<typeof AuditQuery>;
+
+const list = endpoint<unknown, AuditQuery>({
+  method: 'get',
+  paths: ['/audit'],
+  summary: 'Tells who did what, and what was refused, newest first',
+  scopes: [auditScope],
+  query: AuditQuery,
+  reads: [auditProjection],
+  answers: { 200: AuditPage },
+  async handle(call) {
+    const { dependencies, query } = call;
+    const wanted: AuditFilters = {
+      ...query,
+      actor: actorOf(query.actor),
+      from: instant('from', query.from),
+      to: instant('to', query.to),
+    };
+    await recordReading(call, 'GET /audit');
+    const body =
+      wanted.actor === SERVICE
+        ? await byTheService(dependencies.store, wanted, query)
+        : await byAgents(dependencies.readModel, wanted, query);
+    return { body };
+  },
+});
+
+const LiveQuery = Type.Object(what);
+type LiveQuery = Static<typeof LiveQuery>;
+
+const live = endpoint<unknown, LiveQuery>({
+  method: 'get',
+  paths: ['/audit/live'],
+  summary: 'Tells who does what as it happens (server-sent events)',
+  scopes: [auditScope],
+  query: LiveQuery,
+  answers: { 200: eventStream },
+  async handle(call) {
+    const { dependencies, query } = call;
+    const actor = actorOf(query.actor);
+    if (actor === SERVICE) {
+      throw badRequest([
+        { field: 'actor', issue: 'must be an agent: the service is not told live' },
+      ]);
+    }
+    await recordReading(call, 'GET /audit/live');
+    return {
+      body: null,
+      stream: async (streaming) => {
+        const { auditTail } = dependencies;
+        const client = await openEventStream(dependencies, streaming, () => auditTail.open());
+        if (client !== null) auditTail.join(client, { ...query, actor });
+      },
+    };
+  },
+});
+
+export const auditEndpoints: readonly Endpoint[] = [list, live];
+
+/** @throws HttpError 400 for what is neither an agent's id nor `service` */
+function actorOf(actor: string | undefined): string | undefined {
+  if (actor === undefined || actor === SERVICE) return actor;
+  if (isUuid(actor)) return actor.toLowerCase();
+  throw badRequest([{ field: 'actor', issue: `must be a UUID, or ${SERVICE}` }]);
+}
+
+async function byAgents(
+  readModel: ReadModel,
+  wanted: AuditFilters,
+  { limit, cursor }: AuditQuery,
+): Promise<AuditPage> {
+  const filters = auditFilters(wanted);
+  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited);
+  // More than one equality is on no index: counting would read every document of the first.
+  const countable = filters.filter(({ op }) => op === 'eq').length <= 1;
+  const [found, total] = await Promise.all([
+    readModel.find(auditProjection, {
+      filters,
+      sort: newestAudited,
+      limit: limit + 1,
+      ...(after === null ? {} : { after }),
+    }),
+    countable ? readModel.count(auditProjection, filters) : null,
+  ]);
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    items: shown.map(({ document }) => document),
+    total,
+    next_cursor: found.length > limit && last ? cursorOf(last, newestAudited) : null,
+  };
+}
+
+/**
+ * What the service did in a stream, from the log itself: in the view it would be most of all.
+ * @throws HttpError 400 without a stream
+ */
+async function byTheService(
+  store: EventStore,
+  wanted: AuditFilters,
+  { limit, cursor }: AuditQuery,
+): Promise<AuditPage> {
+  const { stream } = wanted;
+  if (stream === undefined) {
+    throw badRequest([{ field: 'stream', issue: `is required with actor=${SERVICE}` }]);
+  }
+  const items: AuditDocument[] = [];
+  let from = cursor === undefined ? undefined : revisionOf(cursor);
+  for (let looked = 0; looked < MOST_EVENTS; looked += READ) {
+    const options = { direction: 'backwards', limit: READ } as const;
+    const page = await store.readStream(
+      stream,
+      from === undefined ? options : { ...options, from },
+    );
+    for (const event of page) {
+      if (items.length === limit) return served(items, event.revision);
+      if (passes(event, wanted)) items.push(auditDocumentOf(event));
+    }
+    from = (page.at(-1)?.revision ?? 0) - 1;
+    if (page.length < READ || from < 0) return served(items, null);
+  }
+  return served(items, from ?? null);
+}
+
+const served = (items: AuditDocument[], next: number | null): AuditPage => ({
+  items,
+  total: null,
+  next_cursor: next === null ? null : String(next),
+});
+
+/** @throws HttpError 400 for what is no cursor of a stream */
+function revisionOf(cursor: string): number {
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);
+}

@@ -1,0 +1,55 @@
+import {
+  BEGINNING,
+  type Position,
+  type StreamEnd,
+  type StreamPage,
+} from '../../domain/event-store.ts';
+import type { Reading } from './reading.ts';
+import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+
+/** Events that a page looks at, at most, and at a time. */
+const MOST_EVENTS = 20_000;
+const PAGE = 1_000;
+/** Ends of streams that are read at a time. */
+const AT_A_TIME = 8;
+
+/**
+ * Streams by their first events, in the order in which they began. EventStoreDB has no index of names by prefix: its
+ * own stream of streams is kept only where a projection of the server runs, which many turn off.
+ *
+ * @throws EventStoreError `INVALID_EVENT` for an `after` that is no position, `UNAVAILABLE`
+ */
+export async function listStreams(
+  reading: Reading,
+  options: { readonly prefix: string; readonly after?: string; readonly limit: number },
+): Promise<StreamPage> {
+  const { prefix, after = BEGINNING, limit } = options;
+  const names: string[] = [];
+  let looked = 0;
+  let last: Position = after;
+  const ended = await reading.forwards(after, PAGE, (event, position) => {
+    looked += 1;
+    last = position;
+    if (isFirstOf(event, prefix)) names.push(event.streamId);
+    return names.length < limit && looked < MOST_EVENTS ? 'more' : 'enough';
+  });
+  const streams: StreamEnd[] = [];
+  for (let from = 0; from < names.length; from += AT_A_TIME) {
+    const part = names.slice(from, from + AT_A_TIME);
+    const ends = await Promise.all(part.map((name) => endOf(reading, name)));
+    for (const end of ends) if (end !== null) streams.push(end);
+  }
+  return { streams, next: ended ? null : last };
+}
+
+const isFirstOf = (event: ClientEvent, prefix: string): boolean =>
+  Number(event.revision) === 0 && !isSystemEvent(event) && event.streamId.startsWith(prefix);
+
+/** Where a stream ends; null when all of it is truncated. */
+async function endOf(reading: Reading, stream: string): Promise<StreamEnd | null> {
+  const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+  if (last === undefined) return null;
+  const { revision, metadata, createdAt } = toRaw(last);
+  const { occurredAt } = JSON.parse(metadata) as { readonly occurredAt?: unknown };
+  return { stream, revision, lastAt: typeof occurredAt === 'string' ? occurredAt : createdAt };
+}
