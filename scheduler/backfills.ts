@@ -114,7 +114,7 @@ export class Backfills {
   }
 
   private async settle(): Promise<void> {
-    await Promise.all([...this.led.values()].map(({ stepping }) => stepping));
+    await Promise.all(Array.from(this.led.values(), async ({ stepping }) => stepping));
     for (const { cancelTimer } of this.led.values()) cancelTimer();
     this.led.clear();
     this.tracked.clear();

@@ -368,9 +368,8 @@ describe('events over HTTP', () => {
       'published_at',
     );
     expect(first.at('details.triggered_tasks')).to.deep.equal([star, hash, all].sort());
-    expect(first.textAt('details.stream_id')).to.equal(
-      `${Date.parse(first.textAt('details.published_at'))}-0`,
-    );
+    const at = Date.parse(first.textAt('details.published_at'));
+    expect(first.textAt('details.stream_id')).to.equal(`${at}-0`);
     await caller.client.post(`/tasks/${star}/pause`);
     expect((await publish('orders.new')).at('details.triggered_tasks')).to.deep.equal(
       [hash, all].sort(),

@@ -60,12 +60,12 @@ export class Cluster {
   }
 
   async kill(indexes: readonly number[]): Promise<void> {
-    await Promise.all(indexes.map((index) => this.#member(index).process?.kill()));
+    await Promise.all(indexes.map(async (index) => this.#member(index).process?.kill()));
   }
 
   /** Ends all in order, at once. @returns their exit codes */
   async terminate(): Promise<readonly (number | null)[]> {
-    const ends = await Promise.all(this.#members.map(({ process }) => process?.terminate()));
+    const ends = await Promise.all(this.#members.map(async ({ process }) => process?.terminate()));
     return ends.map((end) => end?.code ?? null);
   }
 

@@ -187,7 +187,8 @@ export function faultsOfCommands(ledger: Ledger, sent: readonly SentCommand[]): 
     const wanted = id === null ? [] : [id];
     const about = `${marker} (${kind}, ${keyed ? 'with' : 'without'} a key)`;
     if (ids.length > 1) return [`${about} was carried out ${ids.length} times`];
-    if (id !== null && ids[0] !== id) return [`${about} gave [${wanted}], the log has [${ids}]`];
+    if (id !== null && ids[0] !== id)
+      return [`${about} gave [${wanted.join()}], the log has [${ids.join()}]`];
     return [];
   });
 }

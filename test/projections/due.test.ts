@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { RecordedEvent } from '../../domain/event-store.ts';
 import { dueProjection, evolveRhythmOf } from '../../projections/due.ts';
 import { definition, folded, LogOfTest } from './recorded.ts';
 
@@ -93,11 +92,7 @@ describe('the view of what is due', () => {
     log.add('task-1', 'TaskResumed', { missed: 'all', next_fire_at: '2026-03-01T11:00:00.000Z' });
     const kept = log.events.reduce<ReturnType<typeof dueProjection.evolve>>(
       (document, event) =>
-        dueProjection.evolve(
-          JSON.parse(JSON.stringify(document)) as typeof document,
-          event as RecordedEvent,
-          '1',
-        ),
+        dueProjection.evolve(JSON.parse(JSON.stringify(document)) as typeof document, event, '1'),
       null,
     );
     let rhythm: ReturnType<typeof evolveRhythmOf> = null;

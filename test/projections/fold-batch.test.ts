@@ -80,7 +80,7 @@ describe('folding in batches', () => {
       fc.assert(
         fc.property(logs, sizes, (log, cuts) => {
           const replay = new Map<string, JsonObject>(folded(projection as Projection, log.events));
-          expect(inBatches(projection as Projection, log, cuts)).to.deep.equal(replay);
+          expect(inBatches(projection, log, cuts)).to.deep.equal(replay);
         }),
         { numRuns: 60 },
       );
@@ -94,12 +94,11 @@ describe('folding in batches', () => {
     log.add('run-1', 'RunCanceled', { attempt: 1 });
     log.add('run-2', 'RunRequested', request());
     const events = log.events.map((event) => (event.id === broken.id ? broken : event));
-    const touching = touchingEvents(runsProjection as Projection, events, '');
-    const result = foldBatch(runsProjection as Projection, touching, new Map(), new Map());
-    expect(result.documents.map(({ key, document }) => `${key} ${document?.state}`)).to.deep.equal([
-      '1 queued',
-      '2 queued',
-    ]);
+    const touching = touchingEvents(runsProjection, events, '');
+    const result = foldBatch(runsProjection, touching, new Map(), new Map());
+    expect(
+      result.documents.map(({ key, document }) => `${key} ${JSON.stringify(document?.['state'])}`),
+    ).to.deep.equal(['1 "queued"', '2 "queued"']);
     expect(result.poisoned).to.deep.equal([
       {
         key: '1',

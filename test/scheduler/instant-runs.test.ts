@@ -8,7 +8,13 @@ import { ToolRegistry } from '../../scheduler/tools/registry.ts';
 describe('a run that waits for nothing', () => {
   const tools = new ToolRegistry();
   const schema = { type: 'object' };
-  tools.register({ name: 'quick', description: 'quick', schema, synchronous: true, run: () => ({}) });
+  tools.register({
+    name: 'quick',
+    description: 'quick',
+    schema,
+    synchronous: true,
+    run: () => ({}),
+  });
   tools.register({ name: 'slow', description: 'slow', schema, run: () => Promise.resolve({}) });
 
   const run = { taskId: 't', taskRevision: 3 } as QueuedRun;

@@ -158,7 +158,7 @@ export class WorkerWorld {
       const stop = (): void => gate.reject(new Error('told to stop'));
       call.signal.addEventListener('abort', stop, { once: true });
     }
-    return gate.promise.then(() => ({ at: toIso(this.clock.now()) }) as JsonValue);
+    return gate.promise.then(() => ({ at: toIso(this.clock.now()) }));
   }
 
   async close(): Promise<void> {

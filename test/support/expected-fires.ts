@@ -92,7 +92,7 @@ function faultsOfDecision(
   const lateOnes = { skip: 0, latest: inTime.length === 0 ? 1 : 0, all: 100 }[misfire];
   const wanted = [...(lateOnes === 0 ? [] : late.slice(-lateOnes)), ...inTime];
   if (String(ran) !== String(wanted)) {
-    say(`ran [${ran.map(iso)}], though ${misfire} asks for [${wanted.map(iso)}]`);
+    say(`ran [${ran.map(iso).join()}], though ${misfire} asks for [${wanted.map(iso).join()}]`);
   }
   const covered = skipped.flatMap(({ from, to, count, reason }) => {
     const within = owed.filter((at) => at >= from && at <= to);
@@ -102,7 +102,8 @@ function faultsOfDecision(
   });
   const unwanted = owed.filter((at) => !wanted.includes(at));
   if (String(covered) !== String(unwanted)) {
-    say(`recorded [${covered.map(iso)}] as not run, where it should be [${unwanted.map(iso)}]`);
+    const [is, should] = [covered, unwanted].map((times) => times.map(iso).join());
+    say(`recorded [${is}] as not run, where it should be [${should}]`);
   }
   return faults;
 }
