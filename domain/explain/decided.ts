@@ -1,0 +1,227 @@
+import { fromIso, type Instant } from '../clock.ts';
+import type { TaskDefinition } from '../task-definition.ts';
+import type { Asked } from './asked.ts';
+import { isDecision } from './decisions.ts';
+import type { RecordOf, Verdict } from './explanation.ts';
+import { described, eventsOf, readRun, skipOf, standing, type RunAccount } from './run-account.ts';
+import { counted, duration } from './words.ts';
+
+/** Later than this is worth a sentence. Milliseconds. */
+const NOTABLE_DELAY = 1000;
+
+/** A fire that was decided to run: what became of its run, and why it came late where it did. */
+export async function explainFired(asked: Asked, fired: RecordOf<'Fired'>): Promise<Verdict> {
+  const { store, words } = asked;
+  const run = await readRun(store, fired.data.run_id);
+  const skip = skipOf(run);
+  if (skip !== null) return explainSkippedRun(asked, fired, run, skip.event);
+  const late = lateness(asked, fired);
+  const sentences = [
+    `The fire of ${words.at(fired.data.nominal)} fired: run ${run.id} ${standing(run, words)}.`,
+    ...late.sentences,
+  ];
+  const evidence = [fired, ...eventsOf(run), ...late.evidence];
+  return { fired: true, reason: 'fired', sentences, runId: run.id, evidence };
+}
+
+type Lateness = Pick<Verdict, 'sentences' | 'evidence'>;
+
+/** Why a fire was decided later than its nominal time. */
+function lateness({ history, words }: Asked, fired: RecordOf<'Fired'>): Lateness {
+  const nominal = fromIso(fired.data.nominal);
+  const decided = fromIso(fired.metadata.occurredAt);
+  if (decided - nominal < NOTABLE_DELAY) return { sentences: [], evidence: [] };
+  const by = duration(decided - nominal);
+  const pause = history.pauseAt(nominal);
+  if (pause !== null && pause.upTo <= decided && pause.ended?.type === 'TaskResumed') {
+    const { paused, ended } = pause;
+    const sentence =
+      `It came ${by} late: the task was paused ${words.by(paused)} from ${words.at(paused.metadata.occurredAt)} ` +
+      `to ${words.at(ended.metadata.occurredAt)}, and was resumed ${words.by(ended)} with missed=${ended.data.missed}.`;
+    return { sentences: [sentence], evidence: [paused, ended] };
+  }
+  const snooze = history.snoozeOver(nominal, fired.data.task_revision);
+  if (snooze !== null && fromIso(snooze.data.next_fire_at) === nominal) {
+    const put = duration(fromIso(snooze.data.next_run_at) - nominal);
+    const sentence =
+      `It had been put off by ${put}, to ${words.at(snooze.data.next_run_at)}, at ` +
+      `${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}.`;
+    return { sentences: [sentence], evidence: [snooze] };
+  }
+  const definition = history.atRevision(fired.data.task_revision).definition;
+  const { misfire_grace_seconds, misfire_policy } = definition;
+  const inGrace = decided - nominal <= misfire_grace_seconds * 1000;
+  const sentence = inGrace
+    ? `It was decided ${by} late, within its grace of ${duration(misfire_grace_seconds * 1000)}.`
+    : `It was decided ${by} late, as no scheduler had come to it before; by misfire_policy ${misfire_policy} it ran still.`;
+  return { sentences: [sentence], evidence: [] };
+}
+
+/** A fire whose run is recorded as not running: another run stood in its way, or its task was paused by then. */
+async function explainSkippedRun(
+  asked: Asked,
+  fired: RecordOf<'Fired'>,
+  run: RunAccount,
+  skipped: RecordOf<'RunSkipped'>,
+): Promise<Verdict> {
+  const { words } = asked;
+  const because = await explainSkip(asked, skipped);
+  const sentences = [
+    `The fire of ${words.at(fired.data.nominal)} did not run: ${because.sentence}`,
+    `That is recorded as run ${run.id}.`,
+  ];
+  const evidence = [fired, ...eventsOf(run), ...because.evidence];
+  return { fired: false, reason: skipped.data.reason, sentences, runId: run.id, evidence };
+}
+
+/** What stood in the way of a run. */
+export async function explainSkip(
+  { store, history, words }: Pick<Asked, 'store' | 'history' | 'words'>,
+  skipped: RecordOf<'RunSkipped'>,
+): Promise<{ readonly sentence: string; readonly evidence: Verdict['evidence'] }> {
+  const { reason, because_of, task_id, task_revision } = skipped.data;
+  const { definition } = history.atRevision(task_revision);
+  if (because_of === null) {
+    const pause = history.pauseAt(fromIso(skipped.metadata.occurredAt));
+    const since =
+      pause === null
+        ? ''
+        : ` at ${words.at(pause.paused.metadata.occurredAt)} ${words.by(pause.paused)}`;
+    const sentence =
+      reason === 'paused'
+        ? `the task was paused${since}, before the run had begun.`
+        : `its run was skipped (${reason}) before it had begun.`;
+    return { sentence, evidence: [pause?.paused] };
+  }
+  const other = await readRun(store, because_of);
+  const name = described(other, words);
+  const evidence = eventsOf(other);
+  if (reason === 'duplicate') {
+    const foreign =
+      other.first !== null && other.first.data.task_id !== task_id
+        ? ` of task ${other.first.data.task_id}`
+        : '';
+    const sentence = `its dedupe key ${keyOf(definition)}${foreign}: ${name}.`;
+    return { sentence, evidence };
+  }
+  const policy = definition.overlap_policy;
+  const sentence = `overlap_policy ${policy} lets it not run beside ${name}; that was not over at ${words.at(skipped.metadata.occurredAt)}.`;
+  return { sentence, evidence };
+}
+
+function keyOf({ dedupe_key, dedupe_window_seconds: window }: TaskDefinition): string {
+  const key = dedupe_key === null ? '' : `"${dedupe_key}" `;
+  return window === null
+    ? `${key}was in use by an unfinished run`
+    : `${key}had been used within ${duration(window * 1000)} by a run`;
+}
+
+/** A fire that belongs to a span of fires which did not run. */
+export async function explainSkippedSpan(
+  asked: Asked,
+  span: RecordOf<'FiresSkipped'>,
+  nominal: Instant,
+): Promise<Verdict> {
+  const { words } = asked;
+  const { reason, from, to, count } = span.data;
+  const cause = causeOf(asked, span, nominal);
+  const among =
+    count === 1
+      ? []
+      : [
+          `It is one of ${counted(count, 'fire')} from ${words.at(from)} to ${words.at(to)} that are recorded together.`,
+        ];
+  const instead = ranInstead(asked, span);
+  const sentences = [...cause.sentences, ...among, ...instead.sentences];
+  const evidence = [span, ...cause.evidence, ...instead.evidence];
+  return { fired: false, reason, sentences, runId: null, evidence };
+}
+
+function causeOf(
+  asked: Asked,
+  span: RecordOf<'FiresSkipped'>,
+  nominal: Instant,
+): Pick<Verdict, 'sentences' | 'evidence'> {
+  const { history, words } = asked;
+  const fire = `The fire of ${words.when(nominal)}`;
+  const decided = words.at(span.metadata.occurredAt);
+  switch (span.data.reason) {
+    case 'paused': {
+      const pause = history.pauseAt(nominal);
+      if (pause === null) {
+        return { sentences: [`${fire} did not run: it was held back by a pause.`], evidence: [] };
+      }
+      const { paused, ended } = pause;
+      const upTo =
+        ended?.type === 'TaskResumed'
+          ? `; it was resumed at ${words.at(ended.metadata.occurredAt)} ${words.by(ended)} with missed=${ended.data.missed}`
+          : '';
+      const sentence = `${fire} did not run: the task was paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}${upTo}.`;
+      return { sentences: [sentence], evidence: [paused, ended] };
+    }
+    case 'snoozed': {
+      const snooze = history.snoozeOver(nominal, span.data.task_revision);
+      if (snooze === null) {
+        return {
+          sentences: [`${fire} did not run: the fire before it had been put off beyond it.`],
+          evidence: [],
+        };
+      }
+      const { next_fire_at, next_run_at } = snooze.data;
+      const put = duration(fromIso(next_run_at) - fromIso(next_fire_at));
+      const sentence =
+        `${fire} did not run: the fire of ${words.at(next_fire_at)} had been put off by ${put}, to ` +
+        `${words.at(next_run_at)}, at ${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}; what is due up to then does not run.`;
+      return { sentences: [sentence], evidence: [snooze] };
+    }
+    case 'bounds': {
+      const { max_runs } = history.atRevision(span.data.task_revision).definition;
+      const most = max_runs === null ? 'max_runs was spent' : `max_runs is ${max_runs}`;
+      const sentence = `${fire} is out of bounds: ${most}, and ${counted(span.data.fire_count, 'fire')} had been requested (decided at ${decided}).`;
+      return { sentences: [sentence], evidence: [history.eraAt(nominal).set] };
+    }
+    case 'missed':
+      return missed(asked, span, nominal);
+  }
+}
+
+function missed(
+  { history, words }: Asked,
+  span: RecordOf<'FiresSkipped'>,
+  nominal: Instant,
+): Pick<Verdict, 'sentences' | 'evidence'> {
+  const { misfire_grace_seconds, misfire_policy } = history.atRevision(
+    span.data.task_revision,
+  ).definition;
+  const decided = fromIso(span.metadata.occurredAt);
+  const from = fromIso(span.data.from);
+  const policies = {
+    skip: 'lets none of the missed fires run',
+    latest: 'lets the newest alone run',
+    all: 'lets the newest 100 run',
+  };
+  const sentences = [
+    `The fire of ${words.when(nominal)} was missed: no scheduler was at work for this task from ` +
+      `${words.when(from)} to ${words.when(decided)}, for ${duration(decided - from)}.`,
+    `Decided ${duration(decided - nominal)} late, it was beyond its grace of ` +
+      `${duration(misfire_grace_seconds * 1000)}, and misfire_policy ${misfire_policy} ${policies[misfire_policy]}.`,
+  ];
+  return { sentences, evidence: [] };
+}
+
+/** The fire that the same decision let run, of those that a span left. */
+function ranInstead(
+  { decisions, words }: Asked,
+  span: RecordOf<'FiresSkipped'>,
+): Pick<Verdict, 'sentences' | 'evidence'> {
+  const { before, within, after } = decisions;
+  const together = [before, ...within, after].filter(
+    (each) =>
+      each !== null && isDecision(each) && each.metadata.commandId === span.metadata.commandId,
+  );
+  const ran = together.findLast((each) => each?.type === 'Fired');
+  if (ran?.type !== 'Fired') return { sentences: [], evidence: [] };
+  const { nominal, run_id } = ran.data;
+  const sentence = `With the same decision the fire of ${words.at(nominal)} ran, as run ${run_id}.`;
+  return { sentences: [sentence], evidence: [ran] };
+}

@@ -1,0 +1,197 @@
+import { fromIso, type Instant } from '../clock.ts';
+import type { EventStore, RecordedEvent } from '../event-store.ts';
+import { Refusal } from '../errors.ts';
+import type { TaskEvent } from '../events/catalogue.ts';
+import type { Schedule } from '../schedule/schedule.ts';
+import { streams } from '../streams.ts';
+import { requireTask, taskFold, type LiveTask, type TaskState } from '../task.ts';
+import { scheduleOf } from '../task-commands.ts';
+import type { TaskDefinition } from '../task-definition.ts';
+import type { RecordOf } from './explanation.ts';
+
+const PAGE = 1000;
+
+/** A rule of a task, and when it was in force. */
+export interface Era {
+  /** Its fires are strictly after this … */
+  readonly after: Instant;
+  /** … and up to this; Infinity for the rule that is in force. */
+  readonly upTo: Instant;
+  readonly definition: TaskDefinition;
+  readonly anchor: string;
+  /** What set it. */
+  readonly set: RecordedEvent;
+}
+
+/** From a pause to what ended it. */
+export interface Pause {
+  readonly from: Instant;
+  /** Infinity for one that goes on. */
+  readonly upTo: Instant;
+  readonly paused: RecordOf<'TaskPaused'>;
+  readonly ended: RecordOf<'TaskResumed' | 'TaskCanceled'> | null;
+}
+
+/** What people did to a task, as `task-<id>` tells it. */
+export class TaskHistory {
+  readonly created: Instant;
+  /** As it is now. */
+  readonly task: LiveTask;
+  readonly canceled: RecordOf<'TaskCanceled'> | null;
+  readonly snoozes: readonly RecordOf<'TaskSnoozed'>[];
+  readonly eras: readonly [Era, ...Era[]];
+  readonly pauses: readonly Pause[];
+  readonly #states: readonly LiveTask[];
+
+  private constructor(events: readonly RecordedEvent[], states: readonly LiveTask[]) {
+    this.#states = states;
+    const [first] = events;
+    if (first === undefined) throw new Refusal('NOT_FOUND', 'there is no such task');
+    const times = timesOf(events);
+    this.created = times[0] ?? 0;
+    this.task = requireTask(states.at(-1) ?? taskFold.initial);
+    this.canceled = events.find((event) => event.type === 'TaskCanceled') ?? null;
+    this.snoozes = events.filter((event) => event.type === 'TaskSnoozed');
+    this.eras = erasOf(events, times, states) as [Era, ...Era[]];
+    this.pauses = pausesOf(events, times);
+  }
+
+  /** Reads a task's stream, which is short: only people write to it. @returns null when there is no such task */
+  static async read(store: EventStore, taskId: string): Promise<TaskHistory | null> {
+    const events: RecordedEvent[] = [];
+    const states: LiveTask[] = [];
+    let state: TaskState = taskFold.initial;
+    for (let from = 0; ;) {
+      const page = await store.readStream(streams.task(taskId), { from, limit: PAGE });
+      for (const event of page) {
+        // A stream holds the events of its kind alone.
+        state = taskFold.evolve(state, event as unknown as TaskEvent, event);
+        if (state.status === 'none') continue;
+        events.push(event);
+        states.push(state);
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) break;
+      from = last.revision + 1;
+    }
+    return events.length === 0 ? null : new TaskHistory(events, states);
+  }
+
+  /** The task as it stood at a revision of its stream. */
+  atRevision(revision: number): LiveTask {
+    return this.#states.findLast((state) => state.revision <= revision) ?? this.task;
+  }
+
+  /** The rule in force at an instant: before the task's time its first, after it its last. */
+  eraAt(instant: Instant): Era {
+    return this.eras.findLast(({ after }) => after < instant) ?? this.eras[0];
+  }
+
+  /** The rules that were in force at any time of a span (both ends inclusive). */
+  erasWithin(start: Instant, end: Instant): readonly Era[] {
+    return this.eras.filter(({ after, upTo }) => after < end && upTo >= start);
+  }
+
+  /** The pause that held back what was due at an instant. */
+  pauseAt(instant: Instant): Pause | null {
+    return this.pauses.findLast(({ from, upTo }) => from <= instant && instant <= upTo) ?? null;
+  }
+
+  /** The last snooze known at a revision of the task that put a fire off over an instant. */
+  snoozeOver(instant: Instant, revision = Infinity): RecordOf<'TaskSnoozed'> | null {
+    const over = this.snoozes.findLast(
+      (event) =>
+        event.revision <= revision &&
+        fromIso(event.data.next_fire_at) <= instant &&
+        instant <= fromIso(event.data.next_run_at),
+    );
+    return over ?? null;
+  }
+
+  /** Ids of all who did something to the task. */
+  get actors(): ReadonlySet<string> {
+    const events = [
+      ...this.eras.map(({ set }) => set),
+      ...this.pauses.flatMap(({ paused, ended }) => (ended === null ? [paused] : [paused, ended])),
+      ...this.snoozes,
+      ...(this.canceled === null ? [] : [this.canceled]),
+    ];
+    return new Set(events.map(({ metadata }) => metadata.actor));
+  }
+}
+
+/** A rule made ready to be asked, or why this release can't evaluate it. */
+export type CompiledRule =
+  | { readonly schedule: Schedule; readonly fault: null }
+  | { readonly schedule: null; readonly fault: string };
+
+/** What was compiled before, as long as its era is looked at. */
+const compiled = new WeakMap<Era, CompiledRule>();
+
+/** The rule of an era. */
+export function compileEra(era: Era): CompiledRule {
+  const known = compiled.get(era);
+  if (known !== undefined) return known;
+  const rule = compileRule(era.definition, era.anchor);
+  compiled.set(era, rule);
+  return rule;
+}
+
+/** The rule of an era as if it had neither `starts_at` nor `ends_at`. */
+export function compileUnbounded({ definition, anchor }: Era): CompiledRule {
+  return compileRule({ ...definition, starts_at: null, ends_at: null }, anchor);
+}
+
+function compileRule(rule: TaskDefinition, anchor: string): CompiledRule {
+  try {
+    return { schedule: scheduleOf(rule, anchor), fault: null };
+  } catch (error) {
+    // It was accepted once: by another release, or with another tz database.
+    if (error instanceof Refusal) return { schedule: null, fault: error.message };
+    throw error;
+  }
+}
+
+/** When the events happened, never going back: a clock that was set back changes no order. */
+function timesOf(events: readonly RecordedEvent[]): readonly Instant[] {
+  let latest = Number.NEGATIVE_INFINITY;
+  return events.map(({ metadata }) => (latest = Math.max(latest, fromIso(metadata.occurredAt))));
+}
+
+function erasOf(
+  events: readonly RecordedEvent[],
+  times: readonly Instant[],
+  states: readonly LiveTask[],
+): readonly Era[] {
+  const eras: Era[] = [];
+  const end = (at: Instant): void => {
+    const era = eras.pop();
+    if (era !== undefined) eras.push({ ...era, upTo: Math.min(era.upTo, at) });
+  };
+  events.forEach((event, index) => {
+    const at = times[index] ?? 0;
+    const state = states[index];
+    const sets =
+      event.type === 'TaskCreated' || (event.type === 'TaskUpdated' && event.data.rescheduled);
+    if (sets || event.type === 'TaskCanceled') end(at);
+    if (!sets || state === undefined) return;
+    const { definition, anchor } = state;
+    eras.push({ after: at, upTo: Infinity, definition, anchor, set: event });
+  });
+  return eras;
+}
+
+function pausesOf(events: readonly RecordedEvent[], times: readonly Instant[]): readonly Pause[] {
+  const pauses: Pause[] = [];
+  let open: Pause | null = null;
+  events.forEach((event, index) => {
+    const at = times[index] ?? 0;
+    if (event.type === 'TaskPaused') {
+      open = { from: at, upTo: Infinity, paused: event, ended: null };
+    } else if (open !== null && (event.type === 'TaskResumed' || event.type === 'TaskCanceled')) {
+      pauses.push({ ...open, upTo: at, ended: event });
+      open = null;
+    }
+  });
+  return open === null ? pauses : [...pauses, open];
+}

@@ -1,0 +1,146 @@
+import { fromIso, type Instant } from '../clock.ts';
+import type { Fire } from '../schedule/schedule.ts';
+import type { Asked } from './asked.ts';
+import type { Verdict } from './explanation.ts';
+import { counted, duration } from './words.ts';
+
+const notRun = { fired: false, runId: null } as const;
+
+/** A fire of the schedule that nothing in the log has decided: held back, not possible, ahead, or overdue. */
+export function explainUndecided(asked: Asked, fire: Fire): Verdict {
+  return (
+    afterCancel(asked, fire.at) ??
+    passedOver(asked, fire) ??
+    spent(asked, fire.at) ??
+    heldByPause(asked, fire.at) ??
+    putOff(asked, fire.at) ??
+    ahead(asked, fire.at) ??
+    overdue(asked, fire.at)
+  );
+}
+
+/** The task was canceled: nothing of its schedule counts from then on. Also for instants at which nothing was due. */
+export function afterCancel({ history, words }: Asked, at: Instant): Verdict | null {
+  const { canceled } = history;
+  if (canceled === null || fromIso(canceled.metadata.occurredAt) >= at) return null;
+  const since = words.at(canceled.metadata.occurredAt);
+  const sentences = [`The task was canceled at ${since} ${words.by(canceled)}: it fires no more.`];
+  return { ...notRun, reason: 'not_in_schedule', sentences, evidence: [canceled] };
+}
+
+/** `max_runs` was spent before. */
+function spent({ history, decisions, era, words }: Asked, at: Instant): Verdict | null {
+  const { max_runs } = era.definition;
+  const { before } = decisions;
+  if (max_runs === null || before === null || before.data.fire_count < max_runs) return null;
+  const sentences = [
+    `The fire of ${words.when(at)} is out of bounds: max_runs is ${max_runs}, and ` +
+      `${counted(before.data.fire_count, 'fire')} had been requested ` +
+      `by ${words.at(before.metadata.occurredAt)}.`,
+  ];
+  const evidence = [history.eraAt(at).set, before];
+  return { ...notRun, reason: 'bounds', sentences, evidence };
+}
+
+function heldByPause({ history, words, now }: Asked, at: Instant): Verdict | null {
+  const pause = history.pauseAt(at);
+  if (pause === null) return null;
+  const { paused, ended } = pause;
+  const since = `paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}`;
+  const sentences: string[] = [];
+  if (ended?.type === 'TaskResumed') {
+    sentences.push(
+      `The task was ${since}, and held back the fire of ${words.when(at)}. It was resumed at ` +
+        `${words.at(ended.metadata.occurredAt)} ${words.by(ended)} with missed=${ended.data.missed}; ` +
+        `the scheduler has not carried that out yet.`,
+    );
+  } else if (ended !== null) {
+    sentences.push(
+      `The task was ${since}, and held back the fire of ${words.when(at)}. It was canceled at ` +
+        `${words.at(ended.metadata.occurredAt)} ${words.by(ended)} without being resumed.`,
+    );
+  } else if (at > now) {
+    sentences.push(
+      `The fire of ${words.when(at)} is still to come, and the task is ${since}: ` +
+        `it will be held back unless the task is resumed before.`,
+    );
+  } else {
+    sentences.push(
+      `The task is ${since}, and holds back the fire of ${words.when(at)}. What becomes of it is ` +
+        `said by the resume: missed=skip (the default), latest or all.`,
+    );
+  }
+  return { ...notRun, reason: 'paused', sentences, evidence: [paused, ended] };
+}
+
+/** The next fire is put off, and what is due until it runs does not run. */
+function putOff({ history, words, now }: Asked, at: Instant): Verdict | null {
+  const { task } = history;
+  const { next_fire_at, next_run_at } = task;
+  if (task.status !== 'active' || next_fire_at === null || next_run_at === null) return null;
+  if (at < fromIso(next_fire_at) || at > fromIso(next_run_at)) return null;
+  const snooze = history.snoozeOver(at);
+  if (snooze === null) return null;
+  const by = duration(fromIso(next_run_at) - fromIso(next_fire_at));
+  const who = `at ${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}`;
+  const own = at === fromIso(next_fire_at);
+  const first = `The fire of ${words.at(next_fire_at)} was put off by ${by}, to ${words.at(next_run_at)}, ${who}.`;
+  const late = fromIso(next_run_at) <= now ? ' It is due now and not decided yet.' : '';
+  const sentences = own
+    ? [`${first}${late}`]
+    : [first, `The fire of ${words.when(at)} falls into that time and does not run.`];
+  return { ...notRun, reason: 'snoozed', sentences, evidence: [snooze] };
+}
+
+function ahead({ history, era, words, now }: Asked, at: Instant): Verdict | null {
+  if (at <= now) return null;
+  const sentences = [
+    `The fire of ${words.when(at)} is still to come, in ${duration(at - now)}: ` +
+      `as the task is now, it will run.`,
+  ];
+  const { jitter_seconds } = history.task.definition;
+  if (jitter_seconds > 0) {
+    sentences.push(`Its run may start up to ${duration(jitter_seconds * 1000)} later (jitter).`);
+  }
+  return { ...notRun, reason: null, sentences, evidence: [era.set] };
+}
+
+/** Due, and not decided: mostly a matter of milliseconds, else there is no scheduler at work. */
+function overdue({ history, era, decisions, words, now }: Asked, at: Instant): Verdict {
+  const { canceled } = history;
+  const { before } = decisions;
+  const evidence = [era.set, before, canceled];
+  if (canceled !== null) {
+    const sentences = [
+      `The fire of ${words.when(at)} was due, and nothing had decided it when the task was canceled ` +
+        `at ${words.at(canceled.metadata.occurredAt)} ${words.by(canceled)}.`,
+    ];
+    return { ...notRun, reason: 'missed', sentences, evidence };
+  }
+  const { misfire_grace_seconds, misfire_policy } = history.task.definition;
+  const grace = duration(misfire_grace_seconds * 1000);
+  const sentences = [
+    `The fire of ${words.when(at)} is due since ${duration(now - at)} and not decided yet: ` +
+      `no scheduler has come to it.`,
+    now - at > misfire_grace_seconds * 1000
+      ? `It is later than its grace of ${grace}, so that misfire_policy ${misfire_policy} says what becomes of it.`
+      : `It runs if it is decided within its grace of ${grace}.`,
+  ];
+  return { ...notRun, reason: null, sentences, evidence };
+}
+
+/** All up to later than this fire is decided, but it is not among that. */
+function passedOver({ decisions, words, era }: Asked, { at }: Fire): Verdict | null {
+  const { after, before } = decisions;
+  if (
+    after === null ||
+    (before !== null && before.data.fire_count >= (era.definition.max_runs ?? Infinity))
+  ) {
+    return null;
+  }
+  const sentences = [
+    `The rule has a fire at ${words.when(at)} as it is computed now, but the decisions in the log go past it` +
+      ` without one: it was not due when they were taken, by the tz database of that time or by the rule then set.`,
+  ];
+  return { ...notRun, reason: 'not_in_schedule', sentences, evidence: [before, after, era.set] };
+}
