@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import {
   cancelBackfillCommand,
   overlaps,
@@ -6,21 +5,14 @@ import {
   previewBackfill,
   requestBackfillCommand,
 } from '../domain/backfill-commands.ts';
-import {
-  DEFAULT_CONCURRENCY,
-  MOST_CONCURRENCY,
-  backfillFold,
-  type KnownBackfill,
-} from '../domain/backfill.ts';
+import { DEFAULT_CONCURRENCY, backfillFold, type KnownBackfill } from '../domain/backfill.ts';
 import type { Instant } from '../domain/clock.ts';
 import type { Issue } from '../domain/errors.ts';
 import type { DataOf } from '../domain/events/catalogue.ts';
-import { OneOf, closed } from '../domain/events/schema-parts.ts';
 import { load } from '../domain/handle.ts';
 import { parseInstant, TimestampError } from '../domain/schedule/timestamp.ts';
 import { streams } from '../domain/streams.ts';
 import { taskFold } from '../domain/task.ts';
-import { backfillScopes } from '../domain/vocabulary.ts';
 import {
   backfillsOf,
   backfillsProjection,
@@ -35,7 +27,8 @@ import {
 } from './answer-schemas-schedules.ts';
 import { createdId, endpoint, idIn, type Answer, type Call, type Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, forbidden, notFound } from './errors.ts';
-import { listPage, pageParameters } from './listing.ts';
+import { listPage } from './listing.ts';
+import { BackfillQuery, RequestBackfill } from './schedule-schemas.ts';
 import { ReadQuery } from './schemas.ts';
 import { mayChange } from './task-definitions.ts';
 
@@ -47,27 +40,6 @@ const SHOWN = 20;
 
 /** How many of a task's latest backfills are looked at for what they have run. */
 const MOST_EARLIER = 100;
-
-const timestamp = Type.String({ minLength: 1, maxLength: 64 });
-
-/** The body of `POST /tasks/{id}/backfill`. */
-const RequestBackfill = Type.Composite(
-  [
-    closed({ from: timestamp, to: timestamp }),
-    Type.Partial(
-      closed({
-        dry_run: Type.Boolean(),
-        only: OneOf(backfillScopes),
-        concurrency: Type.Integer({ minimum: 1, maximum: MOST_CONCURRENCY }),
-      }),
-    ),
-  ],
-  { additionalProperties: false },
-);
-type RequestBackfill = Static<typeof RequestBackfill>;
-
-const BackfillQuery = Type.Object(pageParameters);
-type BackfillQuery = Static<typeof BackfillQuery>;
 
 const request = endpoint<RequestBackfill>({
   method: 'post',

@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { concurrencyOf } from '../domain/key-stream.ts';
 import { LONGEST_LINE } from '../domain/key.ts';
 import type { KeptDocument, ReadModel } from '../projections/read-model.ts';
@@ -7,7 +6,7 @@ import { tasksProjection, tasksWithKey, type TaskDocument } from '../projections
 import { ConcurrencyKey } from './answer-schemas-schedules.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
 import { badRequest } from './errors.ts';
-import { pageParameters } from './listing.ts';
+import { ConcurrencyQuery } from './schedule-schemas.ts';
 
 /** Characters of a concurrency key, as for a task's `concurrency_key`. */
 const LONGEST_KEY = 200;
@@ -20,12 +19,6 @@ const MOST_TASKS = 1000;
 
 /** Tasks that are read at a time: each may be as large as its payload. */
 const PAGE = 100;
-
-const ConcurrencyQuery = Type.Object({
-  created_by: Type.Optional(Type.String({ format: 'uuid', description: 'a UUID' })),
-  after: pageParameters.after,
-});
-type ConcurrencyQuery = Static<typeof ConcurrencyQuery>;
 
 const show = endpoint<unknown, ConcurrencyQuery>({
   method: 'get',

@@ -1,8 +1,6 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { toIso } from '../domain/clock.ts';
 import { trimTopic, type Trimmed } from '../domain/topic-trimming.ts';
 import {
-  KEPT_OF_A_TOPIC,
   olderTopics,
   publishedProjection,
   recentQuery,
@@ -12,7 +10,7 @@ import {
 import type { KeptDocument } from '../projections/read-model.ts';
 import { EventsRemoved, RecentEvents } from './answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from './endpoint.ts';
-import { ReadQuery } from './schemas.ts';
+import { CleanupQuery, RecentQuery } from './schemas.ts';
 
 /** Publications to a page, and how many bytes of payloads an answer has at most. */
 const PAGE = 100;
@@ -25,18 +23,6 @@ const TIME = 30_000;
 const HOUR = 3_600_000;
 
 type Kept = KeptDocument<PublishedDocument | TopicExtentDocument>;
-
-const RecentQuery = Type.Object({
-  ...ReadQuery.properties,
-  count: Type.Integer({ minimum: 1, maximum: KEPT_OF_A_TOPIC, default: 50 }),
-  topic: Type.Optional(
-    Type.String({
-      pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
-      description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
-    }),
-  ),
-});
-type RecentQuery = Static<typeof RecentQuery>;
 
 const recent = endpoint<unknown, RecentQuery>({
   method: 'get',
@@ -51,12 +37,6 @@ const recent = endpoint<unknown, RecentQuery>({
     return { body: { total_events: events.length, events } };
   },
 });
-
-const CleanupQuery = Type.Object({
-  ...ReadQuery.properties,
-  max_age_hours: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, default: 24 }),
-});
-type CleanupQuery = Static<typeof CleanupQuery>;
 
 const cleanup = endpoint<unknown, CleanupQuery>({
   method: 'delete',

@@ -8,6 +8,7 @@ import {
   taskStatuses,
 } from '../domain/vocabulary.ts';
 import { AnyObject, Nullable, OneOf, closed } from '../domain/events/schema-parts.ts';
+import { KEPT_OF_A_TOPIC } from '../projections/published.ts';
 import { pageParameters } from './listing.ts';
 
 /** The schemas of what the interface takes; types and validators come from here. */
@@ -139,15 +140,30 @@ export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;
 /** For reads of one thing. */
 export const ReadQuery = Type.Object({ after: pageParameters.after });
 
+const topic = Type.String({
+  pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
+  description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
+});
+
 export const PublishEvent = Type.Object(
   {
-    topic: Type.String({
-      pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
-      description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
-    }),
+    topic,
     payload: AnyObject,
     source_agent_id: uuid,
   },
   { title: 'PublishEvent', additionalProperties: false },
 );
 export type PublishEvent = Static<typeof PublishEvent>;
+
+export const RecentQuery = Type.Object({
+  ...ReadQuery.properties,
+  count: Type.Integer({ minimum: 1, maximum: KEPT_OF_A_TOPIC, default: 50 }),
+  topic: Type.Optional(topic),
+});
+export type RecentQuery = Static<typeof RecentQuery>;
+
+export const CleanupQuery = Type.Object({
+  ...ReadQuery.properties,
+  max_age_hours: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, default: 24 }),
+});
+export type CleanupQuery = Static<typeof CleanupQuery>;

@@ -1,22 +1,28 @@
+import { ApiError, createClient, type Client, type RunItem } from '../api/client.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { EventStore, RecordedEvent } from '../domain/event-store.ts';
 import { streams } from '../domain/streams.ts';
-import { DemoFault, type DemoClient } from './demo-client.ts';
 import { demoOrder, demoTasks, demoTopic, type DemoTask } from './demo-tasks.ts';
 
-/** The parts that the demo uses of a run as the API answers it. */
-export interface DemoRun {
-  readonly id: string;
-  readonly task_id: string;
-  readonly trigger: string;
-  readonly state: string;
-  readonly attempt: number;
-  readonly scheduled_for: string | null;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
-  readonly error: string | null;
-  readonly output: { readonly steps?: unknown } | null;
+/** Something did not go as the demo expects; the message says what. */
+export class DemoFault extends Error {
+  override readonly name = 'DemoFault';
 }
+
+/** The parts that the demo uses of a run as the API answers it. */
+export type DemoRun = Pick<
+  RunItem,
+  | 'id'
+  | 'task_id'
+  | 'trigger'
+  | 'state'
+  | 'attempt'
+  | 'scheduled_for'
+  | 'started_at'
+  | 'finished_at'
+  | 'error'
+  | 'output'
+>;
 
 /** A created task with the runs that were seen of it, the oldest first. */
 export interface TaskWithRuns extends DemoTask {
@@ -49,7 +55,7 @@ const scopes = ['tasks:read', 'tasks:write', 'runs:read', 'events:publish'] as c
 /** Does what a client would do, by HTTP alone; only the streams at the end are read from the log itself. */
 export class DemoScenario {
   readonly #admin: { readonly agent_id: string; readonly agent_secret: string };
-  readonly #client: DemoClient;
+  readonly #address: string;
   readonly #store: EventStore;
   readonly #receiver: string;
   readonly #clock: Clock;
@@ -58,7 +64,8 @@ export class DemoScenario {
 
   constructor(options: {
     readonly admin: { readonly agent_id: string; readonly agent_secret: string };
-    readonly client: DemoClient;
+    /** Of the service. */
+    readonly address: string;
     readonly store: EventStore;
     /** Address of the HTTP server that a task calls. */
     readonly receiver: string;
@@ -68,7 +75,7 @@ export class DemoScenario {
     readonly say: (line: string) => void;
   }) {
     this.#admin = options.admin;
-    this.#client = options.client;
+    this.#address = options.address;
     this.#store = options.store;
     this.#receiver = options.receiver;
     this.#clock = options.clock;
@@ -78,18 +85,18 @@ export class DemoScenario {
 
   /**
    * Plays it through. Runs that do not come are no error here: they are missing in the outcome.
-   * @throws DemoFault when the service refuses something, or is not ready in time
+   * @throws ApiError when the service refuses something, DemoFault when it is not ready in time
    */
   async play(): Promise<DemoOutcome> {
     await this.#ready();
     const { agentId, client } = await this.#agent();
     const tasks = await this.#create(agentId, client);
-    const published = await client.post<{ readonly details: PublishedDetails }>('/events', {
+    const published = await client.events.publish({
       topic: demoTopic,
       payload: demoOrder,
       source_agent_id: agentId,
     });
-    const { event_id: eventId, triggered_tasks: triggered } = published.details;
+    const { event_id: eventId, triggered_tasks: triggered } = published.data.details;
     this.#say(`POST /events                     ${demoTopic}, triggers ${triggered.length} task`);
     this.#say('GET  /runs?task_id=…             until all have ended');
     const seen = await this.#runs(tasks, client);
@@ -105,47 +112,44 @@ export class DemoScenario {
   }
 
   async #ready(): Promise<void> {
-    const ready = await this.#until(
-      READY_LIMIT,
-      async () => (await this.#client.status('/health/ready')) === 200,
-    );
+    const client = this.#connect();
+    const ready = await this.#until(READY_LIMIT, () => isReady(client));
     if (!ready) throw new DemoFault(`the service is not ready after ${READY_LIMIT / 1000} s`);
     this.#say('GET  /health/ready               it is ready');
   }
 
   /** An agent of its own, as every program that uses the service should have. */
-  async #agent(): Promise<{ readonly agentId: string; readonly client: DemoClient }> {
+  async #agent(): Promise<{ readonly agentId: string; readonly client: Client }> {
     const admin = await this.#signIn(this.#admin);
     this.#say('POST /agents/auth/token          a token as admin');
-    const agent = await admin.post<{ readonly id: string }>('/agents', { name: 'demo', scopes });
+    const agent = await admin.agents.create({ name: 'demo', scopes: [...scopes] });
     this.#say(`POST /agents                     an agent, demo, with ${scopes.join(' ')}`);
-    const credentials = await admin.post<{
-      readonly agent_id: string;
-      readonly agent_secret: string;
-    }>(`/agents/${agent.id}/credentials`);
+    const { data } = await admin.agents.setCredentials(agent.data.id);
     this.#say('POST /agents/{id}/credentials    its secret, shown this once');
-    const { agent_id, agent_secret } = credentials;
-    const client = await this.#signIn({ agent_id, agent_secret });
+    const client = await this.#signIn(data);
     this.#say('POST /agents/auth/token          a token as demo');
-    return { agentId: agent.id, client };
+    return { agentId: agent.data.id, client };
   }
 
-  async #signIn(credentials: object): Promise<DemoClient> {
-    const { access_token } = await this.#client.post<{ readonly access_token: string }>(
-      '/agents/auth/token',
-      credentials,
-    );
-    return this.#client.as(access_token);
+  async #signIn(held: { readonly agent_id: string; readonly agent_secret: string }) {
+    const { agent_id, agent_secret } = held;
+    const { data } = await this.#connect().tokens.get({ agent_id, agent_secret });
+    return this.#connect(data.access_token);
+  }
+
+  #connect(token?: string): Client {
+    const options = { baseUrl: this.#address, signal: this.#signal };
+    return createClient(token === undefined ? options : { ...options, token });
   }
 
   async #create(
     agentId: string,
-    client: DemoClient,
+    client: Client,
   ): Promise<readonly (DemoTask & { readonly id: string })[]> {
     const created: (DemoTask & { readonly id: string })[] = [];
     for (const task of demoTasks(agentId, this.#receiver, this.#clock.now())) {
-      const { id } = await client.post<{ readonly id: string }>('/tasks', task.body);
-      created.push({ ...task, id });
+      const { data } = await client.tasks.create(task.body);
+      created.push({ ...task, id: data.id });
       this.#say(`POST /tasks                      ${task.kind}`);
     }
     return created;
@@ -153,15 +157,13 @@ export class DemoScenario {
 
   async #runs(
     tasks: readonly (DemoTask & { readonly id: string })[],
-    client: DemoClient,
+    client: Client,
   ): Promise<readonly TaskWithRuns[]> {
     const look = (): Promise<readonly TaskWithRuns[]> =>
       Promise.all(
         tasks.map(async (task) => {
-          const { items } = await client.get<{ readonly items: readonly DemoRun[] }>(
-            `/runs?task_id=${task.id}&include_errors=true`,
-          );
-          return { ...task, seen: items.toReversed() };
+          const { data } = await client.runs.list({ task_id: task.id, include_errors: true });
+          return { ...task, seen: data.items.toReversed() };
         }),
       );
     let seen = await look();
@@ -187,9 +189,15 @@ export class DemoScenario {
   }
 }
 
-interface PublishedDetails {
-  readonly event_id: string;
-  readonly triggered_tasks: readonly string[];
+/** Not ready is an answer too. @throws what `fetch` throws where there is none */
+async function isReady(client: Client): Promise<boolean> {
+  try {
+    await client.health.ready();
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 503) return false;
+    throw error;
+  }
 }
 
 const hasEnded = (run: DemoRun): boolean => run.finished_at !== null;

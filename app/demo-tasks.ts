@@ -1,3 +1,5 @@
+import type { CreateTask } from '../api/client.ts';
+
 /** The tasks of the demo: one of each kind. */
 export const demoKinds = ['cron', 'rrule', 'once', 'event'] as const;
 export type DemoKind = (typeof demoKinds)[number];
@@ -6,7 +8,7 @@ export type DemoKind = (typeof demoKinds)[number];
 export interface DemoTask {
   readonly kind: DemoKind;
   readonly runs: number;
-  readonly body: object;
+  readonly body: CreateTask;
 }
 
 /** What the event is published under; the pattern of the event task matches it. */

@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ApiError } from '../api/client.ts';
 import { createTelemetry } from '../observability/create-telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration } from './configuration.ts';
-import { DemoClient, DemoFault } from './demo-client.ts';
 import { startReceiver, type Received } from './demo-receiver.ts';
-import { DemoScenario, type DemoOutcome } from './demo-scenario.ts';
+import { DemoFault, DemoScenario, type DemoOutcome } from './demo-scenario.ts';
 import { runsTable, streamTable } from './demo-tables.ts';
 import { faultsOf } from './demo-verdict.ts';
 import { startService } from './service.ts';
@@ -25,7 +25,8 @@ async function main(): Promise<number> {
       say('\nStopped.');
       return 130;
     }
-    const message = error instanceof DemoFault ? error.message : String(error);
+    const told = error instanceof DemoFault || error instanceof ApiError;
+    const message = told ? error.message : String(error);
     process.stderr.write(`The demo failed: ${message}\n`);
     return 1;
   }
@@ -78,7 +79,7 @@ async function serveAndPlay(
     if (admin === null) throw new DemoFault('an empty store has no first agent');
     const scenario = new DemoScenario({
       admin,
-      client: new DemoClient(service.address, signal),
+      address: service.address,
       store: service.stores.store,
       receiver: receiver.address,
       clock,

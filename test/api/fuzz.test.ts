@@ -19,30 +19,36 @@ describe('random requests, made from the published description', () => {
     const document = (await client.get('/openapi.json')).json as JsonObject;
     const known = await idsOfEachKind();
     const statuses = new Map<number, number>();
+    const slow: string[] = [];
     let longest = 0;
     const property = fc.asyncProperty(
       randomRequests(document, () => known),
       async (request) => {
         const { method, path, raw, headers } = request;
-        const begun = performance.now();
+        const body = raw === undefined ? {} : { raw };
         // The client holds each answer to what the endpoint declares.
-        const answer = await client.send(method, path, {
-          headers,
-          ...(raw === undefined ? {} : { raw }),
-        });
-        const took = performance.now() - begun;
+        const timed = async () => {
+          const begun = performance.now();
+          const answer = await client.send(method, path, { headers, ...body });
+          return { answer, took: performance.now() - begun };
+        };
+        const { answer, took } = await timed();
+        if (long && took > LONGEST) {
+          // The machine may be busy with something else: what is slow by itself is slow again.
+          slow.push(`${method} ${path}: ${String(Math.round(took))} ms`);
+          expect((await timed()).took, 'milliseconds').to.be.lessThan(LONGEST);
+        }
         longest = Math.max(longest, took);
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
         expect(answer.status, answer.text.slice(0, 1000)).to.be.lessThan(500);
         const signingIn = path.startsWith('/agents/auth/');
         expect(answer.status === 401 && !signingIn, 'the token counts no longer').to.equal(false);
-        if (long) expect(took, 'milliseconds').to.be.lessThan(LONGEST);
         const made = answer.status === 201 ? answer.at('id') : undefined;
         if (typeof made === 'string' && known.length < 200) known.push(made);
       },
     );
     await fc.assert(property, { numRuns: REQUESTS, endOnFailure: true });
-    if (long) console.log({ longest: Math.round(longest), ...Object.fromEntries(statuses) });
+    if (long) console.log({ longest, slow, statuses });
     const succeeded = [...statuses].filter(([status]) => status < 300);
     const good = succeeded.reduce((sum, [, count]) => sum + count, 0);
     // Else they would all have been refused at the door.

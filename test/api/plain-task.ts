@@ -3,7 +3,7 @@ export function plainTask(created_by: string) {
   return {
     title: 'Nightly',
     description: 'Cleans up',
-    schedule_kind: 'cron',
+    schedule_kind: 'cron' as const,
     schedule_expr: '0 * * * *',
     payload: { pipeline: [] as unknown[] },
     created_by,

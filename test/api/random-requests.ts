@@ -259,7 +259,7 @@ function written(
 function encoded(value: JsonValue | undefined): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? null);
   // Half of a pair of surrogates has no place in an address.
-  return encodeURIComponent(text.toWellFormed()) || '%20';
+  return encodeURIComponent(Buffer.from(text).toString()) || '%20';
 }
 
 /** Headers can't carry everything: what they can't is left out. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Received } from '../../app/demo-receiver.ts';
 import type { DemoOutcome, DemoRun, TaskWithRuns } from '../../app/demo-scenario.ts';
 import { faultsOf } from '../../app/demo-verdict.ts';
+import { plainTask } from '../api/plain-task.ts';
 import type { RecordedEvent } from '../../domain/event-store.ts';
 
 const eventId = 'c3486085-7800-5000-8000-000000000001';
@@ -24,7 +25,7 @@ const task = (kind: TaskWithRuns['kind'], seen: readonly DemoRun[] = [run()]): T
   kind,
   id: `${kind}-task`,
   runs: 1,
-  body: {},
+  body: plainTask(''),
   seen,
 });
 

@@ -1,0 +1,171 @@
+import type * as Agents from './answer-schemas-agents.ts';
+import type * as Events from './answer-schemas-events.ts';
+import type { HealthReport, Readiness } from './answer-schemas-health.ts';
+import type * as Runs from './answer-schemas-runs.ts';
+import type * as Schedules from './answer-schemas-schedules.ts';
+import type * as Tasks from './answer-schemas-tasks.ts';
+import {
+  ClientConnection,
+  type Answered,
+  type Asking,
+  type CallOptions,
+  type ClientOptions,
+} from './client-connection.ts';
+import type { RedriveRuns, RetryQuery } from './run-retry-schemas.ts';
+import type * as Spans from './schedule-schemas.ts';
+import type * as Taken from './schemas.ts';
+
+export { ApiError } from './client-connection.ts';
+export type { Answered, CallOptions, ClientOptions } from './client-connection.ts';
+export type { Agent } from './answer-schemas-agents.ts';
+export type { Run, RunItem, RunPage } from './answer-schemas-runs.ts';
+export type { Task, TaskPage } from './answer-schemas-tasks.ts';
+export type { CreateTask, PublishEvent, UpdateTask } from './schemas.ts';
+
+/** What a client can ask for; every method throws {@link ApiError} where the service refuses. */
+export type Client = ReturnType<typeof createClient>;
+
+/**
+ * A client of the service for programs in TypeScript and JavaScript, over `fetch`. Its types are those of the schemas
+ * by which the service checks what it takes, and its tests what it answers.
+ */
+export function createClient(options: ClientOptions) {
+  const connection = new ClientConnection(options);
+  const ask = <T>(asking: Asking): Promise<Answered<T>> => connection.call<T>(asking);
+  return {
+    tokens: tokens(ask),
+    agents: agents(ask),
+    tasks: tasks(ask),
+    schedules: schedules(ask),
+    backfills: backfills(ask),
+    runs: runs(ask),
+    statistics: statistics(ask),
+    events: events(ask),
+    health: health(ask),
+  };
+}
+
+type Ask = <T>(asking: Asking) => Promise<Answered<T>>;
+
+/** Parameters with a default may be left out. */
+type Query<T> = Partial<T>;
+type Read = { readonly after?: string };
+
+const at = (strings: TemplateStringsArray, ...ids: readonly string[]): string =>
+  String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
+
+/** Answers of 503 are thrown, as all that say that something is wrong. */
+const health = (ask: Ask) => ({
+  report: () => ask<HealthReport>({ method: 'GET', path: '/health', open: true }),
+  ready: () => ask<Readiness>({ method: 'GET', path: '/health/ready', open: true }),
+});
+
+const tokens = (ask: Ask) => ({
+  get: (body: Taken.TokenRequest) =>
+    ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/token', body, open: true }),
+  refresh: (body: Taken.RefreshRequest) =>
+    ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/refresh', body, open: true }),
+  revoke: (body: Taken.RevokeRequest) =>
+    ask<Agents.Revoked>({ method: 'POST', path: '/agents/auth/revoke', body, open: true }),
+});
+
+const agents = (ask: Ask) => ({
+  create: (body: Taken.CreateAgent, call: CallOptions = {}) =>
+    ask<Agents.Agent>({ ...call, method: 'POST', path: '/agents', body }),
+  list: (query: Query<Taken.AgentQuery> = {}, call: CallOptions = {}) =>
+    ask<Agents.AgentList>({ ...call, method: 'GET', path: '/agents', query }),
+  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+    ask<Agents.Agent>({ ...call, method: 'GET', path: at`/agents/${id}`, query }),
+  update: (id: string, body: Taken.UpdateAgent, call: CallOptions = {}) =>
+    ask<Agents.Agent>({ ...call, method: 'PUT', path: at`/agents/${id}`, body }),
+  remove: (id: string, query: Query<Taken.RemoveAgentQuery> = {}, call: CallOptions = {}) =>
+    ask<Agents.AgentRemoved>({ ...call, method: 'DELETE', path: at`/agents/${id}`, query }),
+  setCredentials: (id: string, body: Taken.SetCredentials = {}, call: CallOptions = {}) =>
+    ask<Agents.Credentials>({ ...call, method: 'POST', path: at`/agents/${id}/credentials`, body }),
+});
+
+const tasks = (ask: Ask) => ({
+  create: (body: Taken.CreateTask, call: CallOptions = {}) =>
+    ask<Tasks.Task>({ ...call, method: 'POST', path: '/tasks', body }),
+  list: (query: Query<Taken.TaskQuery> = {}, call: CallOptions = {}) =>
+    ask<Tasks.TaskPage>({ ...call, method: 'GET', path: '/tasks', query }),
+  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+    ask<Tasks.Task>({ ...call, method: 'GET', path: at`/tasks/${id}`, query }),
+  update: (id: string, body: Taken.UpdateTask, call: CallOptions = {}) =>
+    ask<Tasks.Task>({ ...call, method: 'PUT', path: at`/tasks/${id}`, body }),
+  runNow: (id: string, query: Query<Taken.RunNowQuery> = {}, call: CallOptions = {}) =>
+    ask<Tasks.RunRequested>({ ...call, method: 'POST', path: at`/tasks/${id}/run_now`, query }),
+  snooze: (id: string, body: Taken.SnoozeTask, call: CallOptions = {}) =>
+    ask<Tasks.Snoozed>({ ...call, method: 'POST', path: at`/tasks/${id}/snooze`, body }),
+  pause: (id: string, call: CallOptions = {}) =>
+    ask<Tasks.StatusChanged>({ ...call, method: 'POST', path: at`/tasks/${id}/pause` }),
+  resume: (id: string, query: Query<Taken.ResumeQuery> = {}, call: CallOptions = {}) =>
+    ask<Tasks.StatusChanged>({ ...call, method: 'POST', path: at`/tasks/${id}/resume`, query }),
+  cancel: (id: string, call: CallOptions = {}) =>
+    ask<Tasks.TaskCanceled>({ ...call, method: 'POST', path: at`/tasks/${id}/cancel` }),
+  explain: (id: string, query: Spans.ExplainQuery, call: CallOptions = {}) =>
+    ask<Schedules.Explanation>({ ...call, method: 'GET', path: at`/tasks/${id}/explain`, query }),
+});
+
+const schedules = (ask: Ask) => ({
+  preview: (body: Spans.PreviewSchedule, call: CallOptions = {}) =>
+    ask<Schedules.SchedulePreview>({ ...call, method: 'POST', path: '/schedules/preview', body }),
+  concurrency: (key: string, query: Spans.ConcurrencyQuery = {}, call: CallOptions = {}) =>
+    ask<Schedules.ConcurrencyKey>({ ...call, method: 'GET', path: at`/concurrency/${key}`, query }),
+});
+
+const backfills = (ask: Ask) => ({
+  /** With `dry_run` it is answered what would be requested. */
+  request: (taskId: string, body: Spans.RequestBackfill, call: CallOptions = {}) =>
+    ask<Schedules.BackfillRequested | Schedules.BackfillPlanned>({
+      ...call,
+      method: 'POST',
+      path: at`/tasks/${taskId}/backfill`,
+      body,
+    }),
+  list: (taskId: string, query: Query<Spans.BackfillQuery> = {}, call: CallOptions = {}) =>
+    ask<Schedules.BackfillPage>({
+      ...call,
+      method: 'GET',
+      path: at`/tasks/${taskId}/backfills`,
+      query,
+    }),
+  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+    ask<Schedules.Backfill>({ ...call, method: 'GET', path: at`/backfills/${id}`, query }),
+  cancel: (id: string, call: CallOptions = {}) =>
+    ask<Schedules.BackfillCanceled>({ ...call, method: 'POST', path: at`/backfills/${id}/cancel` }),
+});
+
+const runs = (ask: Ask) => ({
+  list: (query: Query<Taken.RunQuery> = {}, call: CallOptions = {}) =>
+    ask<Runs.RunPage>({ ...call, method: 'GET', path: '/runs', query }),
+  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+    ask<Runs.Run>({ ...call, method: 'GET', path: at`/runs/${id}`, query }),
+  /** The task's most recent run; null when it never ran. */
+  latest: (taskId: string, query: Read = {}, call: CallOptions = {}) =>
+    ask<Runs.LatestRun>({ ...call, method: 'GET', path: at`/task/${taskId}/latest`, query }),
+  cancel: (id: string, call: CallOptions = {}) =>
+    ask<Runs.RunCanceled>({ ...call, method: 'POST', path: at`/runs/${id}/cancel` }),
+  retry: (id: string, query: RetryQuery = {}, call: CallOptions = {}) =>
+    ask<Runs.RunRetried>({ ...call, method: 'POST', path: at`/runs/${id}/retry`, query }),
+  redrive: (body: RedriveRuns = {}, call: CallOptions = {}) =>
+    ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
+});
+
+const statistics = (ask: Ask) => ({
+  ofTask: (taskId: string, query: Query<Taken.DaysQuery> = {}, call: CallOptions = {}) =>
+    ask<Runs.TaskStatistics>({ ...call, method: 'GET', path: at`/task/${taskId}/stats`, query }),
+  summary: (query: Query<Taken.DaysQuery> = {}, call: CallOptions = {}) =>
+    ask<Runs.StatisticsSummary>({ ...call, method: 'GET', path: '/stats/summary', query }),
+});
+
+const events = (ask: Ask) => ({
+  publish: (body: Taken.PublishEvent, call: CallOptions = {}) =>
+    ask<Events.EventPublished>({ ...call, method: 'POST', path: '/events', body }),
+  topics: (query: Read = {}, call: CallOptions = {}) =>
+    ask<Events.Topics>({ ...call, method: 'GET', path: '/topics', query }),
+  recent: (query: Query<Taken.RecentQuery> = {}, call: CallOptions = {}) =>
+    ask<Events.RecentEvents>({ ...call, method: 'GET', path: '/stream/recent', query }),
+  cleanup: (query: Query<Taken.CleanupQuery> = {}, call: CallOptions = {}) =>
+    ask<Events.EventsRemoved>({ ...call, method: 'DELETE', path: '/stream/cleanup', query }),
+});
