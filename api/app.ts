@@ -11,6 +11,7 @@ import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import { serveDescription } from './docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
+import { lend, type MountedExtensions } from './extension-lending.ts';
 import { eventEndpoints } from './event-endpoints.ts';
 import { historyEndpoints } from './history-endpoints.ts';
 import { liveEndpoints } from './live-endpoints.ts';
@@ -62,7 +63,11 @@ export interface Observing {
 }
 
 /** The HTTP interface of a process that has the role `api`. */
-export function createApi(dependencies: ApiDependencies, observing: Observing): Express {
+export function createApi(
+  dependencies: ApiDependencies,
+  observing: Observing,
+  extensions: MountedExtensions | null = null,
+): Express {
   const { settings, telemetry } = dependencies;
   const app = bare(settings.trustProxy, telemetry);
   const shared = share(dependencies);
@@ -72,9 +77,16 @@ export function createApi(dependencies: ApiDependencies, observing: Observing): 
     bounded,
   ];
   for (const guard of guards) if (guard !== null) app.use(guard);
+  if (extensions !== null) {
+    extensions.useHttp(lend(shared.authentication, settings));
+    app.use((request, response, next) => extensions.serve(request, response, next));
+  }
   observe(app, observing);
   serveDescription(app, endpoints, settings.version);
   mountAll(app, endpoints, shared);
+  if (extensions !== null) {
+    app.use((request, response, next) => extensions.refuse(request, response, next));
+  }
   end(app, telemetry, settings.production);
   return app;
 }

@@ -141,7 +141,8 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
     }
     const requestId = String(response.getHeader('X-Request-Id') ?? '');
     const error = toHttpError(thrown);
-    if (error.code !== 'internal_error') {
+    // What was made to be an answer is one as it is, a fault of an extension among them.
+    if (error.code !== 'internal_error' || error === thrown) {
       // What exactly is wrong, with names of files and machines, is for the log alone.
       if (error.code === 'unavailable' && error !== thrown) {
         const fields = { request: requestId, component: error.details['component'], error: thrown };

@@ -13,6 +13,12 @@ import {
   yesOrNo,
   type Environment,
 } from './setting-readers.ts';
+import {
+  extensionGrants,
+  extensionPaths,
+  extensionSettings,
+  type Grants,
+} from './extension-settings.ts';
 
 /** What a process can do; one process may do all. */
 export const roles = ['api', 'projector', 'scheduler', 'worker'] as const;
@@ -72,6 +78,16 @@ export interface Configuration {
   readonly jwtSecretKey: string | undefined;
   /** `JWT_PREVIOUS_SECRET_KEY`: verifies tokens signed before a change of keys. */
   readonly jwtPreviousSecretKey: string | undefined;
+  /** `SVC_EXT_PATHS`: folders of extensions, by colons; none. */
+  readonly extensionPaths: readonly string[];
+  /** `SVC_EXT_GRANTS`: what extensions are granted, as JSON by id; those not named get what they ask for. */
+  readonly extensionGrants: Grants;
+  /** `SVC_EXT_<ID>_<NAME>`: settings of extensions, as they stand in the environment. */
+  readonly extensionSettings: Readonly<Record<string, string>>;
+  /** `SVC_REQUIRE_SCOPES`: routes of extensions need the scope `ext:<id>:routes`. false. */
+  readonly requireScopes: boolean;
+  /** `SVC_WEBUI_REQUIRE_AUTH`: the page needs a token. false. */
+  readonly webuiRequireAuth: boolean;
   /** What to log at start, a line each: unknown settings, and those without effect here. */
   readonly warnings: readonly string[];
 }
@@ -134,6 +150,11 @@ export function readConfiguration(env: Environment): Configuration {
     httpAllowPrivate: yesOrNo(env, 'SVC_HTTP_ALLOW_PRIVATE'),
     jwtSecretKey: jwtSecretKey(env, production, eventStoreUrl !== undefined),
     jwtPreviousSecretKey: secret(env, 'JWT_PREVIOUS_SECRET_KEY', jwtKeyBounds),
+    extensionPaths: extensionPaths(env),
+    extensionGrants: extensionGrants(env),
+    extensionSettings: extensionSettings(env),
+    requireScopes: yesOrNo(env, 'SVC_REQUIRE_SCOPES'),
+    webuiRequireAuth: yesOrNo(env, 'SVC_WEBUI_REQUIRE_AUTH'),
     warnings: [
       ...warningsAbout(env),
       ...(eventStoreUrl !== undefined && readModelUrl === undefined

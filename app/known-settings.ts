@@ -1,3 +1,4 @@
+import { isExtensionSetting } from './extension-settings.ts';
 import { textOf, type Environment } from './setting-readers.ts';
 
 /** The variables that {@link readConfiguration} reads, besides `NODE_ENV` and the keys of tokens. */
@@ -23,16 +24,14 @@ export const settings = [
   'SVC_ALLOW_SECRETLESS',
   'SVC_AUDIT_READS',
   'SVC_HTTP_ALLOW_PRIVATE',
+  'SVC_EXT_PATHS',
+  'SVC_EXT_GRANTS',
+  'SVC_REQUIRE_SCOPES',
+  'SVC_WEBUI_REQUIRE_AUTH',
 ] as const;
 
 /** Settings of parts that this release does not have. Setting one is no error, but is not silent either. */
-export const settingsWithoutEffect = [
-  'SVC_PUBLIC_URL',
-  'SVC_REQUIRE_SCOPES',
-  'SVC_WEBUI_REQUIRE_AUTH',
-  'SVC_EXT_PATHS',
-  'SVC_EXT_GRANTS',
-] as const;
+export const settingsWithoutEffect = ['SVC_PUBLIC_URL'] as const;
 
 /** What the command line reads. */
 export const clientSettings = ['SVC_URL', 'SVC_TOKEN', 'SVC_AGENT_ID', 'SVC_AGENT_SECRET'] as const;
@@ -49,7 +48,7 @@ export function warningsAbout(env: Environment): readonly string[] {
   const inert: readonly string[] = settingsWithoutEffect;
   return Object.keys(env)
     .filter((name) => name.startsWith('SVC_') && textOf(env, name) !== undefined)
-    .filter((name) => !known.includes(name))
+    .filter((name) => !known.includes(name) && !isExtensionSetting(name))
     .filter((name) => !settingFamilies.some((family) => name.startsWith(family)))
     .sort()
     .map((name) => {

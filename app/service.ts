@@ -17,6 +17,7 @@ import { recallPosition } from '../scheduler/remembered-position.ts';
 import { CHECKPOINT } from '../scheduler/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
 import type { Configuration } from './configuration.ts';
+import { startExtensions, type ProcessExtensions } from './extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
 import { Going } from './going.ts';
 import { createHealth } from './health.ts';
@@ -83,6 +84,7 @@ class Service implements RunningService {
   private scheduler: SchedulerRole | null = null;
   private worker: WorkerRole | null = null;
   private tools: BuiltInTools | null = null;
+  private extensions: ProcessExtensions | null = null;
   private live: LiveRuns | null = null;
   private auditTail: AuditTail | null = null;
   private refusals: Refusals | null = null;
@@ -125,7 +127,21 @@ class Service implements RunningService {
       const lease = configuration.leaseSeconds * 1000;
       this.scheduler = startSchedulerRole({ ...shared, member: this.member, lease });
     }
+    if (roles.includes('api') || roles.includes('worker')) {
+      this.extensions = await startExtensions({
+        ...shared,
+        configuration,
+        tools: this.tools.registry,
+        member: this.member,
+        version,
+      });
+    }
+    this.addGauges(telemetry);
+    if (roles.includes('api')) this.makeFirstAdmin(stores);
+    await this.serve(stores, indexes);
     if (roles.includes('worker')) {
+      // A run must not fail because its tool is about to come.
+      await this.extensions?.host.toolsReady;
       this.worker = startWorkerRole({
         ...shared,
         membership,
@@ -134,9 +150,6 @@ class Service implements RunningService {
         secrets: this.options.secrets,
       });
     }
-    this.addGauges(telemetry);
-    if (roles.includes('api')) this.makeFirstAdmin(stores);
-    await this.serve(stores, indexes);
     this.started = true;
     void stores.warmUp();
   }
@@ -155,6 +168,7 @@ class Service implements RunningService {
       () => this.auditTail?.close(),
       () => (this.server === null ? undefined : stopServing(this.server)),
       () => this.refusals?.close(),
+      () => this.extensions?.close(),
       () => this.going.end(),
       () => this.projector?.stop(),
       () => this.tools?.close(),
@@ -236,11 +250,12 @@ class Service implements RunningService {
     const health = createHealth({ stores, clock, going, version, started: () => this.started });
     const observing = { health, metricsText: () => telemetry.metrics.text() };
     const app = configuration.roles.includes('api')
-      ? createApi(this.apiDependencies(stores, indexes), observing)
+      ? createApi(this.apiDependencies(stores, indexes), observing, this.extensions?.host ?? null)
       : createObservingApp(observing, { telemetry, production });
     this.server = await listen(app, configuration);
     const address = this.server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
+    this.extensions?.core.listensAt(configuration.host, port);
     this.address = `http://${configuration.host.includes(':') ? `[${configuration.host}]` : configuration.host}:${port}`;
   }
 
@@ -277,12 +292,11 @@ class Service implements RunningService {
   }
 
   private addGauges({ metrics }: ProcessTelemetry): void {
-    const { worker } = this;
-    metrics.gauge('runs_under_way', () => [{ value: worker?.worker.active ?? 0 }]);
+    metrics.gauge('runs_under_way', () => [{ value: this.worker?.worker.active ?? 0 }]);
     metrics.gauge('live_clients', () => [
       { value: (this.live?.size ?? 0) + (this.auditTail?.size ?? 0) },
     ]);
-    metrics.gauge('runs_waiting', () => [{ value: worker?.queue.waiting ?? 0 }]);
+    metrics.gauge('runs_waiting', () => [{ value: this.worker?.queue.waiting ?? 0 }]);
     metrics.gauge('scheduler_audit_last_success_timestamp', () => {
       const at = this.scheduler?.audit.lastSuccess ?? null;
       return at === null ? [] : [{ value: at / 1000 }];

@@ -95,6 +95,14 @@ export const counters = {
     help: 'Operations that MongoDB did not carry out: unreachable, or refused.',
     labels: ['kind'],
   },
+  extension_requests_total: {
+    help: 'Requests that extensions were asked to answer, by route.',
+    labels: ['extension', 'endpoint', 'method', 'status'],
+  },
+  extension_errors_total: {
+    help: 'Faults of extensions, by where they were met.',
+    labels: ['extension', 'endpoint', 'error_type'],
+  },
 } as const satisfies Record<string, MetricDefinition>;
 
 /** Every histogram there is; durations are in seconds. */
@@ -102,6 +110,11 @@ export const histograms = {
   http_request_seconds: {
     help: 'Time from the arrival of a request to the end of its answer.',
     labels: ['method', 'endpoint'],
+    buckets: operationBuckets,
+  },
+  extension_request_duration_seconds: {
+    help: 'Time that an extension took for a request, by route.',
+    labels: ['extension', 'endpoint', 'method'],
     buckets: operationBuckets,
   },
   fire_lateness_seconds: {

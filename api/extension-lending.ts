@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
+import type { Authentication } from './authentication.ts';
+import { readJson } from './body.ts';
+import type { Caller } from './endpoint.ts';
+import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
+import { takenBy } from './measuring.ts';
+import { pageHeaders } from './security-headers.ts';
+import { sendJson } from './sending.ts';
+
+/** Whoever serves `/ext/…`, behind the guards that all requests pass. */
+export interface MountedExtensions {
+  /** Called once, before the first request. */
+  useHttp(lent: Lent): void;
+  /** Serves a request at `/ext/…`, or lets it go on. */
+  serve(request: Request, response: Response, next: NextFunction): Promise<void> | void;
+  /** Tells what is wrong with a request at `/ext/…` that nobody has answered. */
+  refuse(request: Request, response: Response, next: NextFunction): void;
+}
+
+/** The rules of the interface, lent to those who answer requests without being of it. */
+export interface Lent {
+  /** @throws HttpError 401, 403 */
+  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller>;
+  callerOf(request: IncomingMessage): Promise<Caller | null>;
+  /** @throws HttpError 400, 413, 415 */
+  readBody(request: IncomingMessage): Promise<unknown>;
+  errorOf(error: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly details: Readonly<Record<string, unknown>>;
+  }): HttpError;
+  /** null for what is a fault of who answers. */
+  knownError(error: unknown): HttpError | null;
+  /** A fault of an extension, as its caller is told of it. */
+  faultOf(extensionId: string, error: unknown): HttpError;
+  takenBy(response: Response, endpoint: string): void;
+  sendJson(response: Response, status: number, body: unknown): void;
+  readonly pageHeaders: Readonly<Record<string, string>>;
+}
+
+export function lend(
+  authentication: Authentication,
+  settings: { readonly maxBodyBytes: number; readonly production: boolean },
+): Lent {
+  return {
+    authenticate: (request, scopes) => authentication.authenticate(request, scopes),
+    callerOf: (request) => authentication.callerOf(request),
+    readBody: (request) => readJson(request, settings.maxBodyBytes),
+    errorOf({ code, message, details }) {
+      const headers: Record<string, string> =
+        code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer' } : {};
+      return new HttpError(code, message, details, headers);
+    },
+    knownError(error) {
+      const known = toHttpError(error);
+      return known.code === 'internal_error' ? null : known;
+    },
+    faultOf: (extension_id, error) =>
+      new HttpError('internal_error', `the extension ${extension_id} has a fault`, {
+        extension_id,
+        error_type: error instanceof Error ? error.name : typeof error,
+        ...(settings.production || !(error instanceof Error) ? {} : { traceback: error.stack }),
+      }),
+    takenBy,
+    sendJson,
+    pageHeaders: pageHeaders(),
+  };
+}

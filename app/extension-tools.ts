@@ -1,0 +1,76 @@
+import type { Clock } from '../domain/clock.ts';
+import { newId } from '../domain/ids.ts';
+import type { JsonValue } from '../domain/json.ts';
+import type { Log } from '../observability/telemetry.ts';
+import type { ToolRegistry } from '../scheduler/tools/registry.ts';
+import { ToolError } from '../scheduler/tools/tool.ts';
+import { ExtensionError, type ToolView } from '../extensions/contract.ts';
+import type { ToolPort } from '../extensions/host/ports.ts';
+
+/** The tool registry of this process, as extensions see it. */
+export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPort {
+  const view = (name: string, caller: string): ToolView | undefined => {
+    const found = registry.find(name);
+    if (found === undefined) return undefined;
+    const { tool, check } = found;
+    return {
+      name,
+      description: tool.description,
+      schema: tool.schema,
+      async call(args, { actAs, signal }) {
+        const [fault, ...more] = check(args);
+        if (fault !== undefined) {
+          const issues = [fault, ...more].map(({ path, issue }) => ({
+            field: ['parameters', ...path].join('.'),
+            issue,
+          }));
+          const first = issues[0] ?? { field: 'parameters', issue: 'is at fault' };
+          const message = `${first.field}: ${first.issue}`;
+          throw new ExtensionError('bad_request', message, { ...first, issues });
+        }
+        const id = newId(clock.now());
+        return tool.run(args as JsonValue, {
+          signal: signal ?? new AbortController().signal,
+          idempotencyKey: id,
+          clock,
+          runId: id,
+          taskId: id,
+          step: name,
+          actAs,
+          log: (level, message, data) => log[level](message, { tool: name, caller, data }),
+        });
+      },
+    };
+  };
+  return {
+    register: (name, description, schema, func) => {
+      registry.register({
+        name,
+        description,
+        schema,
+        run: async (args, call) => {
+          try {
+            return await func(args, call);
+          } catch (error) {
+            throw withRetrying(error);
+          }
+        },
+      });
+    },
+    unregister: (name) => registry.unregister(name),
+    list: (caller) =>
+      registry.list().flatMap(({ name }) => {
+        const found = view(name, caller);
+        return found === undefined ? [] : [found];
+      }),
+    get: view,
+  };
+}
+
+/** An error that says whether trying again helps is taken at its word. */
+function withRetrying(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof ToolError) return error;
+  const { retryable } = error as Error & { readonly retryable?: unknown };
+  if (typeof retryable !== 'boolean') return error;
+  return new ToolError(error.message, { retryable, cause: error });
+}

@@ -1,0 +1,129 @@
+import type { Router } from 'express';
+import type { Capability, ExtensionInfo, SocketHandler } from '../contract.ts';
+import type { Found, FoundExtension, Source } from './discovery.ts';
+
+/**
+ * The life of an extension:
+ *
+ *   discovered ──► loading ──► loaded
+ *                     └──────► failed ◄── (broken manifest, double id, process.exit)
+ *   disabled (its manifest says so)
+ */
+export const extensionStates = ['discovered', 'loading', 'loaded', 'failed', 'disabled'] as const;
+export type ExtensionState = (typeof extensionStates)[number];
+
+/** What the routes of an extension have done in this process. */
+export interface RouteMetrics {
+  requests_total: number;
+  errors_total: number;
+  /** Milliseconds. */
+  latency_ms_sum: number;
+}
+
+/** An extension in this process: what it is, how it is doing, what it has set up. */
+export class Extension {
+  /** What it is listed under: its id, but for those that could not be taken as what they say. */
+  readonly key: string;
+  readonly source: Source;
+  readonly info: ExtensionInfo;
+  readonly found: FoundExtension | null;
+  /** Asked for. */
+  readonly wanted: readonly Capability[];
+  readonly granted: readonly Capability[];
+  readonly metrics: RouteMetrics = { requests_total: 0, errors_total: 0, latency_ms_sum: 0 };
+  /** Where requests go; null before its setup, and without the capability ROUTES. */
+  router: Router | null = null;
+  readonly sockets = new Map<string, SocketHandler>();
+  /** How long its setup took, in milliseconds; 0 before. */
+  loadedMs = 0;
+  #state: ExtensionState;
+  #reason: string | null = null;
+  #faults = 0;
+  #lastFault: string | null = null;
+
+  constructor(found: Found, grants: readonly Capability[] | undefined) {
+    const { manifest } = found;
+    this.key = found.key;
+    this.source = found.source;
+    this.found = found.kind === 'extension' ? found : null;
+    this.wanted = manifest?.capabilities ?? [];
+    this.granted =
+      grants === undefined ? this.wanted : this.wanted.filter((each) => grants.includes(each));
+    this.info = {
+      id: manifest?.id ?? found.key,
+      name: manifest?.name ?? found.key,
+      version: manifest?.version ?? '',
+      description: manifest?.description ?? '',
+    };
+    this.#state = manifest?.enabled === false ? 'disabled' : 'discovered';
+    if (found.kind === 'fault') this.fail(found.reason);
+  }
+
+  get id(): string {
+    return this.info.id;
+  }
+
+  get state(): ExtensionState {
+    return this.#state;
+  }
+
+  /** Why it failed; null where it did not. */
+  get reason(): string | null {
+    return this.#reason;
+  }
+
+  has(capability: Capability): boolean {
+    return this.granted.includes(capability);
+  }
+
+  begin(): void {
+    this.#state = 'loading';
+  }
+
+  /** A setup that ends after it was given up changes nothing. @returns whether it counts */
+  complete(milliseconds: number): boolean {
+    if (this.#state !== 'loading') return false;
+    this.#state = 'loaded';
+    this.loadedMs = milliseconds;
+    return true;
+  }
+
+  /** @param reason for people; without paths */
+  fail(reason: string): void {
+    this.#state = 'failed';
+    this.#reason = reason;
+    this.router = null;
+    this.sockets.clear();
+  }
+
+  /** Something of it went wrong outside of a request: a subscriber, a background task, a timer. */
+  noteFault(what: string): void {
+    this.#faults += 1;
+    this.#lastFault = what;
+  }
+
+  /** As `GET /ext/status` shows it. */
+  status(): object {
+    const { info, source, metrics } = this;
+    return {
+      state: this.#state,
+      info: {
+        ...info,
+        source,
+        ...(this.#reason === null ? {} : { reason: this.#reason }),
+        ...(this.#faults === 0 ? {} : { faults: this.#faults, last_fault: this.#lastFault }),
+      },
+      capabilities: this.granted,
+      loaded_ms: this.loadedMs,
+      metrics: { ...metrics },
+    };
+  }
+}
+
+/** What went wrong, in a line for people: no stack, no folder of the machine. */
+export function faultText(error: unknown): string {
+  const text =
+    error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  const [line = ''] = text.split('\n', 1);
+  return line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/').slice(0, 300);
+}

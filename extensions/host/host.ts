@@ -1,0 +1,262 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Router, type NextFunction, type Request, type Response } from 'express';
+import {
+  ExtensionError,
+  type ExtensionModule,
+  type BackgroundAccess,
+  type EventAccess,
+  type StreamAccess,
+} from '../contract.ts';
+import { createContext } from './context.ts';
+import { builtInFolder, discover, sources, type Source } from './discovery.ts';
+import { Extension, faultText } from './extension.ts';
+import type { HostDependencies, HttpPort } from './ports.ts';
+import { Routing } from './routing.ts';
+import { StaticFiles } from './static-files.ts';
+import { ExtensionTools } from './tools.ts';
+
+/** How long a setup may take, and a shutdown. Milliseconds. */
+const SETUP_LIMIT = 10_000;
+const SHUTDOWN_LIMIT = 2_000;
+
+/** What belongs to an extension that has been set up, or is being so. */
+interface Parts {
+  readonly module: ExtensionModule;
+  readonly tools: ExtensionTools;
+}
+
+/** Finds extensions, sets them up, leads requests to them, and ends them: each by itself, so that none harms another. */
+export class ExtensionHost {
+  readonly #dependencies: HostDependencies;
+  readonly #extensions = new Map<string, Extension>();
+  readonly #loading = new Map<Extension, Promise<void>>();
+  readonly #parts = new Map<Extension, Parts>();
+  readonly #files = new Map<Extension, StaticFiles | null>();
+  #routing: Routing | null = null;
+  #http: HttpPort | null = null;
+  #sources: readonly Source[] = ['builtin'];
+  #loaded: Promise<void> = Promise.resolve();
+
+  constructor(dependencies: HostDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Takes what the HTTP interface lends; called in a process with the role `api`, before its first request. */
+  useHttp = (http: HttpPort): void => {
+    this.#http = http;
+    this.#routing = this.#createRouting(http);
+  };
+
+  /**
+   * Finds all extensions, and begins to set up those that don't wait for their first request.
+   * @param packagesOf folders whose `node_modules` may have plugins
+   */
+  async start(packagesOf: readonly string[]): Promise<void> {
+    const { settings, telemetry } = this.#dependencies;
+    const found = await discover({
+      builtIn: builtInFolder,
+      paths: settings.extensionPaths,
+      packagesOf,
+    });
+    for (const each of found) {
+      const extension = new Extension(each, settings.extensionGrants[each.key]);
+      this.#extensions.set(extension.key, extension);
+      if (extension.reason !== null) this.#logFailure(extension);
+    }
+    this.#sources = sources.filter(
+      (source) =>
+        source === 'builtin' ||
+        (source === 'env_dir' && settings.extensionPaths.length > 0) ||
+        found.some((each) => each.source === source),
+    );
+    const eager = [...this.#extensions.values()].filter((each) => this.#isEager(each));
+    this.#loaded = Promise.all(eager.map((each) => this.ready(each))).then(() => {});
+    telemetry.log.debug('extensions found', { ids: [...this.#extensions.keys()] });
+  }
+
+  /** Resolves once all tools that pipelines may use are there. */
+  get toolsReady(): Promise<void> {
+    const bringing = [...this.#extensions.values()].filter(
+      (each) => each.source !== 'builtin' && each.has('TOOLS') && this.#loading.has(each),
+    );
+    return Promise.all(bringing.map((each) => this.ready(each))).then(() => {});
+  }
+
+  /** Resolves once every extension that is set up at start is loaded, or has failed. Never rejects. */
+  get loaded(): Promise<void> {
+    return this.#loaded;
+  }
+
+  /** The middleware for requests at `/ext/…`. */
+  serve = (request: Request, response: Response, next: NextFunction): Promise<void> | void =>
+    this.#routing === null ? next() : this.#routing.serve(request, response, next);
+
+  /** Tells what no extension has answered. */
+  refuse = (request: Request, _response: Response, next: NextFunction): void =>
+    this.#routing === null ? next() : this.#routing.refuse(request, next);
+
+  /** As `GET /ext/status` shows it. */
+  status(): object {
+    const all = [...this.#extensions.values()];
+    const count = (state: string): number => all.filter((each) => each.state === state).length;
+    return {
+      extensions: Object.fromEntries(all.map((each) => [each.key, each.status()])),
+      discovery_sources: this.#sources,
+      total_extensions: all.length,
+      loaded_extensions: count('loaded'),
+      failed_extensions: count('failed'),
+    };
+  }
+
+  /** Ends every extension: each is told, and has two seconds. */
+  async close(): Promise<void> {
+    await this.#loaded;
+    await Promise.all([...this.#parts.keys()].map((each) => this.#end(each)));
+  }
+
+  /** Loads an extension that has not been; resolves once that has ended, one way or the other. */
+  ready(extension: Extension): Promise<void> {
+    if (extension.state !== 'discovered' && extension.state !== 'loading') return Promise.resolve();
+    let loading = this.#loading.get(extension);
+    if (loading === undefined) {
+      loading = this.#load(extension).finally(() => this.#loading.delete(extension));
+      this.#loading.set(extension, loading);
+    }
+    return loading;
+  }
+
+  /** What has nothing to do in a process without routes, or without pipelines, is not loaded there at start. */
+  #isEager(extension: Extension): boolean {
+    const { servesRoutes, runsTools } = this.#dependencies.settings;
+    if (extension.state !== 'discovered') return false;
+    const goesOnItsOwn = extension.has('EVENTS_SUB') || extension.has('BACKGROUND_TASKS');
+    if (!servesRoutes) return extension.has('TOOLS') || goesOnItsOwn;
+    if (extension.found?.manifest.eager !== false) return true;
+    return runsTools && extension.has('TOOLS');
+  }
+
+  async #load(extension: Extension): Promise<void> {
+    const { found } = extension;
+    if (found === null) return;
+    const { telemetry } = this.#dependencies;
+    const begun = performance.now();
+    extension.begin();
+    try {
+      await within(SETUP_LIMIT, 'its setup took longer than 10 s', this.#setUp(extension));
+      if (extension.complete(Math.round(performance.now() - begun))) {
+        telemetry.log.info('extension loaded', { extension: extension.id, ms: extension.loadedMs });
+      }
+    } catch (error) {
+      extension.fail(faultText(error));
+      this.#logFailure(extension, error);
+      await this.#end(extension);
+    }
+  }
+
+  async #setUp(extension: Extension): Promise<void> {
+    const { found } = extension;
+    if (found === null) return;
+    const module = await importModule(join(found.folder, found.manifest.module));
+    const enter = <T>(call: () => T): T => this.#enter(extension, call);
+    const tools = new ExtensionTools(extension, this.#dependencies.tools, enter);
+    const routes = Router({ strict: false });
+    this.#parts.set(extension, { module, tools });
+    const context = createContext(extension, this.#dependencies, {
+      routes,
+      tools: tools.access,
+      events: notHere<EventAccess>(),
+      streams: notHere<StreamAccess>(),
+      background: notHere<BackgroundAccess>(),
+      callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
+    });
+    await enter(() => module.setup(context));
+    if (extension.state !== 'loading') return;
+    if (extension.has('ROUTES')) extension.router = routes;
+  }
+
+  #enter<T>(_extension: Extension, call: () => T): T {
+    return call();
+  }
+
+  async #end(extension: Extension): Promise<void> {
+    const parts = this.#parts.get(extension);
+    if (parts === undefined) return;
+    this.#parts.delete(extension);
+    parts.tools.close();
+    try {
+      const ended = this.#enter(extension, async () => parts.module.shutdown?.());
+      await within(SHUTDOWN_LIMIT, 'its shutdown took longer than 2 s', ended);
+    } catch (error) {
+      const fields = { extension: extension.id, error };
+      this.#dependencies.telemetry.log.warn('an extension did not end in order', fields);
+    }
+  }
+
+  #createRouting(http: HttpPort): Routing {
+    const { settings, telemetry, service } = this.#dependencies;
+    return new Routing(
+      {
+        find: (id) => this.#extensions.get(id) ?? null,
+        ready: (extension) => this.ready(extension),
+        enter: (extension, call) => this.#enter(extension, call),
+        filesOf: (extension) => this.#filesOf(extension),
+        status: () => this.status(),
+        version: () => service.version,
+      },
+      http,
+      settings,
+      telemetry,
+    );
+  }
+
+  #filesOf(extension: Extension): StaticFiles | null {
+    const known = this.#files.get(extension);
+    if (known !== undefined) return known;
+    const { found } = extension;
+    const files =
+      found === null || this.#http === null || !extension.has('STATIC')
+        ? null
+        : StaticFiles.of(found.folder, this.#http.pageHeaders);
+    this.#files.set(extension, files);
+    return files;
+  }
+
+  #logFailure(extension: Extension, error?: unknown): void {
+    const { log } = this.#dependencies.telemetry;
+    const fields = { extension: extension.key, reason: extension.reason };
+    log.error('an extension failed', error === undefined ? fields : { ...fields, error });
+  }
+}
+
+/** The module of an extension; run from its sources, a built-in one's still ends in `.ts`. */
+async function importModule(path: string): Promise<ExtensionModule> {
+  const source = path.replace(/\.js$/, '.ts');
+  const file = !existsSync(path) && existsSync(source) ? source : path;
+  if (!existsSync(file)) throw new Error('its module is not there');
+  const module = (await import(pathToFileURL(file).href)) as Partial<ExtensionModule>;
+  if (typeof module.setup !== 'function') throw new Error('its module exports no function setup');
+  return module as ExtensionModule;
+}
+
+/** @param limit milliseconds */
+async function within<T>(limit: number, fault: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(fault)), limit);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function notHere<T extends object>(): T {
+  return new Proxy({} as T, {
+    get: () => {
+      throw new ExtensionError('unavailable', 'this process does not offer it');
+    },
+  });
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http';
+import type { Response } from 'express';
+import type { Clock } from '../../domain/clock.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { Coordination } from '../../scheduler/coordination.ts';
+import type {
+  Capability,
+  CoreAnswer,
+  CoreRequest,
+  ExtensionCaller,
+  ExtensionError,
+  ServiceFacts,
+  ToolFunction,
+  ToolView,
+} from '../contract.ts';
+
+/** All that the host needs of the rest of the service. */
+export interface HostDependencies {
+  readonly store: EventStore;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly settings: HostSettings;
+  readonly service: ServiceFacts;
+  readonly tools: ToolPort;
+  readonly core: CorePort;
+  readonly agents: AgentPort;
+  /** This process, as its leases name it. */
+  readonly member: string;
+}
+
+export interface HostSettings {
+  /** `SVC_EXT_PATHS`. */
+  readonly extensionPaths: readonly string[];
+  /** `SVC_EXT_GRANTS`: by extension id; one that is not named is granted what it asks for. */
+  readonly extensionGrants: Readonly<Record<string, readonly Capability[]>>;
+  /** `SVC_REQUIRE_SCOPES`. */
+  readonly requireScopes: boolean;
+  /** `SVC_WEBUI_REQUIRE_AUTH`. */
+  readonly webuiRequireAuth: boolean;
+  readonly production: boolean;
+  /** `SVC_EXT_<ID>_<NAME>`, as they stand in the environment. */
+  readonly extensionSettings: Readonly<Record<string, string>>;
+  /** Whether routes are served here, and whether pipelines are carried out here. */
+  readonly servesRoutes: boolean;
+  readonly runsTools: boolean;
+}
+
+/** The tools of this process. */
+export interface ToolPort {
+  /** @throws Error when the name is taken, or the schema is no valid JSON schema */
+  register(name: string, description: string, schema: object, func: ToolFunction): void;
+  unregister(name: string): void;
+  /** `caller` names who calls outside of a pipeline, for what the tool writes into its log. */
+  list(caller: string): readonly ToolView[];
+  get(name: string, caller: string): ToolView | undefined;
+}
+
+/** The service's own interface. */
+export interface CorePort {
+  /** @param request.token of the request, or none; the extension's own has been put in */
+  request(method: string, path: string, request: CoreRequest): Promise<CoreAnswer>;
+}
+
+/** The agents as which extensions act by themselves. */
+export interface AgentPort {
+  /** The id of `ext-<id>`; makes the agent where it is not there. */
+  idOf(extensionId: string): Promise<string>;
+  /** An access token for it that is good for some minutes. */
+  tokenOf(extensionId: string): Promise<string>;
+  /** Publishes as it. @returns the event's id */
+  publish(extensionId: string, topic: string, payload: object): Promise<string>;
+}
+
+/** What the HTTP interface lends to extensions, so that their endpoints keep its rules. */
+export interface HttpPort {
+  /** @throws what the interface answers with 401 or 403 */
+  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<ExtensionCaller>;
+  /** null where no token came with the request that counts. */
+  callerOf(request: IncomingMessage): Promise<ExtensionCaller | null>;
+  /** @throws what the interface answers with 400, 413 or 415; undefined where there is no body */
+  readBody(request: IncomingMessage): Promise<unknown>;
+  /** As the interface answers an error of the contract. */
+  errorOf(error: ExtensionError): Error;
+  /** What an error that a handler threw is answered with; null for a fault of the extension itself. */
+  knownError(error: unknown): Error | null;
+  /** The answer to a fault of the extension itself. */
+  faultOf(extensionId: string, error: unknown): Error;
+  /** Names the route of a request for the metrics. */
+  takenBy(response: Response, endpoint: string): void;
+  sendJson(response: Response, status: number, body: unknown): void;
+  /** Headers of an HTML page. */
+  readonly pageHeaders: Readonly<Record<string, string>>;
+}

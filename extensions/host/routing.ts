@@ -1,0 +1,265 @@
+import type { NextFunction, Request, Response } from 'express';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { ExtensionError, type ExtensionCaller } from '../contract.ts';
+import type { Extension } from './extension.ts';
+import { isOpen } from './open-paths.ts';
+import type { HostSettings, HttpPort } from './ports.ts';
+import type { StaticFiles } from './static-files.ts';
+
+/** Routes of one extension that are labels of metrics by themselves; what comes after is `other`. */
+const MOST_LABELS = 100;
+
+/** Names of errors that are labels; what else an extension throws is `other`. */
+const errorTypes: ReadonlySet<string> = new Set([
+  'Error',
+  'TypeError',
+  'RangeError',
+  'ReferenceError',
+  'SyntaxError',
+  'AggregateError',
+  'AbortError',
+  'TimeoutError',
+]);
+
+const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+const methods: ReadonlySet<string> = new Set([...withoutBody, 'POST', 'PUT', 'PATCH', 'DELETE']);
+
+/** What routing asks of the host. */
+export interface RoutingHost {
+  /** By its id; null where there is none. */
+  find(id: string): Extension | null;
+  /** Resolves once it is loaded, has failed, or is disabled; begins with it where it waits for its first request. */
+  ready(extension: Extension): Promise<void>;
+  /** Calls into an extension's code. */
+  enter<T>(extension: Extension, call: () => T): T;
+  filesOf(extension: Extension): StaticFiles | null;
+  status(): object;
+  version(): string;
+}
+
+/** Leads requests at `/ext/…` to the extensions, by the rules of the whole interface, and measures them. */
+export class Routing {
+  readonly #host: RoutingHost;
+  readonly #http: HttpPort;
+  readonly #settings: HostSettings;
+  readonly #telemetry: Telemetry;
+  readonly #callers = new WeakMap<Request, ExtensionCaller>();
+  readonly #labels = new Map<string, Set<string>>();
+  /** Requests under way, by extension and endpoint. */
+  readonly active = new Map<string, { labels: Record<string, string>; value: number }>();
+
+  constructor(host: RoutingHost, http: HttpPort, settings: HostSettings, telemetry: Telemetry) {
+    this.#host = host;
+    this.#http = http;
+    this.#settings = settings;
+    this.#telemetry = telemetry;
+  }
+
+  callerOf(request: Request): ExtensionCaller | null {
+    return this.#callers.get(request) ?? null;
+  }
+
+  /** Serves a request at `/ext/…`; others go on, and so do those of extensions that are not there. */
+  async serve(request: Request, response: Response, next: NextFunction): Promise<void> {
+    const place = placeOf(request.path);
+    if (place === null) {
+      next();
+      return;
+    }
+    if (place.id === 'status' && place.rest === '/') {
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        next();
+        return;
+      }
+      this.#http.takenBy(response, '/ext/status');
+      this.#http.sendJson(response, 200, this.#host.status());
+      return;
+    }
+    const extension = this.#host.find(place.id);
+    if (extension === null) {
+      next();
+      return;
+    }
+    await this.#host.ready(extension);
+    if (extension.state !== 'loaded') {
+      next();
+      return;
+    }
+    await this.#lead(extension, place.rest, request, response);
+  }
+
+  /** What no extension has answered. */
+  refuse(request: Request, next: NextFunction): void {
+    const place = placeOf(request.path);
+    if (place === null) {
+      next();
+      return;
+    }
+    const extension = this.#host.find(place.id);
+    const details = { extension_id: place.id };
+    next(
+      this.#http.errorOf(
+        extension?.state === 'failed'
+          ? new ExtensionError('unavailable', `the extension ${place.id} has failed`, details)
+          : new ExtensionError('not_found', `there is no extension ${place.id}`, details),
+      ),
+    );
+  }
+
+  async #lead(
+    extension: Extension,
+    rest: string,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
+    const begun = performance.now();
+    const { originalUrl } = request;
+    if (rest === '' && (request.method === 'GET' || request.method === 'HEAD')) {
+      // Without the slash, the links of a page would lead elsewhere.
+      const query = originalUrl.indexOf('?');
+      const target = `/ext/${extension.id}/${query < 0 ? '' : originalUrl.slice(query)}`;
+      response.status(308).set('Location', target).end();
+      return;
+    }
+    try {
+      await this.#admit(extension, rest, request);
+      if (!withoutBody.has(request.method)) {
+        request.body = await this.#http.readBody(request);
+      }
+    } catch (error) {
+      this.#begin(extension, 'refused', request, response, begun);
+      throw error;
+    }
+    const prefix = `/ext/${extension.id}`;
+    const { url, baseUrl } = request;
+    request.url = url.slice(prefix.length) || '/';
+    request.baseUrl = prefix;
+    const measured = this.#begin(extension, null, request, response, begun);
+    await new Promise<void>((resolve, reject) => {
+      response.once('close', resolve);
+      const goOn = (error?: unknown): void => {
+        request.url = url;
+        request.baseUrl = baseUrl;
+        if (error === undefined || error === null) {
+          this.#answerByConvention(extension, rest, request, response).then(resolve, reject);
+        } else {
+          resolve();
+          reject(this.#told(extension, error, measured()));
+        }
+      };
+      const { router } = extension;
+      if (router === null) goOn();
+      else this.#host.enter(extension, () => router(request, response, goOn));
+    });
+  }
+
+  /** @throws 401, 403: what the interface says; 404 where the extension has nothing at this path */
+  async #admit(extension: Extension, rest: string, request: Request): Promise<void> {
+    const { requireScopes } = this.#settings;
+    if (isOpen(extension, rest, this.#settings)) {
+      const caller = await this.#http.callerOf(request);
+      if (caller !== null) this.#callers.set(request, caller);
+      return;
+    }
+    const scope = `ext:${extension.id}:routes`;
+    const caller = await this.#http.authenticate(request, requireScopes ? [scope] : []);
+    this.#callers.set(request, caller);
+    if (!requireScopes) return;
+    const said = (request.get('x-scopes') ?? '').split(/[\s,]+/).filter((each) => each !== '');
+    if (said.includes(scope) || said.includes('admin')) return;
+    const details = { required_scopes: [scope], granted_scopes: said };
+    const error = new ExtensionError('forbidden', `X-Scopes must name ${scope}`, details);
+    throw this.#http.errorOf(error);
+  }
+
+  /** Counts a request once it has been answered. @returns what gives the endpoint's label */
+  #begin(
+    extension: Extension,
+    known: string | null,
+    request: Request,
+    response: Response,
+    begun: number,
+  ): () => string {
+    const { id, metrics } = extension;
+    const method = methods.has(request.method) ? request.method : 'other';
+    let label: string | null = known;
+    const endpointOf = (): string => (label ??= this.#labelOf(extension, request));
+    response.once('close', () => {
+      const endpoint = endpointOf();
+      const took = performance.now() - begun;
+      const status = String(response.statusCode);
+      metrics.requests_total += 1;
+      metrics.latency_ms_sum += took;
+      if (response.statusCode >= 500) metrics.errors_total += 1;
+      const labels = { extension: id, endpoint, method };
+      this.#telemetry.count('extension_requests_total', { ...labels, status });
+      if (response.writableFinished && response.locals['notMeasured'] !== true) {
+        this.#telemetry.observe('extension_request_duration_seconds', took / 1000, labels);
+      }
+      this.#http.takenBy(response, endpoint === 'other' ? `/ext/${id}` : `/ext/${id}${endpoint}`);
+    });
+    return endpointOf;
+  }
+
+  /** The pattern of the route that took a request: from a closed set, never a path as it was sent. */
+  #labelOf(extension: Extension, request: Request): string {
+    const path: unknown = (request.route as { readonly path?: unknown } | undefined)?.path;
+    if (typeof path !== 'string') return 'other';
+    const written = path.replaceAll(/[:*](\w+)/g, '{$1}');
+    const known = this.#labels.get(extension.id) ?? new Set();
+    this.#labels.set(extension.id, known);
+    if (!known.has(written) && known.size >= MOST_LABELS) return 'other';
+    known.add(written);
+    return written;
+  }
+
+  /** An error of a handler, as it is answered; a fault of the extension itself is counted and logged. */
+  #told(extension: Extension, error: unknown, endpoint: string): Error {
+    if (error instanceof ExtensionError) return this.#http.errorOf(error);
+    const known = this.#http.knownError(error);
+    if (known !== null) return known;
+    const { id } = extension;
+    const name = error instanceof Error ? error.name : 'other';
+    const error_type = errorTypes.has(name) ? name : 'other';
+    this.#telemetry.count('extension_errors_total', { extension: id, endpoint, error_type });
+    this.#telemetry.log.error('an extension failed to answer a request', {
+      extension: id,
+      endpoint,
+      error,
+    });
+    return this.#http.faultOf(id, error);
+  }
+
+  /** Static files, and a health of those that have none of their own. */
+  async #answerByConvention(
+    extension: Extension,
+    rest: string,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
+    const reading = request.method === 'GET' || request.method === 'HEAD';
+    if (reading && rest === '/health') {
+      this.#http.sendJson(response, 200, {
+        status: 'healthy',
+        timestamp: new Date().toISOString(),
+        version: extension.info.version,
+        checks: {},
+      });
+      return;
+    }
+    const files = reading ? this.#host.filesOf(extension) : null;
+    if (files !== null && (await files.serve(rest, request, response))) return;
+    const details = { resource: 'path', id: request.path, extension_id: extension.id };
+    const message = `there is no ${request.method} ${request.path}`;
+    throw this.#http.errorOf(new ExtensionError('not_found', message, details));
+  }
+}
+
+/** `/ext/<id>/<rest>`, taken apart; `rest` begins with a slash, and is empty where there is none. */
+export function placeOf(path: string): { readonly id: string; readonly rest: string } | null {
+  if (!path.startsWith('/ext/')) return null;
+  const end = path.indexOf('/', 5);
+  const id = end < 0 ? path.slice(5) : path.slice(5, end);
+  const rest = end < 0 ? '' : path.slice(end);
+  return id === '' ? null : { id, rest: id === 'status' && rest === '' ? '/' : rest };
+}
