@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { endpoints } from '../../api/app.ts';
+import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
 import { errorStatuses } from '../../api/errors.ts';
 import { readConfiguration, type Configuration } from '../../app/configuration.ts';
 import { settings, settingsWithoutEffect } from '../../app/known-settings.ts';
@@ -19,7 +20,7 @@ describe('the description of the HTTP interface', () => {
   const offered = endpoints.flatMap(({ method, paths }) =>
     paths.map((path) => `${method.toUpperCase()} ${written(path)}`),
   );
-  const observing = ['/health', '/health/ready', '/health/live', '/ext/observability/metrics'];
+  const observing = unlistedEndpoints.map(({ paths }) => paths[0]);
 
   it('has every endpoint that is offered', () => {
     const described = codeIn(text);
