@@ -1,5 +1,4 @@
 import { Type, type Static } from '@sinclair/typebox';
-import type { JsonObject } from '../domain/json.ts';
 import {
   agentHistory,
   runHistory,
@@ -29,7 +28,7 @@ type Read = (
 
 const tasks = historyEndpoint('task', '/tasks/:id', taskHistory);
 const runs = historyEndpoint('run', '/runs/:run_id', (store, id, span) =>
-  runHistory(store, id, span, (run) => showRun(run) as JsonObject),
+  runHistory(store, id, span, showRun),
 );
 const agents = historyEndpoint('agent', '/agents/:agent_id', agentHistory);
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { usageFault } from './faults.ts';
+import { addAsOf, addHistory, type AsOf } from './history-commands.ts';
 import type { CommandLine } from './program.ts';
 import type { AgentRecord, Done } from './records.ts';
 import type { Session } from './session.ts';
@@ -11,10 +12,13 @@ export function addAgentCommands(line: CommandLine): Command {
   const group = line.group('agents', 'lists, makes, changes and removes agents (scope admin)');
   addList(line, group);
   const show = group.command('show <id>').description('shows an agent');
-  line.does(show, [], async (session, _, [id]) => {
-    const agent = await session.client.get<AgentRecord>(`/agents/${part(id)}`);
+  addAsOf(show);
+  line.does<AsOf>(show, [], async (session, { asOf }, [id]) => {
+    const query = { as_of: asOf };
+    const agent = await session.client.get<AgentRecord>(`/agents/${part(id)}`, { query });
     session.answer(agent, () => showAgent(session, agent));
   });
+  addHistory(line, group, 'agents');
   addMaking(line, group);
   const remove = group
     .command('delete <id>')

@@ -1,6 +1,7 @@
 import { addAdminCommands } from './admin-command.ts';
 import { addAgentCommands } from './agent-commands.ts';
 import { addApplyCommand } from './apply-command.ts';
+import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addEventCommands } from './event-commands.ts';
 import { addOverviewCommands } from './overview-commands.ts';
@@ -21,6 +22,7 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   addAgentCommands(line);
   addEventCommands(line);
   addOverviewCommands(line);
+  addAuditCommands(line);
   addApplyCommand(line);
   addSimulateCommand(line);
   addAdminCommands(line);

@@ -30,6 +30,18 @@ export async function* liveChanges(
   path: string,
   query: Readonly<Record<string, QueryValue>> = {},
 ): AsyncGenerator<LiveChange | null> {
+  for await (const message of liveMessages(session, path, query)) {
+    if (message === null) yield null;
+    else if (message.event.startsWith('run.')) yield changeOf(message);
+  }
+}
+
+/** As {@link liveChanges}, of any live path: its messages as they come. */
+export async function* liveMessages(
+  session: Session,
+  path: string,
+  query: Readonly<Record<string, QueryValue>> = {},
+): AsyncGenerator<ServerSentEvent | null> {
   const { client, clock, surroundings } = session;
   let lastId: string | undefined;
   for (let lost = 0; ; lost += 1) {
@@ -38,7 +50,7 @@ export async function* liveChanges(
         lost = 0;
         if (message.id !== '') lastId = message.id;
         if (message.event === 'live.started') yield null;
-        else if (message.event.startsWith('run.')) yield changeOf(message);
+        else yield message;
       }
     } catch (error) {
       const refused = error instanceof ServiceFault && error.exitCode !== exitCodes.unavailable;

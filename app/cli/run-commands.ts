@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { runStates, runTriggers } from '../../domain/vocabulary.ts';
 import type { Column } from '../table.ts';
+import { addAsOf, addHistory, type AsOf } from './history-commands.ts';
 import { addPaging, listAll, shownOf, type Paging } from './listing.ts';
 import { paintState } from './paint.ts';
 import type { CommandLine } from './program.ts';
@@ -16,10 +17,13 @@ export function addRunCommands(line: CommandLine): Command {
   const group = line.group('runs', 'lists, shows, follows, cancels and retries runs');
   addList(line, group);
   const show = group.command('show <id>').description('shows a run: attempts, steps, log, output');
-  line.does(show, [], async (session, _, [id]) => {
-    const run = await session.client.get<RunDetails>(`/runs/${part(id)}`);
+  addAsOf(show);
+  line.does<AsOf>(show, [], async (session, { asOf }, [id]) => {
+    const query = { as_of: asOf };
+    const run = await session.client.get<RunDetails>(`/runs/${part(id)}`, { query });
     session.answer(run, () => showRun(session, run));
   });
+  addHistory(line, group, 'runs');
   addFollow(line, group);
   const cancel = group.command('cancel <id>').description('ends a run that has not ended');
   line.does(cancel, [], async (session, _, [id]) => {

@@ -4,6 +4,7 @@ import type { TaskDefinition } from '../../domain/task-definition.ts';
 import type { Column } from '../table.ts';
 import { addBackfillCommand } from './backfill-command.ts';
 import { exitCodes, usageFault } from './faults.ts';
+import { addAsOf, addHistory, type AsOf } from './history-commands.ts';
 import { addPaging, listAll, shownOf, type Paging } from './listing.ts';
 import { paintState } from './paint.ts';
 import type { CommandLine } from './program.ts';
@@ -23,10 +24,14 @@ export function addTaskCommands(line: CommandLine): Command {
   addList(line, group);
   addMaking(line, group);
   const show = group.command('show <id>').description('shows a task with all its fields');
-  line.does(show, ['tasks show 01a1fc11-0505-734a-8920-9c4c55a40f65'], async (session, _, [id]) => {
-    const task = await session.client.get<TaskRecord>(`/tasks/${part(id)}`);
+  addAsOf(show);
+  const showing = ['tasks show 01a1fc11-…', 'tasks show 01a1fc11-… --as-of 2026-11-20T18:00Z'];
+  line.does<AsOf>(show, showing, async (session, { asOf }, [id]) => {
+    const query = { as_of: asOf };
+    const task = await session.client.get<TaskRecord>(`/tasks/${part(id)}`, { query });
     session.answer(task, () => showTask(session, task));
   });
+  addHistory(line, group, 'tasks');
   addRun(line, group);
   addStatus(line, group);
   addTaskTimeCommands(line, group);

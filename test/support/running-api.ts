@@ -76,6 +76,7 @@ export class RunningApi {
   readonly requestedUpTo: { position: Position | null };
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
+  readonly auditTail: AuditTail;
   readonly refusals: Refusals;
   readonly settings: ApiSettings;
   /** Lines of the log. */
@@ -95,6 +96,7 @@ export class RunningApi {
     this.requestedUpTo = parts.requestedUpTo;
     this.clock = parts.clock;
     this.live = parts.live;
+    this.auditTail = parts.auditTail;
     this.refusals = parts.refusals;
     this.settings = parts.settings;
     this.logged = parts.logged;
@@ -206,6 +208,7 @@ export class RunningApi {
       requestedUpTo,
       clock,
       live,
+      auditTail,
       refusals,
       settings,
       logged,
