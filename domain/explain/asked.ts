@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import type { EventStore } from '../event-store.ts';
+import type { EventStore, RecordedEvent } from '../event-store.ts';
 import type { Decisions } from './decisions.ts';
 import type { Era, TaskHistory } from './task-history.ts';
 import type { Words } from './words.ts';
@@ -15,5 +15,7 @@ export interface Asked {
   readonly era: Era;
   /** What is decided about the instant's second. */
   readonly decisions: Decisions;
+  /** What operators ordered of the whole service, the newest first. */
+  readonly orders: readonly RecordedEvent[];
   readonly words: Words;
 }

@@ -1,8 +1,10 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { TaskDefinition } from '../task-definition.ts';
+import type { MisfirePolicy } from '../vocabulary.ts';
 import type { Asked } from './asked.ts';
 import { isDecision } from './decisions.ts';
 import type { RecordOf, Verdict } from './explanation.ts';
+import { eventsOfHold, holdWithin, holdWords, type Hold } from './holds.ts';
 import { described, eventsOf, readRun, skipOf, standing, type RunAccount } from './run-account.ts';
 import { counted, duration } from './words.ts';
 
@@ -27,7 +29,7 @@ export async function explainFired(asked: Asked, fired: RecordOf<'Fired'>): Prom
 type Lateness = Pick<Verdict, 'sentences' | 'evidence'>;
 
 /** Why a fire was decided later than its nominal time. */
-function lateness({ history, words }: Asked, fired: RecordOf<'Fired'>): Lateness {
+function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): Lateness {
   const nominal = fromIso(fired.data.nominal);
   const decided = fromIso(fired.metadata.occurredAt);
   if (decided - nominal < NOTABLE_DELAY) return { sentences: [], evidence: [] };
@@ -37,7 +39,7 @@ function lateness({ history, words }: Asked, fired: RecordOf<'Fired'>): Lateness
     const { paused, ended } = pause;
     const sentence =
       `It came ${by} late: the task was paused ${words.by(paused)} from ${words.at(paused.metadata.occurredAt)} ` +
-      `to ${words.at(ended.metadata.occurredAt)}, and was resumed ${words.by(ended)} with missed=${ended.data.missed}.`;
+      `to ${words.at(ended.metadata.occurredAt)}, and was resumed with missed=${ended.data.missed} ${words.by(ended)}.`;
     return { sentences: [sentence], evidence: [paused, ended] };
   }
   const snooze = history.snoozeOver(nominal, fired.data.task_revision);
@@ -48,13 +50,26 @@ function lateness({ history, words }: Asked, fired: RecordOf<'Fired'>): Lateness
       `${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}.`;
     return { sentences: [sentence], evidence: [snooze] };
   }
-  const definition = history.atRevision(fired.data.task_revision).definition;
-  const { misfire_grace_seconds, misfire_policy } = definition;
-  const inGrace = decided - nominal <= misfire_grace_seconds * 1000;
-  const sentence = inGrace
-    ? `It was decided ${by} late, within its grace of ${duration(misfire_grace_seconds * 1000)}.`
-    : `It was decided ${by} late, as no scheduler had come to it before; by misfire_policy ${misfire_policy} it ran still.`;
-  return { sentences: [sentence], evidence: [] };
+  const { definition } = history.atRevision(fired.data.task_revision);
+  const hold = holdWithin(orders, nominal, decided);
+  const inGrace = decided - nominal <= definition.misfire_grace_seconds * 1000;
+  const why =
+    hold === null
+      ? 'as no scheduler had come to it before'
+      : `as the service was ${holdWords(hold, words)}`;
+  const then = inGrace
+    ? `within its grace of ${duration(definition.misfire_grace_seconds * 1000)}`
+    : `and ran still, by ${policyOf(definition, hold)}`;
+  const sentence = `It was decided ${by} late, ${why}, ${then}.`;
+  return { sentences: [sentence], evidence: eventsOfHold(hold) };
+}
+
+/** Which policy decides fires that are too late: the release of a hold may have put another in place of the task's. */
+function policyOf({ misfire_policy }: TaskDefinition, hold: Hold | null): string {
+  const missed = hold?.released?.data.missed ?? null;
+  return missed === null
+    ? `misfire_policy ${misfire_policy}`
+    : `the order missed=${missed} that ended the hold`;
 }
 
 /** A fire whose run is recorded as not running: another run stood in its way, or its task was paused by then. */
@@ -117,11 +132,11 @@ function keyOf({ dedupe_key, dedupe_window_seconds: window }: TaskDefinition): s
 }
 
 /** A fire that belongs to a span of fires which did not run. */
-export async function explainSkippedSpan(
+export function explainSkippedSpan(
   asked: Asked,
   span: RecordOf<'FiresSkipped'>,
   nominal: Instant,
-): Promise<Verdict> {
+): Verdict {
   const { words } = asked;
   const { reason, from, to, count } = span.data;
   const cause = causeOf(asked, span, nominal);
@@ -154,7 +169,7 @@ function causeOf(
       const { paused, ended } = pause;
       const upTo =
         ended?.type === 'TaskResumed'
-          ? `; it was resumed at ${words.at(ended.metadata.occurredAt)} ${words.by(ended)} with missed=${ended.data.missed}`
+          ? `; it was resumed with missed=${ended.data.missed} at ${words.at(ended.metadata.occurredAt)} ${words.by(ended)}`
           : '';
       const sentence = `${fire} did not run: the task was paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}${upTo}.`;
       return { sentences: [sentence], evidence: [paused, ended] };
@@ -186,28 +201,38 @@ function causeOf(
 }
 
 function missed(
-  { history, words }: Asked,
+  { history, orders, words }: Asked,
   span: RecordOf<'FiresSkipped'>,
   nominal: Instant,
 ): Pick<Verdict, 'sentences' | 'evidence'> {
-  const { misfire_grace_seconds, misfire_policy } = history.atRevision(
-    span.data.task_revision,
-  ).definition;
+  const { definition } = history.atRevision(span.data.task_revision);
+  const { misfire_grace_seconds, misfire_policy } = definition;
   const decided = fromIso(span.metadata.occurredAt);
   const from = fromIso(span.data.from);
-  const policies = {
-    skip: 'lets none of the missed fires run',
-    latest: 'lets the newest alone run',
-    all: 'lets the newest 100 run',
-  };
+  const hold = holdWithin(orders, from, decided);
+  const ordered = hold?.released?.data.missed ?? null;
+  const why =
+    hold === null
+      ? `no scheduler was at work for this task from ${words.when(from)} to ${words.when(decided)}, ` +
+        `for ${duration(decided - from)}`
+      : `the service was ${holdWords(hold, words)}`;
+  const grace =
+    ordered === null
+      ? `it was beyond its grace of ${duration(misfire_grace_seconds * 1000)}, and`
+      : 'it did not run, as';
   const sentences = [
-    `The fire of ${words.when(nominal)} was missed: no scheduler was at work for this task from ` +
-      `${words.when(from)} to ${words.when(decided)}, for ${duration(decided - from)}.`,
-    `Decided ${duration(decided - nominal)} late, it was beyond its grace of ` +
-      `${duration(misfire_grace_seconds * 1000)}, and misfire_policy ${misfire_policy} ${policies[misfire_policy]}.`,
+    `The fire of ${words.when(nominal)} was missed: ${why}.`,
+    `Decided ${duration(decided - nominal)} late, ${grace} ${policyOf(definition, hold)} ` +
+      `${whoRuns[ordered ?? misfire_policy]}.`,
   ];
-  return { sentences, evidence: [] };
+  return { sentences, evidence: eventsOfHold(hold) };
 }
+
+const whoRuns: Readonly<Record<MisfirePolicy, string>> = {
+  skip: 'lets none of the missed fires run',
+  latest: 'lets the newest alone run',
+  all: 'lets the newest 100 run',
+};
 
 /** The fire that the same decision let run, of those that a span left. */
 function ranInstead(

@@ -7,6 +7,7 @@ import type { Asked } from './asked.ts';
 import { explainFired, explainSkippedSpan } from './decided.ts';
 import { endOf, findDecisions, startOf } from './decisions.ts';
 import { evidenceOf, type Explanation, type Verdict } from './explanation.ts';
+import { readOrders } from './holds.ts';
 import { besideSchedule, explainEventTask, type RunFinder } from './nearby-runs.ts';
 import { explainNothingDue } from './nothing-due.ts';
 import { compileEra, TaskHistory } from './task-history.ts';
@@ -37,14 +38,15 @@ export async function explainTask(request: ExplainRequest): Promise<Explanation>
   const { store, taskId, at, now, findRuns } = request;
   const start = Math.floor(at / SECOND) * SECOND;
   const end = start + SECOND - 1;
-  const [history, decisions] = await Promise.all([
+  const [history, decisions, orders] = await Promise.all([
     TaskHistory.read(store, taskId),
     findDecisions(store, streams.fires(taskId), start, end),
+    readOrders(store),
   ]);
   if (history === null) throw notFound('task', taskId);
   const era = history.eraAt(at);
-  const words = new Words(era.definition.timezone, await namesOf(history, request));
-  const asked: Asked = { store, taskId, at, now, history, era, decisions, words };
+  const words = new Words(era.definition.timezone, await namesOf(history, orders, request));
+  const asked: Asked = { store, taskId, at, now, history, era, decisions, orders, words };
   const due = dueWithin(asked, start, end);
   const verdict = await judge(asked, due, findRuns);
   const nominal = due?.at ?? at;
@@ -161,9 +163,11 @@ function isSpent(last: Asked['decisions']['last'], maxRuns: number | null): bool
 
 async function namesOf(
   history: TaskHistory,
+  orders: Asked['orders'],
   { nameOf }: ExplainRequest,
 ): Promise<ReadonlyMap<string, string>> {
-  const ids = [...history.actors].slice(-MOST_NAMES);
+  const operators = orders.slice(0, MOST_NAMES).map(({ metadata }) => metadata.actor);
+  const ids = [...new Set([...history.actors].slice(-MOST_NAMES).concat(operators))];
   const names = await Promise.all(ids.map(async (id) => [id, await nameOf(id)] as const));
   return new Map(names.flatMap(([id, name]) => (name === null ? [] : [[id, name] as const])));
 }

@@ -42,6 +42,10 @@ export async function explainEventTask(asked: Asked, find: RunFinder): Promise<V
   const pattern = era.definition.schedule_expr ?? '#';
   const nothing = { fired: false, runId: null } as const;
   const listens = `An event task has no times of its own: it listens to topics like "${pattern}".`;
+  if (at - ABOUT > asked.now) {
+    const sentences = [`${words.when(at)} is still to come.`, listens];
+    return { ...nothing, reason: 'not_in_schedule', sentences, evidence: [era.set] };
+  }
   const pause = history.pauseAt(at);
   if (pause !== null) {
     const { paused } = pause;

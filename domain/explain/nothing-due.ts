@@ -3,7 +3,7 @@ import type { ScheduleKind } from '../vocabulary.ts';
 import type { Asked } from './asked.ts';
 import { endOf } from './decisions.ts';
 import type { Verdict } from './explanation.ts';
-import { compileEra, compileUnbounded } from './task-history.ts';
+import { compileEra, compileUnbounded, type Era } from './task-history.ts';
 import { afterCancel } from './undecided.ts';
 
 const SECOND = 1000;
@@ -77,6 +77,7 @@ function between(asked: Asked): Verdict {
     `Nothing was due at ${words.when(at)} by the schedule in force then, ${ruleOf(asked)}.`,
     nearest,
     ...(held(previous) ? becameOf(asked, previous) : []),
+    ...changes(asked, held(previous), held(next)),
   ];
   const snooze = history.snoozes.findLast(
     ({ data }) => Math.floor(fromIso(data.next_run_at) / SECOND) === Math.floor(at / SECOND),
@@ -89,6 +90,24 @@ function between(asked: Asked): Verdict {
   }
   const evidence = [era.set, decisions.before, snooze];
   return { ...nothing, reason: 'not_in_schedule', sentences, evidence };
+}
+
+/** Where a change of the schedule cut off the fires on either side, it is named. */
+function changes(
+  { era, history, words }: Asked,
+  hasBefore: boolean,
+  hasAfter: boolean,
+): readonly string[] {
+  const by = (set: Era['set']): string => `${words.at(set.metadata.occurredAt)} ${words.by(set)}`;
+  const sentences: string[] = [];
+  if (!hasBefore && era.set.type === 'TaskUpdated') {
+    sentences.push(`That schedule was set at ${by(era.set)}.`);
+  }
+  const following = history.eras.find(({ after }) => after >= era.upTo);
+  if (!hasAfter && following !== undefined) {
+    sentences.push(`The schedule was changed at ${by(following.set)}.`);
+  }
+  return sentences;
 }
 
 const kinds: Readonly<Record<ScheduleKind, string>> = {

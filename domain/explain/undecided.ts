@@ -2,6 +2,7 @@ import { fromIso, type Instant } from '../clock.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import type { Asked } from './asked.ts';
 import type { Verdict } from './explanation.ts';
+import { eventsOfHold, holdWithin, holdWords } from './holds.ts';
 import { counted, duration } from './words.ts';
 
 const notRun = { fired: false, runId: null } as const;
@@ -14,8 +15,7 @@ export function explainUndecided(asked: Asked, fire: Fire): Verdict {
     spent(asked, fire.at) ??
     heldByPause(asked, fire.at) ??
     putOff(asked, fire.at) ??
-    ahead(asked, fire.at) ??
-    overdue(asked, fire.at)
+    waiting(asked, fire.at)
   );
 }
 
@@ -50,8 +50,8 @@ function heldByPause({ history, words, now }: Asked, at: Instant): Verdict | nul
   const sentences: string[] = [];
   if (ended?.type === 'TaskResumed') {
     sentences.push(
-      `The task was ${since}, and held back the fire of ${words.when(at)}. It was resumed at ` +
-        `${words.at(ended.metadata.occurredAt)} ${words.by(ended)} with missed=${ended.data.missed}; ` +
+      `The task was ${since}, and held back the fire of ${words.when(at)}. It was resumed with ` +
+        `missed=${ended.data.missed} at ${words.at(ended.metadata.occurredAt)} ${words.by(ended)}; ` +
         `the scheduler has not carried that out yet.`,
     );
   } else if (ended !== null) {
@@ -92,8 +92,18 @@ function putOff({ history, words, now }: Asked, at: Instant): Verdict | null {
   return { ...notRun, reason: 'snoozed', sentences, evidence: [snooze] };
 }
 
-function ahead({ history, era, words, now }: Asked, at: Instant): Verdict | null {
-  if (at <= now) return null;
+/** It fires when its time comes, or is due and waits to be decided. */
+function waiting(asked: Asked, at: Instant): Verdict {
+  const { history, now, orders, words } = asked;
+  const verdict = at > now ? ahead(asked, at) : overdue(asked, at);
+  const hold = history.canceled === null ? holdWithin(orders, now, now) : null;
+  if (hold === null) return verdict;
+  const sentence = `The service is ${holdWords(hold, words)}: nothing fires until it is released.`;
+  const sentences = [...verdict.sentences, sentence];
+  return { ...verdict, sentences, evidence: [...verdict.evidence, ...eventsOfHold(hold)] };
+}
+
+function ahead({ history, era, words, now }: Asked, at: Instant): Verdict {
   const sentences = [
     `The fire of ${words.when(at)} is still to come, in ${duration(at - now)}: ` +
       `as the task is now, it will run.`,

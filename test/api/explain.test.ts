@@ -92,6 +92,24 @@ describe('an explanation', () => {
     expectWords(last, '30 s late');
   });
 
+  it('of a fire that a hold on the service kept back says who ordered it', async () => {
+    const task = await world.create(minutely);
+    const at = world.nextHour;
+    await world.until(at - minute + 20).decide(task);
+    const { client } = world.person;
+    await client.post('/operations/hold', { reason: 'moving the mail server' });
+    world.until(at + 10 * minute);
+    const due = await world.explain(task, at);
+    expectReason(due, null);
+    expectWords(due, 'on hold since', 'moving the mail server', 'ada');
+    await client.post('/operations/release', { missed: 'skip' });
+    await world.decide(task);
+    const missed = await world.explain(task, at);
+    expectReason(missed, 'missed');
+    expectWords(missed, 'on hold from', 'moving the mail server', 'missed=skip');
+    expect(typesIn(missed)).to.deep.equal(['OperationsHeld', 'OperationsReleased', 'FiresSkipped']);
+  });
+
   it('of a fire that a pause holds back names who paused it, when and why', async () => {
     const task = await world.create();
     const at = world.nextHour;
@@ -269,12 +287,13 @@ describe('an explanation', () => {
     const old = await world.explain(task, at + 30 * minute);
     expectReason(old, 'not_in_schedule');
     expectWords(old, '0 * * * *');
+    expectWords(await world.explain(task, at + hour - 2 * minute), 'The schedule was changed at');
     expect(old.at('next_fire')).to.equal(toIso(at + 90 * minute));
     const kept = await world.explain(task, at);
     expectReason(kept, 'fired', true);
     const dropped = await world.explain(task, at + hour);
     expectReason(dropped, 'not_in_schedule');
-    expectWords(dropped, '30 * * * *');
+    expectWords(dropped, '30 * * * *', 'That schedule was set at', 'ada');
     expect(dropped.at('previous_fire')).to.equal(toIso(at));
   });
 

@@ -4,6 +4,7 @@ import type { FiresEvent, RunEvent, TaskEvent } from '../../domain/events/catalo
 import { decideFires, ruleInForce } from '../../domain/fires.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId, triggeredRunId } from '../../domain/ids.ts';
+import { missedOrder, operationsFold } from '../../domain/operations.ts';
 import { evolveRhythm, type Rhythm } from '../../domain/rhythm.ts';
 import { requestRun } from '../../domain/run-request.ts';
 import { streams } from '../../domain/streams.ts';
@@ -82,7 +83,13 @@ export class ExplainedWorld {
       const { definition, anchor } = ruleInForce(rhythm);
       const { state } = await load(store, streams.task(task), taskFold);
       const whole = { ...requireTask(state).definition, ...definition };
-      const decision = decideFires(task, rhythm, scheduleOf(whole, anchor), now);
+      const decision = decideFires(
+        task,
+        rhythm,
+        scheduleOf(whole, anchor),
+        now,
+        missedOrder((await load(store, streams.operations(), operationsFold)).state),
+      );
       if (decision.events.length === 0) return requested;
       const context = this.context('scheduler');
       const stream = streams.fires(task);
