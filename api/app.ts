@@ -19,6 +19,7 @@ import { MAX_HEADERS } from './http-server.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
 import { operationsEndpoints } from './operations-endpoints.ts';
+import { projectionEndpoints } from './projection-endpoints.ts';
 import { publishedEndpoints } from './published-endpoints.ts';
 import { rateLimiting } from './rate-limit.ts';
 import { runEndpoints } from './run-endpoints.ts';
@@ -50,6 +51,7 @@ export const endpoints: readonly Endpoint[] = [
   ...eventEndpoints,
   ...publishedEndpoints,
   ...operationsEndpoints,
+  ...projectionEndpoints,
   ...historyEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,

@@ -27,6 +27,8 @@ export interface ApiDependencies {
   readonly sessions: LiveStreams<SessionState, SessionEvent>;
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly topics: TopicIndex;
+  /** Every view there is. */
+  readonly projections: readonly Projection[];
   readonly positions: Positions;
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;

@@ -4,11 +4,9 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { createProjector } from '../projections/projector.ts';
 import { Leadership } from '../scheduler/leadership.ts';
 import { projections } from './projections.ts';
+import { reportProjections } from './projector-report.ts';
 import type { ProjectorThreadData, ProjectorWord } from './projector-protocol.ts';
 import { openStores, type Stores } from './stores.ts';
-
-/** How often the state of the views is told. Milliseconds. */
-const STATUS_EVERY = 1000;
 
 /** How notices of checkpoints begin, between the processes of a machine. */
 export const CHECKPOINT_NOTICE = 'view ';
@@ -63,7 +61,7 @@ async function projectWhileLeading(
   telemetry: Telemetry,
   { clock, signal, tell }: Parameters<typeof runProjector>[0],
 ): Promise<void> {
-  const { store, readModel, notices } = stores;
+  const { store, readModel, coordination, notices } = stores;
   const { fence } = leadership;
   const projector = createProjector({
     store,
@@ -84,7 +82,15 @@ async function projectWhileLeading(
     tell({ kind: 'checkpoint', name, position });
     notices?.publish(`${CHECKPOINT_NOTICE}${name} ${position}`);
   });
-  const telling = tellStatus(() => projector.status(), clock, ending.signal, tell);
+  const telling = reportProjections({
+    status: () => projector.status(),
+    coordination,
+    fence,
+    clock,
+    telemetry,
+    signal: ending.signal,
+    tell: (views) => tell({ kind: 'status', leads: true, views }),
+  });
   try {
     await projector.run(ending.signal);
   } finally {
@@ -94,18 +100,6 @@ async function projectWhileLeading(
     signal.removeEventListener('abort', end);
     await telling;
     tell({ kind: 'status', leads: false, views: [] });
-  }
-}
-
-async function tellStatus(
-  status: () => Extract<ProjectorWord, { kind: 'status' }>['views'],
-  clock: Clock,
-  signal: AbortSignal,
-  tell: (word: ProjectorWord) => void,
-): Promise<void> {
-  while (!signal.aborted) {
-    tell({ kind: 'status', leads: true, views: status() });
-    await clock.sleep(STATUS_EVERY, signal).catch(() => {});
   }
 }
 

@@ -24,6 +24,7 @@ import { createHealth } from './health.ts';
 import { jwtKeys } from './keys.ts';
 import { followIndexes, type LiveIndexes } from './live-indexes.ts';
 import { CHECKPOINT_NOTICE } from './projector-host.ts';
+import { projections } from './projections.ts';
 import { startProjector, type RunningProjector } from './projector.ts';
 import { startSchedulerRole, type SchedulerRole } from './scheduler-role.ts';
 import { listen, stopServing } from './serving.ts';
@@ -279,6 +280,7 @@ class Service implements RunningService {
       sessions,
       tasks,
       topics,
+      projections,
       live,
       auditTail,
       refusals,

@@ -31,7 +31,7 @@ export class Filling {
   #handledBefore = 0;
   #progressBefore: number | null = null;
   #firstOccurredAt: string | null = null;
-  #state: RebuildState = 'filling';
+  #state: RebuildState = 'paused';
   #detail: string | null = null;
 
   constructor(options: FillingOptions) {

@@ -39,7 +39,9 @@ export class Generations {
       await parking.forget(parkedView(projection, version), await store.head());
     }
     const feeder = this.#feederOf(version);
-    const batchSize = this.#options.fillBatchSize;
+    const { fillBatchSize } = this.#options;
+    // At a slow rate, a little at a time: a rest between large batches would be long.
+    const batchSize = Math.min(fillBatchSize, Math.ceil((rate ?? Infinity) / 4));
     return new Rebuild({
       filling: new Filling({ feeder, store, clock, telemetry, batchSize, rate }),
       follow: () => {

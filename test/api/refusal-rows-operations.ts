@@ -1,3 +1,4 @@
+import { cursors, pages } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
 /** Orders to the whole service. */
@@ -25,4 +26,28 @@ export const operationsRows: readonly Row[] = [
       ['reason', 'x'],
     ],
   },
+  { method: 'GET', path: '/projections', scope: 'ops' },
+  {
+    method: 'POST',
+    path: '/projections/{projection}/rebuild',
+    scope: 'ops',
+    body: {},
+    faults: [
+      ['rate', 0],
+      ['rate', 'fast'],
+      ['switch', 'later'],
+      ['version', 3],
+    ],
+  },
+  ...['switch', 'pause', 'resume', 'cancel', 'rollback'].map((verb): Row => {
+    return { method: 'POST', path: `/projections/{projection}/${verb}`, scope: 'ops' };
+  }),
+  {
+    method: 'GET',
+    path: '/projections/{projection}/parked',
+    scope: 'ops',
+    queries: [...pages.filter(([, field]) => field !== 'after'), ...cursors],
+  },
+  { method: 'POST', path: '/projections/{projection}/parked/{key}/retry', scope: 'ops' },
+  { method: 'POST', path: '/projections/{projection}/parked/{key}/skip', scope: 'ops' },
 ];

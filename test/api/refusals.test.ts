@@ -17,6 +17,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
     const run = await admin.client.post(`/tasks/${ids['task']}/run_now`);
     ids['run'] = run.textAt('details.run_id');
     ids['key'] = 'printer';
+    ids['projection'] = 'runs';
     const backfill = await admin.client.post(`/tasks/${ids['task']}/backfill`, {
       from: '2026-01-01T00:00:00Z',
       to: '2026-01-01T05:00:00Z',

@@ -10,6 +10,7 @@ import { LiveRuns } from '../../api/live-runs.ts';
 import { Refusals } from '../../api/refusals.ts';
 import { signToken } from '../../api/tokens.ts';
 import { SystemClock } from '../../app/clock.ts';
+import { reportProjections } from '../../app/projector-report.ts';
 import { projections } from '../../app/projections.ts';
 import { agentFold } from '../../domain/agent.ts';
 import { registerWithName } from '../../domain/agent-registration.ts';
@@ -154,7 +155,18 @@ export class RunningApi {
       (started: () => void) => tasks.follow(stop.signal, started),
       (started: () => void) => topics.follow(stop.signal, started),
     ];
-    const running: Promise<unknown>[] = [projector.run(stop.signal)];
+    const running: Promise<unknown>[] = [
+      projector.run(stop.signal),
+      reportProjections({
+        status: () => projector.status(),
+        coordination,
+        fence: 1,
+        clock,
+        telemetry,
+        signal: stop.signal,
+        every: 50,
+      }),
+    ];
     await Promise.all(
       following.map(
         (follow) =>
@@ -179,6 +191,7 @@ export class RunningApi {
       sessions,
       tasks,
       topics,
+      projections,
       live,
       auditTail,
       refusals,
