@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import type { EventStore } from '../domain/event-store.ts';
+import { EventStoreError, type EventStore, type RecordedEvent } from '../domain/event-store.ts';
 import { catalogue, type EventType } from '../domain/events/catalogue.ts';
 import { OneOf } from '../domain/events/schema-parts.ts';
 import { isUuid } from '../domain/ids.ts';
@@ -24,9 +24,9 @@ import { openEventStream } from './live-endpoints.ts';
 
 const SERVICE = 'service';
 
-/** Events of a stream that a page looks at for what the service did, at most, and at a time. */
-const MOST_EVENTS = 2_000;
-const READ = 100;
+/** Events that a page looks at for what the service did, at most, and at a time. */
+const MOST_EVENTS = 5_000;
+const READ = 500;
 
 const what = {
   actor: Type.Optional(Type.String({ maxLength: 64 })),
@@ -136,45 +136,62 @@ async function byAgents(
   };
 }
 
-/**
- * What the service did in a stream, from the log itself: in the view it would be most of all.
- * @throws HttpError 400 without a stream
- */
+/** Where a page of the log begins, and reads on: by revisions of a stream, or by positions of the whole. */
+interface Backwards {
+  readonly read: (from: string | undefined) => Promise<readonly RecordedEvent[]>;
+  /** What stands before an event. @returns null where nothing does */
+  readonly before: (event: RecordedEvent) => string | null;
+}
+
+/** What the service did, from the log itself: in the view it would be most of all. Looks at a bounded part of it. */
 async function byTheService(
   store: EventStore,
   wanted: AuditFilters,
   { limit, cursor }: AuditQuery,
 ): Promise<AuditPage> {
-  const { stream } = wanted;
-  if (stream === undefined) {
-    throw badRequest([{ field: 'stream', issue: `is required with actor=${SERVICE}` }]);
-  }
+  const { read, before } = wanted.stream === undefined ? log(store) : one(store, wanted.stream);
   const items: AuditDocument[] = [];
-  let from = cursor === undefined ? undefined : revisionOf(cursor);
-  for (let looked = 0; looked < MOST_EVENTS; looked += READ) {
-    const options = { direction: 'backwards', limit: READ } as const;
-    const page = await store.readStream(
-      stream,
-      from === undefined ? options : { ...options, from },
-    );
+  let from: string | null | undefined = cursor;
+  for (let looked = 0; looked < MOST_EVENTS && from !== null;) {
+    const page = await read(from);
+    looked += page.length;
     for (const event of page) {
-      if (items.length === limit) return served(items, event.revision);
-      if (passes(event, wanted)) items.push(auditDocumentOf(event));
+      if (event.fault === undefined && passes(event, wanted)) items.push(auditDocumentOf(event));
+      from = before(event);
+      if (items.length === limit) return { items, total: null, next_cursor: from };
     }
-    from = (page.at(-1)?.revision ?? 0) - 1;
-    if (page.length < READ || from < 0) return served(items, null);
+    const [newest] = page;
+    const past = wanted.from !== undefined && (newest?.metadata.occurredAt ?? '') < wanted.from;
+    if (newest === undefined || past) from = null;
   }
-  return served(items, from ?? null);
+  return { items, total: null, next_cursor: from ?? null };
 }
 
-const served = (items: AuditDocument[], next: number | null): AuditPage => ({
-  items,
-  total: null,
-  next_cursor: next === null ? null : String(next),
+/** One stream, by revisions. */
+const one = (store: EventStore, stream: string): Backwards => ({
+  read: async (from) => {
+    if (from !== undefined && !/^\d{1,15}$/.test(from)) throw noCursor();
+    const options = { direction: 'backwards', limit: READ } as const;
+    return store.readStream(
+      stream,
+      from === undefined ? options : { ...options, from: Number(from) },
+    );
+  },
+  before: ({ revision }) => (revision === 0 ? null : String(revision - 1)),
 });
 
-/** @throws HttpError 400 for what is no cursor of a stream */
-function revisionOf(cursor: string): number {
-  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);
-}
+/** The whole log, by positions. */
+const log = (store: EventStore): Backwards => ({
+  read: async (from) => {
+    try {
+      return await store.readAllBackwards(from ?? null, READ);
+    } catch (error) {
+      if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw noCursor();
+      throw error;
+    }
+  },
+  before: ({ position }) => position,
+});
+
+const noCursor = (): Error =>
+  badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);

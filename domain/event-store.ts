@@ -54,6 +54,12 @@ export interface EventStore {
   readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]>;
 
   /**
+   * A page of the whole log, descending, strictly before a position; null: from its end. Fewer than `limit` does not
+   * mean the beginning; none does. Events that do not fit their schema come with `fault` set.
+   */
+  readAllBackwards(before: Position | null, limit: number): Promise<readonly RecordedEvent[]>;
+
+  /**
    * Everything after a position, and everything that will come, in order, without gaps: never ends by
    * itself, comes back after a lost connection, and holds back the source while the consumer works.
    * Ends when the signal is aborted.

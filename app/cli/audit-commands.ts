@@ -38,7 +38,7 @@ export function addAuditCommands(line: CommandLine): void {
   const audit = line.program
     .command('audit')
     .description('who did what, and what was refused, newest first (scope audit:read)')
-    .option('--actor <agent>', 'what one did; `service` with --stream')
+    .option('--actor <agent>', 'what one did; `service`: what was done by itself')
     .option('--stream <name>', 'what was done to one: task-<id>, agent-<id>, …')
     .option('--type <type>', 'of the event, such as TaskPaused, CommandRefused')
     .option('--since <instant>', 'at or after')

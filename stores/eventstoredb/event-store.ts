@@ -128,6 +128,14 @@ class EventStoreDb implements EventStore {
     return raw.map((event) => this.#codec.decode(event));
   }
 
+  async readAllBackwards(
+    before: Position | null,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]> {
+    const events = await this.#reading.backwards(before, limit, (event) => !isSystemEvent(event));
+    return events.map((event) => this.#codec.decode(toRaw(event)));
+  }
+
   subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];

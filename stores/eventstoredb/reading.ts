@@ -70,6 +70,31 @@ export class Reading {
   }
 
   /**
+   * Up to `limit` events before a position (null: from the end), the last first, that are wanted; the others are
+   * passed by.
+   * @throws EventStoreError `INVALID_EVENT` for what is no position, `UNAVAILABLE`
+   */
+  async backwards(
+    before: Position | null,
+    limit: number,
+    wants: (event: ClientEvent) => boolean,
+  ): Promise<readonly ClientEvent[]> {
+    const found: ClientEvent[] = [];
+    for (let last = before; found.length < limit;) {
+      const from = last === null ? 'end' : fromPosition(last);
+      const events = await this.#all('backwards', from, PAGE);
+      for (const event of events) {
+        const position = this.#positionOf(event);
+        if (position === undefined || (last !== null && position >= last)) continue;
+        last = position;
+        if (wants(event) && found.length < limit) found.push(event);
+      }
+      if (events.length < PAGE) break;
+    }
+    return found;
+  }
+
+  /**
    * The position of the last event that is not the engine's own; `BEGINNING` where there is none.
    * @throws EventStoreError `UNAVAILABLE`
    */

@@ -4,36 +4,9 @@ import { newId } from '../../domain/ids.ts';
 import { hiddenFields } from '../../api/event-records.ts';
 import { streams } from '../../domain/streams.ts';
 import { EventStream } from '../support/event-stream.ts';
-import { useRunningApi, type RunningApi, type SignedIn } from '../support/running-api.ts';
+import { useRunningApi, type SignedIn } from '../support/running-api.ts';
+import { auditOf, type Item } from './auditing.ts';
 import { plainTask } from './plain-task.ts';
-
-interface Item {
-  readonly position: string;
-  readonly at: string;
-  readonly actor: string;
-  readonly source: string;
-  readonly action: string;
-  readonly type: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly reason: string | null;
-  readonly correlation_id: string;
-  readonly outcome: string;
-  readonly refusal: { readonly status: number; readonly path: string | null; count: number } | null;
-}
-
-/** Items of the audit, once everything that was done by now is in it. */
-async function auditOf(
-  api: RunningApi,
-  auditor: SignedIn,
-  query: string,
-): Promise<readonly Item[]> {
-  await api.refusals.flush();
-  const after = await api.store.head();
-  const answer = await auditor.client.get(`/audit?after=${after}&${query}`);
-  expect(answer.status, answer.text).to.equal(200);
-  return answer.at('items') as readonly Item[];
-}
 
 describe('the audit over HTTP', () => {
   const api = useRunningApi();
@@ -184,83 +157,36 @@ describe('the audit over HTTP', () => {
     ]);
   });
 
-  describe('of what was refused', () => {
-    it('has 403, 409 and 412 of an agent, as what was asked for', async () => {
-      const id = await makeTask();
-      const headers = { 'x-reason': 'I want to', 'x-request-id': 'refused-1' };
-      await agent.client.post('/agents', { name: 'x', scopes: [] }, { headers });
-      await agent.client.put(`/tasks/${id}`, { title: 'y' }, { headers: { 'if-match': '"9"' } });
-      await agent.client.post(`/tasks/${id}/cancel`);
-      await agent.client.post(`/tasks/${id}/pause`);
-      const items = await audit(`actor=${agent.id}&type=CommandRefused`);
-      const told = items.map(({ action, refusal }) => [refusal?.status, action]);
-      expect(told).to.deep.equal([
-        [409, 'POST /tasks/{id}/pause'],
-        [412, 'PUT /tasks/{id}'],
-        [403, 'POST /agents'],
-      ]);
-      const last = items.at(-1);
-      expect(last).to.include({ outcome: 'refused', reason: 'I want to', source: '127.0.0.1' });
-      expect(last).to.include({ correlation_id: 'refused-1' });
-      expect(last?.refusal).to.include({ path: '/agents', count: 1 });
-    });
-
-    it('has 401 of an agent that is known: a token that counts no longer, a wrong secret', async () => {
-      await agent.client.post('/agents/auth/revoke', { token: agent.client.token });
-      const body = plainTask(agent.id);
-      expect((await agent.client.post('/tasks', body)).status).to.equal(401);
-      const wrong = { agent_id: agent.id, agent_secret: 'wrong and long enough' };
-      expect((await agent.client.post('/agents/auth/token', wrong)).status).to.equal(401);
-      const items = await audit(`actor=${agent.id}&type=CommandRefused`);
-      expect(items.map(({ action }) => action)).to.have.members([
-        'POST /agents/auth/token',
-        'POST /tasks',
-      ]);
-    });
-
-    it('has nothing of a stranger, and no 400 or 404', async () => {
-      const head = await api().store.head();
-      await agent.client.post('/tasks', plainTask(agent.id), { token: 'nonsense' });
-      await agent.client.post('/agents/auth/token', { agent_id: newId(0) }, { token: null });
-      await agent.client.post('/tasks', {});
-      await agent.client.post(`/tasks/${newId(0)}/pause`);
-      await api().refusals.flush();
-      expect(await api().store.readAll(head, 10)).to.deep.equal([]);
-    });
-
-    it('has a refusal that an Idempotency-Key remembers', async () => {
-      const id = await makeTask();
-      await agent.client.post(`/tasks/${id}/cancel`);
-      const headers = { 'idempotency-key': newId(0) };
-      const answer = await agent.client.post(`/tasks/${id}/pause`, undefined, { headers });
-      expect(answer.status).to.equal(409);
-      expect(await audit(`actor=${agent.id}&type=CommandRefused`)).to.have.lengthOf(1);
-    });
-
-    it('sums what is more than thirty in a minute', async () => {
-      const tries = Array.from({ length: 50 }, () => agent.client.get('/agents'));
-      for (const each of await Promise.all(tries)) expect(each.status).to.equal(403);
-      await agent.client.delete(`/agents/${agent.id}`);
-      await audit('');
-      api().clock.shift(60_000);
-      const items = await audit(`actor=${agent.id}&limit=100`);
-      expect(items).to.have.lengthOf(32);
-      const sums = items.filter(({ refusal }) => refusal?.path === null);
-      expect(sums.map(({ action, refusal }) => [action, refusal?.count])).to.have.deep.members([
-        ['GET /agents', 20],
-        ['DELETE /agents/{agent_id}', 1],
-      ]);
-    });
-
-    it('keeps what the log does not take, and writes it once', async () => {
-      await agent.client.post('/agents', { name: 'x', scopes: [] });
-      api().store.away = true;
-      await api().refusals.flush();
-      api().store.away = false;
-      await api().refusals.flush();
-      const items = await audit(`actor=${agent.id}&type=CommandRefused`);
-      expect(items).to.have.lengthOf(1);
-    });
+  it('tells what the service did anywhere, from the log, and looks at a part of it at a time', async () => {
+    const id = await makeTask();
+    const correlation = newId(0);
+    const context = { actor: 'service', source: 'scheduler', commandId: newId(0) };
+    const corrections = Array.from({ length: 3 }, () => ({
+      id: newId(0),
+      type: 'NextFireCorrected' as const,
+      data: { next_fire_at: null, tz_version: '2026a', task_revision: 0, fire_count: 0 },
+      metadata: {
+        ...context,
+        $correlationId: correlation,
+        schemaVersion: '1',
+        occurredAt: new Date(api().clock.now()).toISOString(),
+      },
+    }));
+    await api().store.append(streams.fires(id), corrections, 'none');
+    await makeTask();
+    const seen: Item[] = [];
+    let pages = 0;
+    for (let cursor = ''; ; pages += 1) {
+      const answer = await auditor.client.get(`/audit?actor=service&limit=2${cursor}`);
+      expect(answer.status, answer.text).to.equal(200);
+      seen.push(...(answer.at('items') as readonly Item[]));
+      if (answer.at('next_cursor') === null) break;
+      cursor = `&cursor=${answer.textAt('next_cursor')}`;
+    }
+    expect(pages).to.be.at.least(1);
+    const own = seen.filter(({ correlation_id }) => correlation_id === correlation);
+    expect(own.map(({ revision }) => revision)).to.deep.equal([2, 1, 0]);
+    expect(seen.every(({ actor }) => actor === 'service')).to.equal(true);
   });
 
   describe('told live', () => {

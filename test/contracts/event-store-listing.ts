@@ -1,6 +1,18 @@
 import { expect } from 'chai';
-import type { EventStore, StreamEnd } from '../../domain/event-store.ts';
-import { event, events, newPrefix, newStream, type Subject } from './event-store-subject.ts';
+import {
+  BEGINNING,
+  type EventStore,
+  type RecordedEvent,
+  type StreamEnd,
+} from '../../domain/event-store.ts';
+import {
+  event,
+  events,
+  newPrefix,
+  newStream,
+  rejected,
+  type Subject,
+} from './event-store-subject.ts';
 
 /** What the port says of `listStreams`. */
 export function describeListing(subject: Subject): void {
@@ -43,6 +55,45 @@ export function describeListing(subject: Subject): void {
 
     it('gives nothing for a prefix that no stream has', async () => {
       expect(await listedOf(subject().store, newPrefix(), 10)).to.deep.equal([]);
+    });
+  });
+}
+
+/** What the port says of `readAllBackwards`. */
+export function describeReadingBackwards(subject: Subject): void {
+  describe('reading the log backwards', () => {
+    it('gives everything strictly before a position, the last first, page by page', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const start = await store.head();
+      const appended: string[] = [];
+      for (let n = 0; n < 6; n += 1) {
+        const batch = events(3, 3 * n);
+        await store.append(newStream(prefix), batch, 'none');
+        appended.unshift(...batch.map(({ id }) => id).reverse());
+      }
+      for (const limit of [1, 4, 1000]) {
+        const read: string[] = [];
+        for (let before: string | null = null; ;) {
+          const page: readonly RecordedEvent[] = await store.readAllBackwards(before, limit);
+          const after = page.filter(({ position }) => position > start);
+          read.push(...after.filter(({ stream }) => stream.startsWith(prefix)).map(({ id }) => id));
+          before = page.at(-1)?.position ?? null;
+          if (before === null || before <= start) break;
+        }
+        expect(read, `pages of ${limit}`).to.deep.equal(appended);
+      }
+    });
+
+    it('gives nothing before the first event', async () => {
+      const { store } = subject();
+      await store.append(newStream(), [event(0)], 'none');
+      const [first] = await store.readAll(BEGINNING, 1);
+      expect(await store.readAllBackwards(first?.position ?? '', 10)).to.deep.equal([]);
+    });
+
+    it('refuses a position of another engine as INVALID_EVENT', async () => {
+      await rejected('INVALID_EVENT', subject().store.readAllBackwards('not a position', 1));
     });
   });
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { describeAppending } from './event-store-appending.ts';
-import { describeListing } from './event-store-listing.ts';
+import { describeListing, describeReadingBackwards } from './event-store-listing.ts';
 import { describeReading } from './event-store-reading.ts';
 import { event, newStream, rejected, type EventStoreSubject } from './event-store-subject.ts';
 import { describeSubscribing } from './event-store-subscribing.ts';
@@ -36,6 +36,7 @@ export function describeEventStoreContract(
     describeAppending(subject);
     describeReading(subject);
     describeListing(subject);
+    describeReadingBackwards(subject);
     describeSubscribing(subject);
 
     it('answers a ping', async () => {

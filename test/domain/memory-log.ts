@@ -96,6 +96,10 @@ export class MemoryLog implements EventStore {
     return Promise.reject(new Error('not in this log'));
   }
 
+  readAllBackwards(): Promise<never> {
+    return Promise.reject(new Error('not in this log'));
+  }
+
   readAll(): Promise<readonly RecordedEvent[]> {
     return Promise.reject(new Error('not in this log'));
   }

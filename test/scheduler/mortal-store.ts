@@ -72,6 +72,12 @@ export class MortalStore implements EventStore {
     return this.#store.listStreams(...given);
   }
 
+  readAllBackwards(
+    ...given: Parameters<EventStore['readAllBackwards']>
+  ): ReturnType<EventStore['readAllBackwards']> {
+    return this.#store.readAllBackwards(...given);
+  }
+
   readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
     return this.#store.readAll(...given);
   }

@@ -65,6 +65,12 @@ export class WatchedStore implements EventStore {
     return this.#store.listStreams(...given);
   }
 
+  readAllBackwards(
+    ...given: Parameters<EventStore['readAllBackwards']>
+  ): ReturnType<EventStore['readAllBackwards']> {
+    return this.#store.readAllBackwards(...given);
+  }
+
   readAll(...given: Parameters<EventStore['readAll']>): Promise<readonly RecordedEvent[]> {
     return this.#watched(() => this.#store.readAll(...given));
   }

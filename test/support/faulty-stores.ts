@@ -97,6 +97,13 @@ export class FaultyEventStore implements EventStore {
     return this.#store.listStreams(...given);
   }
 
+  async readAllBackwards(
+    ...given: Parameters<EventStore['readAllBackwards']>
+  ): ReturnType<EventStore['readAllBackwards']> {
+    this.#require();
+    return this.#store.readAllBackwards(...given);
+  }
+
   async readAll(...given: Parameters<EventStore['readAll']>): ReturnType<EventStore['readAll']> {
     this.#require();
     return this.#store.readAll(...given);

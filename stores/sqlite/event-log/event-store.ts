@@ -132,6 +132,14 @@ class SqliteEventStore implements EventStore {
     return page.events;
   }
 
+  async readAllBackwards(
+    before: Position | null,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]> {
+    const end = before === null ? Number.MAX_SAFE_INTEGER : parsePosition(before);
+    return this.#reader().before(end, Math.min(limit, MOST_OF_ALL));
+  }
+
   async *subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];

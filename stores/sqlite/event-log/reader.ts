@@ -56,6 +56,7 @@ export class LogReader {
   readonly #forwards: Statement;
   readonly #backwards: Statement;
   readonly #all: Statement;
+  readonly #allBackwards: Statement;
   readonly #types: Statement;
   readonly #streams: Statement;
   readonly #typeNames = new Map<number, string>();
@@ -83,6 +84,7 @@ export class LogReader {
         `${inStream} AND events.revision <= ? ORDER BY events.revision DESC LIMIT ?`,
       );
       this.#all = prepareForArrays(database, selectAll(''));
+      this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
       this.#streams = prepareForArrays(database, STREAMS);
     } catch (error) {
       throw this.#unavailable(error);
@@ -120,6 +122,21 @@ export class LogReader {
         { stream },
       );
     });
+  }
+
+  /** The part of the log before a position, the last first. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
+  before(position: number, limit: number): RecordedEvent[] {
+    const raws: RawEvent[] = [];
+    this.#read(() => {
+      let characters = 0;
+      for (const row of this.#allBackwards.iterate(position, limit)) {
+        const raw = this.#raw(row);
+        raws.push(raw);
+        characters += raw.data.length + raw.metadata.length;
+        if (characters > PAGE_CHARACTERS) break;
+      }
+    });
+    return raws.map((raw) => this.#codec.decode(raw));
   }
 
   /** Streams by their names, as far as they have events. @throws EventStoreError `UNAVAILABLE` */
@@ -249,6 +266,8 @@ export class LogReader {
     });
   }
 }
+
+const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC LIMIT ?`;
 
 /** A part of the names, found in their index, and each one's last event, found in its. */
 const STREAMS = `

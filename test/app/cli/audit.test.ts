@@ -70,7 +70,7 @@ describe('the command line of an auditor', () => {
       '--json',
     ]);
     expect(refused.json['items']).to.have.lengthOf(1);
-    expect((await call(['audit', '--actor', 'service'])).code).to.equal(2);
+    expect((await call(['audit', '--actor', 'somebody'])).code).to.equal(2);
   });
 
   it('tells what is done as it happens', async () => {

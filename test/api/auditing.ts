@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import type { RunningApi, SignedIn } from '../support/running-api.ts';
+
+/** An item of `GET /audit`. */
+export interface Item {
+  readonly position: string;
+  readonly at: string;
+  readonly actor: string;
+  readonly source: string;
+  readonly action: string;
+  readonly type: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly reason: string | null;
+  readonly correlation_id: string;
+  readonly outcome: string;
+  readonly refusal: { readonly status: number; readonly path: string | null; count: number } | null;
+}
+
+/** Items of the audit, once everything that was done by now is in it. */
+export async function auditOf(
+  api: RunningApi,
+  auditor: SignedIn,
+  query: string,
+): Promise<readonly Item[]> {
+  await api.refusals.flush();
+  const after = await api.store.head();
+  const answer = await auditor.client.get(`/audit?after=${after}&${query}`);
+  expect(answer.status, answer.text).to.equal(200);
+  return answer.at('items') as readonly Item[];
+}
