@@ -66,7 +66,7 @@ describe('an explanation', () => {
     const task = await world.create();
     const at = world.nextHour;
     const [run = ''] = await world.until(at + 20).decide(task);
-    await world.until(at + 20 * minute);
+    world.until(at + 20 * minute);
     const answer = await world.explain(task, at + 10 * minute);
     expectReason(answer, 'not_in_schedule');
     expectWords(answer, at + 10 * minute, at, at + hour, run, '0 * * * *');

@@ -36,7 +36,7 @@ class Rhythm extends MemoryLog {
     const position = String(revision).padStart(16, '0');
     const { metadata } = place(revision);
     const at = { id: String(revision), stream: STREAM, createdAt: metadata.occurredAt };
-    this.#events.push({ ...event, ...at, revision, position, metadata } as RecordedEvent);
+    this.#events.push({ ...event, ...at, revision, position, metadata });
     return this;
   }
 
