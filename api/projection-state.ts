@@ -1,4 +1,4 @@
-import { fromIso, toIso } from '../domain/clock.ts';
+import { fromIso, toIso, type Instant } from '../domain/clock.ts';
 import { BEGINNING, type Position } from '../domain/event-store.ts';
 import { load } from '../domain/handle.ts';
 import { projectionOrdersFold, type ProjectionOrders } from '../domain/projection-orders.ts';
@@ -46,24 +46,43 @@ export async function projectionStates(
       const making = told?.rebuild ?? null;
       const isCurrent =
         making !== null && (making.version === rebuild?.version || making.version > lastVersion);
-      const view = told ?? (await unattended(parts, projection, orders));
-      return { ...view, rebuild: rebuildStatus(rebuild, isCurrent ? making : null) };
+      const version = await versionOf(parts, projection, orders);
+      const view = told ?? (await unattended(parts, projection, version));
+      return {
+        ...view,
+        version,
+        rebuild: rebuildStatus(rebuild, isCurrent ? making : null),
+        previous: previousOf(orders, clock.now()),
+      };
     }),
   );
+}
+
+/** Which generation is read: where a switch was just said, the one that reads are about to go to. */
+async function versionOf(
+  { readModel }: Parts,
+  projection: Projection,
+  { live }: ProjectionOrders,
+): Promise<number> {
+  if (live !== null && (await readModel.generations(projection)).includes(live)) return live;
+  return (await readModel.liveGeneration(projection)) ?? 0;
+}
+
+function previousOf({ previous }: ProjectionOrders, now: Instant): ProjectionStatus['previous'] {
+  if (previous === null || previous.until <= now) return null;
+  return { version: previous.version, until: toIso(previous.until) };
 }
 
 /** As it is where no projector looks after it. */
 async function unattended(
   { store, readModel, clock }: Parts,
   projection: Projection,
-  { previous }: ProjectionOrders,
+  version: number,
 ): Promise<ProjectionStatus> {
   const { name, schema } = projection;
-  const version = (await readModel.liveGeneration(projection)) ?? 0;
   const position = version === 0 ? BEGINNING : await readModel.checkpoint(projection);
   const [next] = await store.readAll(position, 1);
   const lag = next === undefined ? 0 : (clock.now() - fromIso(next.metadata.occurredAt)) / 1000;
-  const kept = previous !== null && previous.until > clock.now() ? previous : null;
   return {
     name,
     version,
@@ -75,7 +94,7 @@ async function unattended(
     handled: 0,
     parked: await parkedCount({ readModel }, projection, version),
     rebuild: null,
-    previous: kept === null ? null : { version: kept.version, until: toIso(kept.until) },
+    previous: null,
     detail: 'no projector runs',
   };
 }

@@ -4,7 +4,9 @@ import { addApplyCommand } from './apply-command.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addEventCommands } from './event-commands.ts';
+import { addOperationsCommands } from './operations-commands.ts';
 import { addOverviewCommands } from './overview-commands.ts';
+import { addProjectionCommands } from './projection-commands.ts';
 import { CommandLine } from './program.ts';
 import { addRunCommands } from './run-commands.ts';
 import { addSimulateCommand } from './simulate-command.ts';
@@ -22,6 +24,8 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   addAgentCommands(line);
   addEventCommands(line);
   addOverviewCommands(line);
+  addOperationsCommands(line);
+  addProjectionCommands(line);
   addAuditCommands(line);
   addApplyCommand(line);
   addSimulateCommand(line);
