@@ -78,10 +78,10 @@ export interface Configuration {
   readonly jwtSecretKey: string | undefined;
   /** `JWT_PREVIOUS_SECRET_KEY`: verifies tokens signed before a change of keys. */
   readonly jwtPreviousSecretKey: string | undefined;
-  /** `SVC_EXT_PATHS`: folders of extensions, by colons; none. */
-  readonly extensionPaths: readonly string[];
-  /** `SVC_EXT_GRANTS`: what extensions are granted, as JSON by id; those not named get what they ask for. */
-  readonly extensionGrants: Grants;
+  /** `SVC_EXT_PATHS`: folders of extensions, by colons; undefined: none. */
+  readonly extPaths: readonly string[] | undefined;
+  /** `SVC_EXT_GRANTS`: what extensions are granted, as JSON by id; undefined: what they ask for. */
+  readonly extGrants: Grants | undefined;
   /** `SVC_EXT_<ID>_<NAME>`: settings of extensions, as they stand in the environment. */
   readonly extensionSettings: Readonly<Record<string, string>>;
   /** `SVC_REQUIRE_SCOPES`: routes of extensions need the scope `ext:<id>:routes`. false. */
@@ -150,8 +150,8 @@ export function readConfiguration(env: Environment): Configuration {
     httpAllowPrivate: yesOrNo(env, 'SVC_HTTP_ALLOW_PRIVATE'),
     jwtSecretKey: jwtSecretKey(env, production, eventStoreUrl !== undefined),
     jwtPreviousSecretKey: secret(env, 'JWT_PREVIOUS_SECRET_KEY', jwtKeyBounds),
-    extensionPaths: extensionPaths(env),
-    extensionGrants: extensionGrants(env),
+    extPaths: extensionPaths(env),
+    extGrants: extensionGrants(env),
     extensionSettings: extensionSettings(env),
     requireScopes: yesOrNo(env, 'SVC_REQUIRE_SCOPES'),
     webuiRequireAuth: yesOrNo(env, 'SVC_WEBUI_REQUIRE_AUTH'),

@@ -9,22 +9,22 @@ export function isExtensionSetting(name: string): boolean {
   return /^SVC_EXT_[A-Z][A-Z0-9_]*_[A-Z0-9_]+$/.test(name);
 }
 
-/** `SVC_EXT_PATHS`: folders by colons. */
-export function extensionPaths(env: Environment): readonly string[] {
-  return (textOf(env, 'SVC_EXT_PATHS') ?? '')
-    .split(':')
+/** `SVC_EXT_PATHS`: folders by colons; undefined where it is not set. */
+export function extensionPaths(env: Environment): readonly string[] | undefined {
+  return textOf(env, 'SVC_EXT_PATHS')
+    ?.split(':')
     .map((path) => path.trim())
     .filter((path) => path !== '');
 }
 
 /**
- * `SVC_EXT_GRANTS`: `{"<id>": ["<CAPABILITY>", …]}`.
+ * `SVC_EXT_GRANTS`: `{"<id>": ["<CAPABILITY>", …]}`; undefined where it is not set.
  * @throws ConfigurationError for what is no such JSON
  */
-export function extensionGrants(env: Environment): Grants {
+export function extensionGrants(env: Environment): Grants | undefined {
   const variable = 'SVC_EXT_GRANTS';
   const text = textOf(env, variable);
-  if (text === undefined) return {};
+  if (text === undefined) return undefined;
   const known: readonly unknown[] = capabilities;
   const isGrants = (value: unknown): value is Grants =>
     typeof value === 'object' &&

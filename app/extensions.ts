@@ -50,6 +50,8 @@ export async function startExtensions(options: {
     telemetry,
     settings: {
       ...configuration,
+      extensionPaths: configuration.extPaths ?? [],
+      extensionGrants: configuration.extGrants ?? {},
       servesRoutes: roles.includes('api'),
       runsTools: roles.includes('worker'),
     },
@@ -63,6 +65,7 @@ export async function startExtensions(options: {
     agents,
     member: options.member,
   });
+  telemetry.metrics.gauge('extension_active_connections', () => host.activeConnections());
   const project = join(import.meta.dirname, '..');
   // Compiled, the project's own packages lie one further up.
   await host.start([project, join(project, '..'), process.cwd()]);

@@ -152,6 +152,10 @@ export const histograms = {
 /** Every gauge there is: present amounts, asked for when the metrics are read. */
 export const gauges = {
   runs_under_way: { help: 'Runs that this process carries out now.', labels: [] },
+  extension_active_connections: {
+    help: 'Requests and WebSockets of extensions that are under way.',
+    labels: ['extension', 'endpoint'],
+  },
   live_clients: { help: 'Clients that watch runs as they change.', labels: [] },
   runs_waiting: { help: 'Runs that are due and that no worker has taken.', labels: [] },
   scheduler_audit_last_success_timestamp: {

@@ -7,7 +7,7 @@ import { operationsEvents } from './operations-events.ts';
 import { projectionEvents } from './projection-events.ts';
 import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
-import { idempotencyEvents, topicEvents } from './topic-events.ts';
+import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
 
 /** Every type of event there is, with the version and schema of its data. */
 export const catalogue = {
@@ -19,6 +19,7 @@ export const catalogue = {
   ...backfillEvents,
   ...keyEvents,
   ...topicEvents,
+  ...extensionEvents,
   ...idempotencyEvents,
   ...auditEvents,
   ...operationsEvents,

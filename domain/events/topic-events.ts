@@ -30,6 +30,17 @@ export const topicEvents = {
   },
 } as const;
 
+/** Events of `demo-<stream>` and `ext_<id>-<stream>`: what extensions write into streams of their own. */
+export const extensionEvents = {
+  StreamEntryAdded: {
+    version: 1,
+    schema: closed({
+      /** Any JSON. */
+      data: Type.Unknown(),
+    }),
+  },
+} as const;
+
 /** Events of `idem-<hash>`: the memory of a command that was sent with an Idempotency-Key. */
 export const idempotencyEvents = {
   CommandReceived: {

@@ -2,16 +2,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Router, type NextFunction, type Request, type Response } from 'express';
-import {
-  ExtensionError,
-  type ExtensionModule,
-  type BackgroundAccess,
-  type EventAccess,
-  type StreamAccess,
-} from '../contract.ts';
+import type { ExtensionModule } from '../contract.ts';
+import { BackgroundTasks } from './background.ts';
 import { createContext } from './context.ts';
 import { builtInFolder, discover, sources, type Source } from './discovery.ts';
+import { Duty } from './duty.ts';
+import { eventAccess } from './events.ts';
 import { Extension, faultText } from './extension.ts';
+import { OwnStreams } from './own-streams.ts';
 import type { HostDependencies, HttpPort } from './ports.ts';
 import { Routing } from './routing.ts';
 import { StaticFiles } from './static-files.ts';
@@ -25,6 +23,7 @@ const SHUTDOWN_LIMIT = 2_000;
 interface Parts {
   readonly module: ExtensionModule;
   readonly tools: ExtensionTools;
+  readonly duty: Duty;
 }
 
 /** Finds extensions, sets them up, leads requests to them, and ends them: each by itself, so that none harms another. */
@@ -34,6 +33,7 @@ export class ExtensionHost {
   readonly #loading = new Map<Extension, Promise<void>>();
   readonly #parts = new Map<Extension, Parts>();
   readonly #files = new Map<Extension, StaticFiles | null>();
+  readonly #streams: OwnStreams;
   #routing: Routing | null = null;
   #http: HttpPort | null = null;
   #sources: readonly Source[] = ['builtin'];
@@ -41,6 +41,7 @@ export class ExtensionHost {
 
   constructor(dependencies: HostDependencies) {
     this.#dependencies = dependencies;
+    this.#streams = new OwnStreams(dependencies);
   }
 
   /** Takes what the HTTP interface lends; called in a process with the role `api`, before its first request. */
@@ -110,10 +111,22 @@ export class ExtensionHost {
     };
   }
 
+  /** Requests under way. */
+  activeConnections(): readonly {
+    readonly labels: Record<string, string>;
+    readonly value: number;
+  }[] {
+    return [...(this.#routing?.active ?? [])].map(([extension, value]) => ({
+      labels: { extension, endpoint: 'routes' },
+      value,
+    }));
+  }
+
   /** Ends every extension: each is told, and has two seconds. */
   async close(): Promise<void> {
     await this.#loaded;
     await Promise.all([...this.#parts.keys()].map((each) => this.#end(each)));
+    await this.#streams.close();
   }
 
   /** Loads an extension that has not been; resolves once that has ended, one way or the other. */
@@ -160,20 +173,39 @@ export class ExtensionHost {
     if (found === null) return;
     const module = await importModule(join(found.folder, found.manifest.module));
     const enter = <T>(call: () => T): T => this.#enter(extension, call);
+    const fault = (what: string, error: unknown): void => this.#noteFault(extension, what, error);
     const tools = new ExtensionTools(extension, this.#dependencies.tools, enter);
+    const { member: owner, clock } = this.#dependencies;
+    const duty = new Duty({ ...this.#dependencies, extensionId: extension.id, owner });
     const routes = Router({ strict: false });
-    this.#parts.set(extension, { module, tools });
+    this.#parts.set(extension, { module, tools, duty });
     const context = createContext(extension, this.#dependencies, {
       routes,
       tools: tools.access,
-      events: notHere<EventAccess>(),
-      streams: notHere<StreamAccess>(),
-      background: notHere<BackgroundAccess>(),
+      events: eventAccess(extension, this.#dependencies, duty, enter, fault),
+      streams: this.#streams.accessOf(extension),
+      background: new BackgroundTasks(extension, duty, clock, enter, fault).access,
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
     });
     await enter(() => module.setup(context));
     if (extension.state !== 'loading') return;
     if (extension.has('ROUTES')) extension.router = routes;
+  }
+
+  /** A subscriber or a background task threw. */
+  #noteFault(extension: Extension, what: string, error: unknown): void {
+    const { telemetry } = this.#dependencies;
+    extension.noteFault(`${what}: ${faultText(error)}`);
+    telemetry.count('extension_errors_total', {
+      extension: extension.id,
+      endpoint: 'none',
+      error_type: 'other',
+    });
+    telemetry.log.error('something of an extension failed', {
+      extension: extension.id,
+      what,
+      error,
+    });
   }
 
   #enter<T>(_extension: Extension, call: () => T): T {
@@ -186,6 +218,7 @@ export class ExtensionHost {
     this.#parts.delete(extension);
     parts.tools.close();
     try {
+      await within(SHUTDOWN_LIMIT, 'it goes on, though it was told to stop', parts.duty.close());
       const ended = this.#enter(extension, async () => parts.module.shutdown?.());
       await within(SHUTDOWN_LIMIT, 'its shutdown took longer than 2 s', ended);
     } catch (error) {
@@ -251,12 +284,4 @@ async function within<T>(limit: number, fault: string, work: Promise<T>): Promis
   } finally {
     clearTimeout(timer);
   }
-}
-
-function notHere<T extends object>(): T {
-  return new Proxy({} as T, {
-    get: () => {
-      throw new ExtensionError('unavailable', 'this process does not offer it');
-    },
-  });
 }

@@ -45,8 +45,8 @@ export class Routing {
   readonly #telemetry: Telemetry;
   readonly #callers = new WeakMap<Request, ExtensionCaller>();
   readonly #labels = new Map<string, Set<string>>();
-  /** Requests under way, by extension and endpoint. */
-  readonly active = new Map<string, { labels: Record<string, string>; value: number }>();
+  /** Requests under way, by extension. Which route takes one is known only once it has been led there. */
+  readonly active = new Map<string, number>();
 
   constructor(host: RoutingHost, http: HttpPort, settings: HostSettings, telemetry: Telemetry) {
     this.#host = host;
@@ -183,8 +183,10 @@ export class Routing {
     const { id, metrics } = extension;
     const method = methods.has(request.method) ? request.method : 'other';
     let label: string | null = known;
+    this.active.set(id, (this.active.get(id) ?? 0) + 1);
     const endpointOf = (): string => (label ??= this.#labelOf(extension, request));
     response.once('close', () => {
+      this.active.set(id, (this.active.get(id) ?? 1) - 1);
       const endpoint = endpointOf();
       const took = performance.now() - begun;
       const status = String(response.statusCode);

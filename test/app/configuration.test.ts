@@ -154,8 +154,8 @@ describe('the configuration', () => {
   });
 
   it('warns of settings that have no effect in this release', () => {
-    const { warnings } = readConfiguration({ SVC_REQUIRE_SCOPES: '5', SVC_EXT_PATHS: '' });
-    expect(warnings).to.deep.equal(['SVC_REQUIRE_SCOPES has no effect in this release']);
+    const { warnings } = readConfiguration({ SVC_PUBLIC_URL: '5', SVC_EXT_PATHS: '' });
+    expect(warnings).to.deep.equal(['SVC_PUBLIC_URL has no effect in this release']);
   });
 
   it('does not warn of secrets of tasks, of the command line, and of tests', () => {

@@ -166,6 +166,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       triggered_tasks: ['task-1'],
     },
   ],
+  StreamEntryAdded: [{ data: { text } }, { data: null }],
   TopicTrimmed: [{ cutoff: at, deleted_count: 3, first: 2, before: 6, oldest_at: at }],
   OperationsHeld: [{ reason: text }],
   OperationsReleased: [{ missed: null }, { missed: 'latest' }],

@@ -1,0 +1,94 @@
+import type { Request, Response } from 'express';
+import {
+  ExtensionError,
+  badInput,
+  type ExtensionCaller,
+  type ExtensionContext,
+  type StreamEntry,
+} from '../contract.ts';
+
+/** What a subscriber may leave unread before it is let go; it goes on by `Last-Event-ID`. Bytes. */
+const MOST_UNREAD = 1024 * 1024;
+
+/** How often something is written on a connection on which nothing happens. Milliseconds. */
+const BEAT = 15_000;
+
+/**
+ * Demonstrates events: `POST publish/{stream}` appends a body of any shape, `GET subscribe/{stream}` tells of what
+ * comes as server-sent events.
+ */
+export function setup(context: ExtensionContext): void {
+  const { routes } = context;
+
+  routes.post('/publish/:stream', async (request, response) => {
+    const caller = admitted(context, request, 'events:publish');
+    if (request.body === undefined) throw badInput('body', 'is required');
+    const { stream } = request.params;
+    const entry = await context.streams.append(stream, request.body, caller.agentId);
+    response.json({
+      success: true,
+      stream,
+      event_id: entry.id,
+      message: `published to ${stream}`,
+    });
+  });
+
+  routes.get('/subscribe/:stream', async (request, response) => {
+    admitted(context, request, 'events:read');
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const after = whereFrom(request);
+    const follow = { signal: gone.signal, ...(after === undefined ? {} : { after }) };
+    const entries = await context.streams.follow(request.params.stream, follow);
+    begin(response);
+    if (request.method === 'HEAD') response.end();
+    else await tell(entries, response);
+  });
+}
+
+/** @throws ExtensionError `forbidden` */
+function admitted(context: ExtensionContext, request: Request, scope: string): ExtensionCaller {
+  const caller = context.callerOf(request);
+  if (caller === null) throw new ExtensionError('unauthorized', 'a bearer token is needed');
+  if (caller.admin || caller.scopes.includes(scope)) return caller;
+  throw new ExtensionError('forbidden', `this needs the scope ${scope}`, {
+    required_scopes: [scope],
+    granted_scopes: caller.scopes,
+  });
+}
+
+/** `Last-Event-ID` goes before `?from=start`: a client that comes back has the same address as before. */
+function whereFrom(request: Request): string | undefined {
+  const last = request.get('last-event-id');
+  if (last !== undefined && last !== '') return last;
+  const { from } = request.query;
+  if (from === undefined) return undefined;
+  if (from === 'start') return 'start';
+  throw badInput('from', 'must be start, or be left out');
+}
+
+/** The headers go out at once: whoever has them misses nothing that is published from then on. */
+function begin(response: Response): void {
+  response.locals['notMeasured'] = true;
+  response.status(200);
+  response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
+  // Else a proxy might wait for more before it passes anything on.
+  response.setHeader('X-Accel-Buffering', 'no');
+  response.flushHeaders();
+}
+
+async function tell(entries: AsyncIterable<StreamEntry>, response: Response): Promise<void> {
+  const beat = setInterval(() => {
+    if (response.writableLength === 0) response.write(': heartbeat\n\n');
+  }, BEAT);
+  beat.unref();
+  try {
+    for await (const { id, stream, data } of entries) {
+      if (response.writableLength > MOST_UNREAD) break;
+      response.write(`id: ${id}\ndata: ${JSON.stringify({ stream, id, data })}\n\n`);
+    }
+  } finally {
+    clearInterval(beat);
+    response.end();
+  }
+}

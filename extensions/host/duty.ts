@@ -1,0 +1,112 @@
+import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { Coordination } from '../../scheduler/coordination.ts';
+
+/** How long a process that says nothing keeps its turn, and how often it says that it is there. Milliseconds. */
+const LEASE = 10_000;
+const RENEW = 3_000;
+
+/** Something that goes on for as long as this process has its turn. */
+export interface DutyItem {
+  /** Ends when the signal is aborted, or when it has nothing more to do. Never rejects. */
+  run(signal: AbortSignal, fence: number): Promise<void>;
+}
+
+interface Running {
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** What an extension does by itself, in one process at a time: who has the extension's lease does it. */
+export class Duty {
+  readonly #name: string;
+  readonly #owner: string;
+  readonly #coordination: Coordination;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
+  readonly #items = new Map<DutyItem, Running | null>();
+  readonly #end = new AbortController();
+  #fence: number | null = null;
+  #renewed: Instant = 0;
+  #holding: Promise<void> | null = null;
+
+  constructor(options: {
+    readonly extensionId: string;
+    readonly owner: string;
+    readonly coordination: Coordination;
+    readonly clock: Clock;
+    readonly telemetry: Telemetry;
+  }) {
+    this.#name = `extension ${options.extensionId}`;
+    this.#owner = options.owner;
+    this.#coordination = options.coordination;
+    this.#clock = options.clock;
+    this.#telemetry = options.telemetry;
+  }
+
+  /** Starts an item: now where this process has its turn, else once it has. */
+  add(item: DutyItem): void {
+    this.#items.set(item, this.#fence === null ? null : this.#start(item, this.#fence));
+    this.#holding ??= this.#hold();
+  }
+
+  /** Ends an item, and resolves once it has ended. */
+  async remove(item: DutyItem): Promise<void> {
+    const running = this.#items.get(item);
+    this.#items.delete(item);
+    running?.stop.abort();
+    await running?.ended;
+  }
+
+  /** Ends all, and gives the turn to whoever waits. */
+  async close(): Promise<void> {
+    this.#end.abort();
+    await this.#holding;
+    if (this.#fence === null) return;
+    await this.#yieldTurn();
+    await this.#coordination.release(this.#name, this.#owner);
+  }
+
+  async #hold(): Promise<void> {
+    const { signal } = this.#end;
+    while (!signal.aborted) {
+      await this.#renew();
+      await this.#clock.sleep(RENEW, signal).catch(() => {});
+    }
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      const lease = await this.#coordination.acquire(this.#name, this.#owner, LEASE);
+      if (lease?.fence === this.#fence) {
+        this.#renewed = this.#clock.now();
+        return;
+      }
+      if (this.#fence !== null) await this.#yieldTurn();
+      if (lease === null || this.#end.signal.aborted) return;
+      this.#renewed = this.#clock.now();
+      this.#fence = lease.fence;
+      for (const item of this.#items.keys()) this.#items.set(item, this.#start(item, lease.fence));
+    } catch (error) {
+      this.#telemetry.log.warn('an extension could not ask for its turn', {
+        turn: this.#name,
+        error,
+      });
+      const silent = this.#clock.now() - this.#renewed;
+      if (this.#fence !== null && silent > LEASE - RENEW) await this.#yieldTurn();
+    }
+  }
+
+  #start(item: DutyItem, fence: number): Running {
+    const stop = new AbortController();
+    return { stop, ended: item.run(stop.signal, fence) };
+  }
+
+  async #yieldTurn(): Promise<void> {
+    this.#fence = null;
+    const running = [...this.#items.values()].filter((each) => each !== null);
+    for (const { stop } of running) stop.abort();
+    for (const item of this.#items.keys()) this.#items.set(item, null);
+    await Promise.all(running.map(({ ended }) => ended));
+  }
+}

@@ -1,0 +1,48 @@
+import { topicPatternFault, compileTopicPattern } from '../../domain/schedule/topic-pattern.ts';
+import { badInput, type EventAccess } from '../contract.ts';
+import { needed } from './context.ts';
+import type { Duty } from './duty.ts';
+import type { Extension } from './extension.ts';
+import type { HostDependencies } from './ports.ts';
+import { Subscription } from './subscription.ts';
+
+/** An extension's access to the service's topics. @param enter calls into the extension's code */
+export function eventAccess(
+  extension: Extension,
+  dependencies: HostDependencies,
+  duty: Duty,
+  enter: <T>(call: () => T) => T,
+  fault: (what: string, error: unknown) => void,
+): EventAccess {
+  const subscriptions = new Map<string, Subscription>();
+  return Object.freeze({
+    async publish(topic, data) {
+      needed(extension, 'EVENTS_PUB');
+      return dependencies.agents.publish(extension.id, topic, data);
+    },
+    async subscribe(pattern, handler) {
+      needed(extension, 'EVENTS_SUB');
+      const wrong = typeof pattern === 'string' ? topicPatternFault(pattern) : 'must be a text';
+      if (wrong !== null) throw badInput('pattern', wrong);
+      if (subscriptions.has(pattern)) throw new Error(`${pattern} is subscribed already`);
+      const subscription = new Subscription({
+        ...dependencies,
+        name: `extension ${extension.id} ${pattern}`,
+        pattern: compileTopicPattern(pattern),
+        handle: (event, signal) => enter(async () => handler(event, signal)),
+        failed: (error) => fault(`subscriber of ${pattern}`, error),
+      });
+      subscriptions.set(pattern, subscription);
+      await subscription.begin();
+      duty.add(subscription);
+    },
+    async unsubscribe(pattern) {
+      needed(extension, 'EVENTS_SUB');
+      const subscription = subscriptions.get(pattern);
+      if (subscription === undefined) return;
+      subscriptions.delete(pattern);
+      await duty.remove(subscription);
+      await subscription.forget();
+    },
+  } satisfies EventAccess);
+}
