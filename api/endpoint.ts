@@ -86,7 +86,7 @@ export interface Endpoint {
   /** A command that heeds `If-Match`. */
   readonly ifMatch?: boolean;
   /** What it answers where nothing is wrong, by status; the tests hold every answer to it. */
-  readonly answers?: Answers;
+  readonly answers: Answers;
   /** Headers of those answers, beside the ones that follow from the rest. */
   readonly answerHeaders?: readonly AnswerHeader[];
   /** Errors beside those that follow from the rest: a 404 of an endpoint without an id in its path, say. */

@@ -60,7 +60,7 @@ function operation(
   path: string,
   schemas: PublishedSchemas,
 ): JsonObject {
-  const { summary, scopes, query, answers = {} } = endpoint;
+  const { summary, scopes, query, answers } = endpoint;
   const live = Object.values(answers).some((schema) => mediaTypeOf(schema) === 'text/event-stream');
   const parameters = [
     ...pathParameters(path),
@@ -106,10 +106,11 @@ function tagOf(path: string): string {
   return tags[first] ?? first;
 }
 
-const scopesText = (scopes: readonly string[]): string =>
-  scopes.length === 0
-    ? 'Any valid token.'
-    : `Scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}; \`admin\` implies all.`;
+function scopesText(scopes: readonly string[]): string {
+  if (scopes.length === 0) return 'Any valid token.';
+  const needed = `Scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}`;
+  return scopes.includes('admin') ? `${needed}.` : `${needed}; \`admin\` implies all.`;
+}
 
 /** Any one of the scopes is enough. */
 function securityOf(scopes: readonly string[] | null): readonly JsonObject[] {
@@ -160,7 +161,7 @@ function requestBody(
 }
 
 function answersOf(endpoint: DescribedEndpoint, schemas: PublishedSchemas): JsonObject {
-  const { summary, answers = {} } = endpoint;
+  const { summary, answers } = endpoint;
   return Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => {
       const content = { [mediaTypeOf(schema)]: { schema: schemas.answered(schema) } };

@@ -68,7 +68,7 @@ function faultOfUnknown(path: string, answer: SentAnswer): string | null {
 }
 
 function faultOf(endpoint: DescribedEndpoint, method: string, answer: SentAnswer): string | null {
-  const { answers = {}, answerHeaders: declared = [] } = endpoint;
+  const { answers, answerHeaders: declared = [] } = endpoint;
   const schema = answers[answer.status];
   const surplus = answerHeaders.find(
     (name) => name.toLowerCase() in answer.headers && !declared.includes(name),
