@@ -98,8 +98,10 @@ export async function lastRunAsOf(
   return null;
 }
 
+/** The runs are in the order of their queueing, and none starts before it: those queued later need not be looked at. */
 function startedUpTo(query: Query, at: string): Query {
-  return { ...query, filters: [...query.filters, { field: 'started_at', op: 'lte', value: at }] };
+  const until = (field: string) => ({ field, op: 'lte', value: at }) as const;
+  return { ...query, filters: [...query.filters, until('started_at'), until('queued_at')] };
 }
 
 const evolve: typeof tasksProjection.evolve = (...given) => tasksProjection.evolve(...given);
