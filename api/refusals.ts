@@ -1,5 +1,5 @@
 import { toIso, type Cancel, type Clock } from '../domain/clock.ts';
-import type { EventStore, NewEvent } from '../domain/event-store.ts';
+import { EventStoreError, type EventStore, type NewEvent } from '../domain/event-store.ts';
 import type { DataOf } from '../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
@@ -37,6 +37,12 @@ interface Waiting {
   readonly event: NewEvent;
 }
 
+/** One append. */
+interface Batch {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+}
+
 /** What an agent was refused in one minute. */
 interface Minute {
   readonly began: number;
@@ -54,6 +60,8 @@ export class Refusals {
   readonly #telemetry: Telemetry;
   readonly #minutes = new Map<string, Minute>();
   #waiting: Waiting[] = [];
+  /** What was tried, and is to be tried again. */
+  #batches: Batch[] = [];
   #forget: Cancel | null = null;
   #flushing: Promise<void> = Promise.resolve();
   #failing = false;
@@ -71,7 +79,7 @@ export class Refusals {
   /** Takes note of a refusal. Never fails, and waits for nothing. */
   note(refused: Refused): void {
     const minute = this.#minuteOf(refused);
-    if (minute.told < TOLD_IN_A_MINUTE && this.#waiting.length < MOST_WAITING) {
+    if (minute.told < TOLD_IN_A_MINUTE && this.#undone < MOST_WAITING) {
       minute.told += 1;
       const at = toIso(refused.context.now);
       this.#wait(refused, { path: refused.path, count: 1, first_at: at });
@@ -97,6 +105,11 @@ export class Refusals {
     this.#forget = null;
     this.#flushing = this.#flushing.then(() => this.#append(true));
     await this.#flushing;
+  }
+
+  /** How many wait, about: of those that are tried again each batch counts whole. */
+  get #undone(): number {
+    return this.#waiting.length + this.#batches.length * TOGETHER;
   }
 
   #minuteOf({ agentId, context: { now } }: Refused): Minute {
@@ -133,7 +146,7 @@ export class Refusals {
     const flush = (): void => {
       this.#forget = null;
       void this.flush().then(() => {
-        if (this.#waiting.length > 0 || this.#minutes.size > 0) this.#arm();
+        if (this.#undone > 0 || this.#minutes.size > 0) this.#arm();
       });
     };
     this.#forget = this.#clock.at(this.#clock.now() + DELAY, flush, { background: true });
@@ -146,27 +159,50 @@ export class Refusals {
       this.#endMinute(each);
       this.#minutes.delete(agentId);
     }
-    try {
-      while (this.#waiting.length > 0) {
-        const [first] = this.#waiting;
-        const events = this.#waiting
-          .filter(({ stream }) => stream === first?.stream)
-          .slice(0, TOGETHER);
-        await this.#store.append(
-          first?.stream ?? '',
-          events.map(({ event }) => event),
-          'any',
-        );
-        const done = new Set(events);
-        this.#waiting = this.#waiting.filter((each) => !done.has(each));
+    this.#batches.push(...batchesOf(this.#waiting));
+    this.#waiting = [];
+    const batches = this.#batches;
+    this.#batches = [];
+    for (const batch of batches) {
+      try {
+        await this.#store.append(batch.stream, batch.events, 'any');
+        this.#failing = false;
+      } catch (error) {
+        this.#failed(error, batch);
       }
-      this.#failing = false;
-    } catch (error) {
-      // They keep their ids: what was written although the answer was lost is not written twice.
-      if (!this.#failing) {
-        this.#telemetry.log.warn('refused commands could not be recorded; trying again', { error });
-      }
-      this.#failing = true;
     }
   }
+
+  /** A batch stays as it is: what was written although the answer was lost is then not written twice. */
+  #failed(error: unknown, batch: Batch): void {
+    const { log } = this.#telemetry;
+    const { stream, events } = batch;
+    const passes =
+      error instanceof EventStoreError &&
+      (error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
+    if (!passes) {
+      log.error('refused commands can not be recorded', { stream, count: events.length, error });
+      return;
+    }
+    this.#batches.push(batch);
+    if (!this.#failing) log.warn('refused commands could not be recorded; trying again', { error });
+    this.#failing = true;
+  }
+}
+
+/** What waits, by stream, in appends of a bounded size. */
+function batchesOf(waiting: readonly Waiting[]): readonly Batch[] {
+  const batches: Batch[] = [];
+  const open = new Map<string, NewEvent[]>();
+  for (const { stream, event } of waiting) {
+    const events = open.get(stream);
+    if (events !== undefined && events.length < TOGETHER) {
+      events.push(event);
+      continue;
+    }
+    const begun = [event];
+    open.set(stream, begun);
+    batches.push({ stream, events: begun });
+  }
+  return batches;
 }

@@ -114,4 +114,17 @@ describe('the audit of what was refused', () => {
     const items = await audit(`actor=${agent.id}&type=CommandRefused`);
     expect(items).to.have.lengthOf(1);
   });
+
+  it('is written once where the answer of the log is lost, whatever comes meanwhile', async () => {
+    await agent.client.post('/agents', { name: 'x', scopes: [] });
+    api().store.failNext('refusals-', 'after');
+    await api().refusals.flush();
+    await agent.client.delete(`/agents/${agent.id}`);
+    await api().refusals.flush();
+    const items = await audit(`actor=${agent.id}&type=CommandRefused`);
+    expect(items.map(({ action }) => action)).to.deep.equal([
+      'DELETE /agents/{agent_id}',
+      'POST /agents',
+    ]);
+  });
 });
