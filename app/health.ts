@@ -18,6 +18,7 @@ import {
   workersCheck,
   type ProjectionState,
 } from '../observability/health-rules.ts';
+import { PROJECTION_REPORT, parseProjectionReport } from '../projections/projection-report.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import { runsProjection } from '../projections/runs.ts';
 import {
@@ -80,7 +81,13 @@ export function createHealth(options: {
     return workersCheck({ alive, waiting });
   };
 
-  const views = async (): Promise<HealthCheck> => projectionsCheck(await lag.look(), LAG_LIMIT);
+  const views = async (): Promise<HealthCheck> => {
+    const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
+    const parked = new Map(report?.views.map((view) => [view.name, view.parked]));
+    const states = await lag.look();
+    const shown = states.map((state) => ({ ...state, parked: parked.get(state.name) ?? 0 }));
+    return projectionsCheck(shown, LAG_LIMIT);
+  };
 
   return {
     async report() {
@@ -151,6 +158,9 @@ function hasRole(roles: unknown, role: string): boolean {
   return Array.isArray(roles) && roles.includes(role);
 }
 
+/** What the stores alone say of a view. */
+type Place = Omit<ProjectionState, 'parked'>;
+
 /** How far the views are behind the log, as time, and whether they move. Asks the stores alone. */
 class ViewLag {
   private readonly store: EventStore;
@@ -164,18 +174,18 @@ class ViewLag {
     this.clock = clock;
   }
 
-  async look(): Promise<readonly ProjectionState[]> {
+  async look(): Promise<readonly Place[]> {
     const head = await this.store.head();
     return Promise.all(projections.map((projection) => this.lookAt(projection, head)));
   }
 
-  private async lookAt(projection: Projection, head: Position): Promise<ProjectionState> {
+  private async lookAt(projection: Projection, head: Position): Promise<Place> {
     const { name } = projection;
     const live = await this.readModel.liveGeneration(projection);
     const position = live === null ? BEGINNING : await this.readModel.checkpoint(projection);
     const progressed = this.last.get(name) !== position;
     this.last.set(name, position);
-    return { name, lagSeconds: await this.lagOf(position, head), progressed, parked: 0 };
+    return { name, lagSeconds: await this.lagOf(position, head), progressed };
   }
 
   private async lagOf(position: Position, head: Position): Promise<number> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../domain/clock.ts';
 import { createLog } from '../observability/create-log.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
@@ -72,6 +73,8 @@ async function projectWhileLeading(
     fence,
   });
   const ending = new AbortController();
+  // Every view listens, and some of their parts: that is no leak.
+  setMaxListeners(0, ending.signal);
   const end = (): void => ending.abort();
   const endUnlessLeading = (): void => {
     if (!leadership.leads || leadership.fence !== fence) end();

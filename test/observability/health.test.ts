@@ -146,6 +146,16 @@ describe('the check of the scheduler', () => {
     expect(schedulerCheck(fine).status).to.equal('healthy');
   });
 
+  it('is degraded while operators hold the service, and says who does and why', () => {
+    const hold = { reason: 'a new disk', by: 'agent-1', since: '2026-11-21T05:00:00.000Z' };
+    const found = schedulerCheck({ ...fine, hold });
+    expect(found.status).to.equal('degraded');
+    expect(found.message).to.equal(
+      'on hold since 2026-11-21T05:00:00.000Z, by agent-1: a new disk',
+    );
+    expect(found['hold']).to.deep.equal(hold);
+  });
+
   it('shows what the audit has mended, and is healthy', () => {
     const mended = { ...audit, found: 2, mended: 2, kinds: { task_missing: 2 } };
     const found = schedulerCheck({ ...fine, audit: mended });

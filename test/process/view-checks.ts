@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SystemClock } from '../../app/clock.ts';
@@ -42,6 +43,7 @@ async function buildAnew(dataDirectory: string, readModel: ReadModel): Promise<v
     telemetry: silent,
   });
   const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
   const clock = new SystemClock();
   const projector = createProjector({
     store,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, NewEvent, Position } from '../../domain/event-store.ts';
 import { newId } from '../../domain/ids.ts';
 import { rebuildCommand, type ProjectionCommand } from '../../domain/projection-commands.ts';
@@ -68,16 +69,20 @@ export class ProjectorHarness {
   /** Starts a projector with the next fence. `readModel`: one that fails on purpose, say. */
   start(
     projections: readonly Projection[],
-    parts: { readonly readModel?: ReadModel; readonly store?: EventStore } = {},
+    parts: {
+      readonly readModel?: ReadModel;
+      readonly store?: EventStore;
+      readonly clock?: Clock;
+    } = {},
   ): Projector {
     this.#fence += 1;
     const projector = createProjector({
       store: this.store,
       readModel: this.readModel,
+      clock: new SystemClock(),
       ...parts,
       projections,
       telemetry: silent,
-      clock: new SystemClock(),
       fence: this.#fence,
     });
     projector.onCheckpoint((name, position) => this.passed.send({ name, position }));
@@ -98,8 +103,7 @@ export class ProjectorHarness {
   }
 
   /** What an order for a view is given with. */
-  order({ name, schema }: Projection): ProjectionCommand {
-    const now = Date.now();
+  order({ name, schema }: Projection, now = Date.now()): ProjectionCommand {
     const id = newId(now);
     const context = { commandId: id, actor: 'agent-1', source: 'test', correlationId: id, now };
     return { store: this.store, name, schema, context };

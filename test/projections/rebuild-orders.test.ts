@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { SystemClock } from '../../app/clock.ts';
+import type { Instant } from '../../domain/clock.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import {
   cancelRebuildCommand,
@@ -18,6 +20,13 @@ import { request, success } from './recorded.ts';
 
 const leased_until = '2026-03-01T09:00:30.000Z';
 const runs = runsProjection as unknown as Projection;
+
+/** A day later. */
+class LaterClock extends SystemClock {
+  override now(): Instant {
+    return super.now() + 24 * 60 * 60_000 + 1;
+  }
+}
 
 describe('orders for a view', () => {
   let harness: ProjectorHarness;
@@ -142,6 +151,29 @@ describe('orders for a view', () => {
     await rollbackCommand(harness.order(runs));
     await shown(next, ({ version }) => expect(version).to.equal(2));
     expect(await count()).to.equal(10);
+  });
+
+  it('lead reads back for a day; then the generation before is thrown away', async () => {
+    const head = await addRuns(0, 5);
+    const projector = harness.start([runs]);
+    await harness.reached(runs, head);
+    await harness.rebuild(runs);
+    await shown(projector, ({ version }) => expect(version).to.equal(2));
+    expect(await generations()).to.deep.equal([1, 2]);
+    await harness.stop();
+    const later = new LaterClock();
+    const next = harness.start([runs], { clock: later });
+    await shown(next, ({ version, previous, state }) => {
+      expect({ version, previous, state }).to.deep.equal({
+        version: 2,
+        previous: null,
+        state: 'following',
+      });
+    });
+    expect(await generations()).to.deep.equal([2]);
+    const order = harness.order(runs, later.now());
+    const refused = await rollbackCommand(order).catch((e: unknown) => e);
+    expect(refused).to.have.property('code', 'STATE_CONFLICT');
   });
 
   describe('that meet an event that can not be folded', () => {
