@@ -16,7 +16,7 @@ import type * as Spans from './schedule-schemas.ts';
 import type * as Taken from './schemas.ts';
 
 export { ApiError } from './client-connection.ts';
-export type { Answered, CallOptions, ClientOptions } from './client-connection.ts';
+export type { Answered, Asking, CallOptions, ClientOptions } from './client-connection.ts';
 export type { Agent } from './answer-schemas-agents.ts';
 export type { Run, RunItem, RunPage } from './answer-schemas-runs.ts';
 export type { Task, TaskPage } from './answer-schemas-tasks.ts';
@@ -33,6 +33,8 @@ export function createClient(options: ClientOptions) {
   const connection = new ClientConnection(options);
   const ask = <T>(asking: Asking): Promise<Answered<T>> => connection.call<T>(asking);
   return {
+    /** For what has no method here. */
+    request: ask,
     tokens: tokens(ask),
     agents: agents(ask),
     tasks: tasks(ask),

@@ -54,6 +54,20 @@ for (const name of [
   (telling as Record<string, readonly JsonValue[]>)[name] = moments;
 }
 
+/** Ids that there are, by the resource that they are of. */
+export type KnownIds = Readonly<Record<'agent' | 'task' | 'run' | 'backfill', string[]>>;
+
+/** Whose id a field asks for, by its name; `id` itself stands behind the resource's name in the path. */
+const kinds: Readonly<Record<string, keyof KnownIds>> = {
+  agent_id: 'agent',
+  created_by: 'agent',
+  source_agent_id: 'agent',
+  task_id: 'task',
+  id: 'task',
+  run_id: 'run',
+  backfill_id: 'backfill',
+};
+
 /** What no field is meant to be, mostly. */
 const strange = fc.oneof(
   fc.constantFrom<JsonValue>(
@@ -79,12 +93,9 @@ const strange = fc.oneof(
  * Requests to the operations of an OpenAPI document: mostly as their schemas say, often with one thing amiss. Live
  * streams, and parameters that make a request wait, are left out.
  *
- * @param known ids that there are, which are put where an id is asked for
+ * @param known is put where an id is asked for; may grow meanwhile
  */
-export function randomRequests(
-  document: JsonObject,
-  known: () => readonly string[],
-): Arbitrary<RandomRequest> {
+export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary<RandomRequest> {
   const maker = new Maker(document, known);
   const paths = Object.entries(document['paths'] as Readonly<Record<string, JsonObject>>);
   const requests = paths.flatMap(([path, operations]) =>
@@ -97,18 +108,25 @@ export function randomRequests(
 
 class Maker {
   readonly #document: JsonObject;
-  readonly #ids: Arbitrary<string>;
+  readonly #known: KnownIds;
 
-  constructor(document: JsonObject, known: () => readonly string[]) {
+  constructor(document: JsonObject, known: KnownIds) {
     this.#document = document;
-    const there = fc.nat().map((number) => {
-      const ids = known();
-      return ids[number % ids.length] ?? '';
-    });
-    this.#ids = fc.oneof(
-      { arbitrary: there, weight: 8 },
+    this.#known = known;
+  }
+
+  /** Looked up when a request is made: there are more and more of them. */
+  #idOf(name: string): Arbitrary<string> {
+    const kind = kinds[name];
+    const there = (ids: () => readonly string[]): Arbitrary<string> =>
+      fc.nat().map((number) => ids()[number % ids().length] ?? '');
+    const all = there(() => Object.values(this.#known).flat());
+    const meant = kind === undefined ? all : there(() => this.#known[kind]);
+    return fc.oneof(
+      { arbitrary: meant, weight: 12 },
+      { arbitrary: all, weight: 1 },
       { arbitrary: fc.uuid(), weight: 1 },
-      { arbitrary: there.map((id) => id.toUpperCase()), weight: 1 },
+      { arbitrary: meant.map((id) => id.toUpperCase()), weight: 1 },
     );
   }
 
@@ -182,7 +200,7 @@ class Maker {
     if (choices) return fc.constantFrom(...choices);
     switch (schema['type']) {
       case 'string':
-        return this.#text(schema);
+        return this.#text(schema, name);
       case 'integer':
       case 'number':
         return numberOf(schema);
@@ -199,8 +217,8 @@ class Maker {
     }
   }
 
-  #text(schema: JsonObject): Arbitrary<JsonValue> {
-    if (schema['format'] === 'uuid') return this.#ids;
+  #text(schema: JsonObject, name: string): Arbitrary<JsonValue> {
+    if (schema['format'] === 'uuid') return this.#idOf(name);
     if (schema['format'] === 'uri') return fc.webUrl();
     const { minLength = 0, maxLength = 40 } = schema as { minLength?: number; maxLength?: number };
     if (typeof schema['pattern'] === 'string') return fc.constantFrom('orders.new', 'a', 'a:b/c-1');
