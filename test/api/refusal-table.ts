@@ -6,6 +6,7 @@ import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
 import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
+import { statisticsRows } from './refusal-rows-statistics.ts';
 
 /** An endpoint as the table goes through it; `{x}` in a path stands for an id that is there. */
 export interface Row {
@@ -379,21 +380,7 @@ export const refusalTable: readonly Row[] = [
   { method: 'GET', path: '/runs/{run}', scope: 'runs:read', resource: 'run' },
   { method: 'POST', path: '/runs/{run}/cancel', scope: 'tasks:write', resource: 'run' },
   ...retryRows,
-  { method: 'GET', path: '/task/{task}/latest', scope: 'runs:read', resource: 'task' },
-  { method: 'GET', path: '/runs/task/{task}/latest', scope: 'runs:read', resource: 'task' },
-  ...['/task/{task}/stats', '/runs/task/{task}/stats'].map((path): Row => ({
-    method: 'GET',
-    path,
-    scope: 'runs:read',
-    resource: 'task',
-    queries: [
-      ['days=0', 'days'],
-      ['days=366', 'days'],
-      ['days=x', 'days'],
-    ],
-  })),
-  { method: 'GET', path: '/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
-  { method: 'GET', path: '/runs/stats/summary', scope: 'runs:read', queries: [['days=0', 'days']] },
+  ...statisticsRows,
   ...eventRows,
   ...operationsRows,
   ...auditRows,
