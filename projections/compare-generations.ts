@@ -21,17 +21,19 @@ type Difference = Comparison['first'][number];
  * once both are further. Bounded: all documents are counted, the first keys are compared.
  *
  * @param level resolves when both have passed what either has passed now
+ * @param rest lets others have a turn: the views are fed by the same thread
  */
 export async function compareGenerations(
   before: GenerationFeeder,
   after: GenerationFeeder,
   level: () => Promise<void>,
+  rest: () => Promise<void>,
 ): Promise<Comparison> {
   const keys = new Set<string>();
   const different = new Map<string, Difference>();
   const ends = [
-    await collect(before, after, keys, different),
-    await collect(after, before, keys, different),
+    await collect(before, after, keys, different, rest),
+    await collect(after, before, keys, different, rest),
   ];
   for (let look = 0; look < LOOKS && different.size > 0; look += 1) {
     await level();
@@ -62,6 +64,7 @@ async function collect(
   other: GenerationFeeder,
   keys: Set<string>,
   different: Map<string, Difference>,
+  rest: () => Promise<void>,
 ): Promise<boolean> {
   let last: string | null = null;
   for (let looked = 0; looked < MOST_COMPARED; looked += PAGE) {
@@ -75,8 +78,7 @@ async function collect(
     }
     if (page.length < PAGE) return true;
     last = page.at(-1)?.key ?? null;
-    // The views are fed by the same thread.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await rest();
   }
   return (await one.page(last, 1)).length === 0;
 }

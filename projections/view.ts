@@ -265,8 +265,9 @@ export class View {
     };
     await level();
     if (signal.aborted) return;
+    const rest = (): Promise<void> => this.#options.clock.sleep(1, signal);
     const comparison =
-      before === null ? null : await compareGenerations(before, next.feeder, level);
+      before === null ? null : await compareGenerations(before, next.feeder, level, rest);
     await this.#orders.say((now) =>
       rebuildUnderWay(now)?.version === version
         ? [{ type: 'ProjectionRebuildReady', data: { schema, version, comparison } }]
