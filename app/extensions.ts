@@ -3,6 +3,7 @@ import type { Clock } from '../domain/clock.ts';
 import { ExtensionHost } from '../extensions/host/host.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
+import { Containment } from './containment.ts';
 import type { Configuration } from './configuration.ts';
 import { LoopbackCore } from './core-client.ts';
 import { ExtensionAgents } from './extension-agents.ts';
@@ -43,7 +44,8 @@ export async function startExtensions(options: {
     tokenSeconds: configuration.accessTokenSeconds,
     signal: going.signal,
   });
-  const host = new ExtensionHost({
+  const containment = new Containment((id, what, error) => host.blame(id, what, error));
+  const host: ExtensionHost = new ExtensionHost({
     store,
     coordination,
     clock,
@@ -63,6 +65,7 @@ export async function startExtensions(options: {
     tools: toolPort(tools, clock, telemetry.log),
     core,
     agents,
+    contain: (id, call) => containment.enter(id, call),
     member: options.member,
   });
   telemetry.metrics.gauge('extension_active_connections', () => host.activeConnections());
@@ -82,6 +85,7 @@ export async function startExtensions(options: {
     core,
     async close() {
       await host.close();
+      containment.close();
       core.close();
     },
   };

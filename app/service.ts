@@ -166,6 +166,7 @@ class Service implements RunningService {
       () => this.scheduler?.stop(),
       () => this.worker?.drain(),
       () => this.live?.close(),
+      () => this.extensions?.host.endConnections(),
       () => this.auditTail?.close(),
       () => (this.server === null ? undefined : stopServing(this.server)),
       () => this.refusals?.close(),
@@ -254,6 +255,9 @@ class Service implements RunningService {
       ? createApi(this.apiDependencies(stores, indexes), observing, this.extensions?.host ?? null)
       : createObservingApp(observing, { telemetry, production });
     this.server = await listen(app, configuration);
+    if (this.extensions !== null && configuration.roles.includes('api')) {
+      this.server.on('upgrade', this.extensions.host.upgradeBy(app));
+    }
     const address = this.server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     this.extensions?.core.listensAt(configuration.host, port);

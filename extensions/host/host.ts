@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import type { ExtensionModule } from '../contract.ts';
 import { BackgroundTasks } from './background.ts';
@@ -12,6 +14,7 @@ import { Extension, faultText } from './extension.ts';
 import { OwnStreams } from './own-streams.ts';
 import type { HostDependencies, HttpPort } from './ports.ts';
 import { Routing } from './routing.ts';
+import { Sockets } from './sockets.ts';
 import { StaticFiles } from './static-files.ts';
 import { ExtensionTools } from './tools.ts';
 
@@ -34,6 +37,7 @@ export class ExtensionHost {
   readonly #parts = new Map<Extension, Parts>();
   readonly #files = new Map<Extension, StaticFiles | null>();
   readonly #streams: OwnStreams;
+  readonly #sockets = new Sockets();
   #routing: Routing | null = null;
   #http: HttpPort | null = null;
   #sources: readonly Source[] = ['builtin'];
@@ -111,6 +115,29 @@ export class ExtensionHost {
     };
   }
 
+  /** A request that asks for another protocol; bound, as a listener of the server. */
+  upgradeBy =
+    (listener: RequestListener) =>
+    (request: IncomingMessage, socket: Duplex, head: Buffer): void =>
+      this.#sockets.receive(listener, request, socket, head);
+
+  /** Ends what goes on for as long as its client likes. Before the server is closed, which waits for it. */
+  async endConnections(): Promise<void> {
+    this.#sockets.close();
+    await this.#streams.close();
+  }
+
+  /** An extension did what would have ended the process, or left something uncaught: it is not to be called again. */
+  blame = (extensionId: string, what: string, error: unknown): void => {
+    const extension = this.#extensions.get(extensionId);
+    if (extension === undefined || extension.state === 'failed') return;
+    this.#noteFault(extension, what, error);
+    if (!what.startsWith('process.')) return;
+    extension.fail(what);
+    this.#logFailure(extension);
+    void this.#end(extension);
+  };
+
   /** Requests under way. */
   activeConnections(): readonly {
     readonly labels: Record<string, string>;
@@ -126,7 +153,7 @@ export class ExtensionHost {
   async close(): Promise<void> {
     await this.#loaded;
     await Promise.all([...this.#parts.keys()].map((each) => this.#end(each)));
-    await this.#streams.close();
+    await this.endConnections();
   }
 
   /** Loads an extension that has not been; resolves once that has ended, one way or the other. */
@@ -157,7 +184,9 @@ export class ExtensionHost {
     const begun = performance.now();
     extension.begin();
     try {
-      await within(SETUP_LIMIT, 'its setup took longer than 10 s', this.#setUp(extension));
+      const { setupLimit = SETUP_LIMIT } = this.#dependencies;
+      const late = `its setup took longer than ${setupLimit / 1000} s`;
+      await within(setupLimit, late, this.#setUp(extension));
       if (extension.complete(Math.round(performance.now() - begun))) {
         telemetry.log.info('extension loaded', { extension: extension.id, ms: extension.loadedMs });
       }
@@ -208,8 +237,10 @@ export class ExtensionHost {
     });
   }
 
-  #enter<T>(_extension: Extension, call: () => T): T {
-    return call();
+  #enter<T>(extension: Extension, call: () => T): T {
+    // Those of this service end no process, and what keeps others from it has its price.
+    if (extension.source === 'builtin') return call();
+    return this.#dependencies.contain(extension.id, call);
   }
 
   async #end(extension: Extension): Promise<void> {
@@ -217,6 +248,7 @@ export class ExtensionHost {
     if (parts === undefined) return;
     this.#parts.delete(extension);
     parts.tools.close();
+    this.#sockets.closeOf(extension);
     try {
       await within(SHUTDOWN_LIMIT, 'it goes on, though it was told to stop', parts.duty.close());
       const ended = this.#enter(extension, async () => parts.module.shutdown?.());
@@ -234,6 +266,8 @@ export class ExtensionHost {
         find: (id) => this.#extensions.get(id) ?? null,
         ready: (extension) => this.ready(extension),
         enter: (extension, call) => this.#enter(extension, call),
+        sockets: this.#sockets,
+        fault: (extension, what, error) => this.#noteFault(extension, what, error),
         filesOf: (extension) => this.#filesOf(extension),
         status: () => this.status(),
         version: () => service.version,

@@ -26,8 +26,12 @@ export interface HostDependencies {
   readonly tools: ToolPort;
   readonly core: CorePort;
   readonly agents: AgentPort;
+  /** Calls into the code of an extension that is not of this service, so that nothing it does ends the process. */
+  contain<T>(extensionId: string, call: () => T): T;
   /** This process, as its leases name it. */
   readonly member: string;
+  /** How long a setup may take, in milliseconds; 10 s. */
+  readonly setupLimit?: number;
 }
 
 export interface HostSettings {

@@ -4,6 +4,7 @@ import { ExtensionError, type ExtensionCaller } from '../contract.ts';
 import type { Extension } from './extension.ts';
 import { isOpen } from './open-paths.ts';
 import type { HostSettings, HttpPort } from './ports.ts';
+import type { Sockets } from './sockets.ts';
 import type { StaticFiles } from './static-files.ts';
 
 /** Routes of one extension that are labels of metrics by themselves; what comes after is `other`. */
@@ -32,6 +33,9 @@ export interface RoutingHost {
   ready(extension: Extension): Promise<void>;
   /** Calls into an extension's code. */
   enter<T>(extension: Extension, call: () => T): T;
+  readonly sockets: Sockets;
+  /** Notes what went wrong outside of a request. */
+  fault(extension: Extension, what: string, error: unknown): void;
   filesOf(extension: Extension): StaticFiles | null;
   status(): object;
   version(): string;
@@ -130,6 +134,11 @@ export class Routing {
       this.#begin(extension, 'refused', request, response, begun);
       throw error;
     }
+    if (rest.startsWith('/ws/') && this.#host.sockets.isUpgrade(request)) {
+      this.#begin(extension, '/ws', request, response, begun);
+      this.#openSocket(extension, rest.slice('/ws/'.length), request, response);
+      return;
+    }
     const prefix = `/ext/${extension.id}`;
     const { url, baseUrl } = request;
     request.url = url.slice(prefix.length) || '/';
@@ -143,7 +152,6 @@ export class Routing {
         if (error === undefined || error === null) {
           this.#answerByConvention(extension, rest, request, response).then(resolve, reject);
         } else {
-          resolve();
           reject(this.#told(extension, error, measured()));
         }
       };
@@ -151,6 +159,25 @@ export class Routing {
       if (router === null) goOn();
       else this.#host.enter(extension, () => router(request, response, goOn));
     });
+  }
+
+  #openSocket(extension: Extension, path: string, request: Request, response: Response): void {
+    const caller = this.callerOf(request);
+    response.locals['notMeasured'] = true;
+    response.statusCode = 101;
+    try {
+      this.#host.sockets.open(extension, path, request, response, caller, async (what, call) => {
+        try {
+          await this.#host.enter(extension, async () => call());
+          return true;
+        } catch (error) {
+          this.#host.fault(extension, what, error);
+          return false;
+        }
+      });
+    } catch (error) {
+      throw error instanceof ExtensionError ? this.#http.errorOf(error) : error;
+    }
   }
 
   /** @throws 401, 403: what the interface says; 404 where the extension has nothing at this path */

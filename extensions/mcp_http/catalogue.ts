@@ -1,0 +1,182 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import {
+  ExtensionError,
+  type CoreAnswer,
+  type ExtensionCaller,
+  type ExtensionContext,
+  type ToolView,
+} from '../contract.ts';
+import { serviceTools, type Parameters, type ServiceTool } from './service-tools.ts';
+
+/** A tool as clients see it. */
+export interface ToolDescription {
+  readonly name: string;
+  readonly description: string;
+  /** JSON schema, of an object. */
+  readonly parameters: { readonly type: 'object' } & Readonly<Record<string, unknown>>;
+}
+
+/** Who calls a tool. */
+export interface Invoker {
+  readonly caller: ExtensionCaller;
+  /** The caller's `Authorization`. */
+  readonly authorization: string | undefined;
+  /** Aborted once nobody waits for the result. */
+  readonly signal: AbortSignal;
+}
+
+/** What became of a call that was allowed. */
+export interface Outcome {
+  /** false: the tool itself failed. */
+  readonly success: boolean;
+  readonly result: Readonly<Record<string, unknown>>;
+}
+
+/** The service's own interface has refused what a tool asked of it. */
+export class ServiceRefusal extends Error {
+  readonly answer: CoreAnswer;
+
+  constructor(answer: CoreAnswer) {
+    super(textOf(answer.body));
+    this.name = 'ServiceRefusal';
+    this.answer = answer;
+  }
+}
+
+/** Whoever may make tasks of tools may call them at once, too. */
+const REGISTERED_SCOPE = 'tasks:write';
+
+/** How long a registered tool may take outside of a pipeline. Milliseconds. */
+const MOST_TIME = 60_000;
+
+type Entry =
+  | { readonly kind: 'service'; readonly tool: ServiceTool; readonly check: ValidateFunction }
+  | { readonly kind: 'registered'; readonly tool: ToolView };
+
+/** All tools: requests of the service's interface, and what is registered for pipelines. */
+export class Catalogue {
+  readonly #context: ExtensionContext;
+  readonly #own = new Map<string, Entry>();
+
+  constructor(context: ExtensionContext) {
+    this.#context = context;
+    const ajv = new Ajv({ allErrors: true, strict: false });
+    for (const tool of serviceTools) {
+      this.#own.set(tool.name, { kind: 'service', tool, check: ajv.compile(tool.parameters) });
+    }
+  }
+
+  /** Those that the caller may call. */
+  list(caller: ExtensionCaller): readonly Entry[] {
+    const registered = this.#context.toolRegistry
+      .listTools()
+      .filter(({ name }) => !this.#own.has(name))
+      .map((tool) => ({ kind: 'registered', tool }) as const);
+    return [...this.#own.values(), ...registered].filter((entry) => may(caller, scopeOf(entry)));
+  }
+
+  /** @throws ExtensionError `not_found`; `forbidden` where the caller lacks its scope */
+  get(name: string, caller: ExtensionCaller): Entry {
+    const registered = this.#context.toolRegistry.getTool(name);
+    const entry =
+      this.#own.get(name) ??
+      (registered === undefined ? undefined : ({ kind: 'registered', tool: registered } as const));
+    if (entry === undefined) {
+      const details = { resource: 'tool', id: name };
+      throw new ExtensionError('not_found', `there is no tool ${name}`, details);
+    }
+    const scope = scopeOf(entry);
+    if (may(caller, scope)) return entry;
+    throw new ExtensionError('forbidden', `${name} needs the scope ${scope}`, {
+      required_scopes: [scope],
+      granted_scopes: caller.scopes,
+    });
+  }
+
+  /**
+   * @throws ExtensionError `not_found`, `forbidden`, `bad_request` (fields below `parameters`), `unavailable`;
+   *   ServiceRefusal where the service refuses
+   */
+  async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
+    const entry = this.get(name, invoker.caller);
+    return entry.kind === 'service'
+      ? this.#request(entry.tool, entry.check, parameters, invoker)
+      : this.#call(entry.tool, parameters, invoker);
+  }
+
+  async #request(
+    tool: ServiceTool,
+    check: ValidateFunction,
+    parameters: Parameters,
+    { caller, authorization, signal }: Invoker,
+  ): Promise<Outcome> {
+    if (!check(parameters)) throw faultsOf(check);
+    const { method, path, ...options } = tool.request(parameters, caller);
+    const token = authorization ?? null;
+    const answer = await this.#context.core.request(method, path, { ...options, token, signal });
+    if (answer.status >= 400) throw new ServiceRefusal(answer);
+    const body = asObject(answer.body);
+    return { success: true, result: tool.result?.(body) ?? body };
+  }
+
+  async #call(tool: ToolView, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
+    const { caller } = invoker;
+    const signal = AbortSignal.any([invoker.signal, AbortSignal.timeout(MOST_TIME)]);
+    try {
+      const result = await tool.call(parameters, { actAs: caller.agentId, signal });
+      return { success: true, result: asObject(result) };
+    } catch (error) {
+      if (error instanceof ExtensionError) throw error;
+      const message = error instanceof Error ? error.message : String(error);
+      this.#context.log.warn('a tool failed', { tool: tool.name, agent: caller.agentId, error });
+      return { success: false, result: { error: 'tool_failed', message } };
+    }
+  }
+}
+
+/** A tool as `GET tools` shows it. */
+export function describe(entry: Entry): ToolDescription {
+  const { name, description } = entry.tool;
+  const schema = entry.kind === 'service' ? entry.tool.parameters : entry.tool.schema;
+  return { name, description, parameters: { properties: {}, ...schema, type: 'object' } };
+}
+
+/** Whether calling it is known to change nothing. */
+export function changesNothing(entry: Entry): boolean {
+  return entry.kind === 'service' && entry.tool.readOnly;
+}
+
+function scopeOf(entry: Entry): string {
+  return entry.kind === 'service' ? entry.tool.scope : REGISTERED_SCOPE;
+}
+
+function may(caller: ExtensionCaller, scope: string): boolean {
+  return caller.admin || caller.scopes.includes(scope);
+}
+
+function faultsOf({ errors }: ValidateFunction): ExtensionError {
+  const issues = (errors ?? []).map(({ instancePath, params, message = 'is at fault' }) => {
+    const { missingProperty, additionalProperty } = params as Readonly<Record<string, unknown>>;
+    const within = instancePath.split('/').slice(1);
+    const named = [missingProperty, additionalProperty].filter((each) => typeof each === 'string');
+    const field = ['parameters', ...within, ...named].join('.');
+    if (missingProperty !== undefined) return { field, issue: 'is required' };
+    return { field, issue: additionalProperty === undefined ? message : 'is not known' };
+  });
+  const first = issues[0] ?? { field: 'parameters', issue: 'is at fault' };
+  const message = `${first.field}: ${first.issue}`;
+  return new ExtensionError('bad_request', message, { ...first, issues });
+}
+
+/** Results are objects: another value, and a list, stands under `value`. */
+function asObject(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Readonly<Record<string, unknown>>;
+  }
+  return { value: value ?? null };
+}
+
+function textOf(body: unknown): string {
+  const { message } = asObject(body);
+  return typeof message === 'string' ? message : 'the service has refused';
+}

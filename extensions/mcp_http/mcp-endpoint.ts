@@ -1,0 +1,84 @@
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type CallToolResult,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { Request, Response } from 'express';
+import { ExtensionError, type ExtensionInfo } from '../contract.ts';
+import {
+  ServiceRefusal,
+  changesNothing,
+  describe,
+  type Catalogue,
+  type Invoker,
+} from './catalogue.ts';
+
+const INSTRUCTIONS =
+  'Schedules tasks, each a pipeline of tools. Look at a schedule with preview_schedule before create_task; ' +
+  'explain_task tells why something did or did not run.';
+
+/**
+ * Answers one request of the Model Context Protocol (Streamable HTTP). Nothing is kept between requests, so that any
+ * process of the service can take the next one.
+ */
+export async function answerMcp(
+  request: Request,
+  response: Response,
+  parts: { readonly catalogue: Catalogue; readonly info: ExtensionInfo } & Omit<Invoker, 'signal'>,
+): Promise<void> {
+  const { catalogue, info, caller, authorization } = parts;
+  const { server } = new McpServer(
+    { name: info.name, version: info.version },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+  );
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: catalogue.list(caller).map((entry) => {
+      const { name, description, parameters } = describe(entry);
+      const annotations = { readOnlyHint: changesNothing(entry) };
+      return { name, description, inputSchema: asInputSchema(parameters), annotations };
+    }),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+    const { name, arguments: given = {} } = params;
+    try {
+      const invoker = { caller, authorization, signal };
+      const { success, result } = await catalogue.invoke(name, given, invoker);
+      return toolResult({ ...result }, !success);
+    } catch (error) {
+      return toolResult(refusal(error));
+    }
+  });
+  const transport = new StreamableHTTPServerTransport();
+  response.once('close', () => void server.close());
+  await server.connect(transport);
+  await transport.handleRequest(request, response, request.body);
+}
+
+/** @throws McpError for a tool that is not there; what is no refusal */
+function refusal(error: unknown): Record<string, unknown> {
+  if (error instanceof ServiceRefusal) {
+    const { body } = error.answer;
+    return typeof body === 'object' && body !== null ? { ...body } : { message: error.message };
+  }
+  if (!(error instanceof ExtensionError)) throw error;
+  const { code, message, details } = error;
+  if (code === 'not_found') throw new McpError(ErrorCode.InvalidParams, message);
+  return { error: code, message, details };
+}
+
+function toolResult(content: Record<string, unknown>, isError = true): CallToolResult {
+  return {
+    content: [{ type: 'text', text: JSON.stringify(content) }],
+    structuredContent: content,
+    isError,
+  };
+}
+
+/** The SDK's own type of a schema is mutable, and knows only some of the keywords. */
+function asInputSchema(schema: object): { type: 'object'; [keyword: string]: unknown } {
+  return { ...schema, type: 'object' };
+}

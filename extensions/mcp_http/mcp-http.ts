@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import type { Request, Response } from 'express';
+import {
+  ExtensionError,
+  badInput,
+  type ExtensionCaller,
+  type ExtensionContext,
+} from '../contract.ts';
+import { announce } from './announcements.ts';
+import { Catalogue, ServiceRefusal, describe, type Invoker } from './catalogue.ts';
+import { answerMcp } from './mcp-endpoint.ts';
+import type { Parameters } from './service-tools.ts';
+
+/** What `GET meta` names. */
+const offers = ['handshake', 'list_tools', 'invoke', 'schema', 'sse'] as const;
+
+/** Between heartbeats where `SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS` says nothing else. Seconds. */
+const BEAT = '15';
+
+/**
+ * The service's tools for language models: as the interface has them over plain HTTP, and at `mcp` by the Model
+ * Context Protocol. The caller's scopes decide what is listed and allowed; the service itself decides the rest.
+ * @throws Error for a heartbeat that is no number of seconds
+ */
+export function setup(context: ExtensionContext): void {
+  const { routes, info } = context;
+  const catalogue = new Catalogue(context);
+  const every = heartbeatOf(context);
+  const about = { server: info.id, version: info.version, capabilities: offers };
+  const described = (caller: ExtensionCaller) => catalogue.list(caller).map(describe);
+
+  routes.get('/meta', (_request, response) => {
+    response.json(about);
+  });
+
+  routes.post('/handshake', (request, response) => {
+    const { agentId } = callerOf(context, request);
+    const client = objectAt(objectAt(request.body, 'body')['client'], 'client');
+    const name = textAt(client['name'], 'client.name');
+    const version = textAt(client['version'], 'client.version');
+    const session_id = randomUUID();
+    context.log.info('a client shook hands', { client: name, version, agent: agentId, session_id });
+    response.json({ server: { name: info.id, version: info.version }, session_id });
+  });
+
+  routes.get('/tools', (request, response) => {
+    response.json({ tools: described(callerOf(context, request)) });
+  });
+
+  routes.get('/schema', (request, response) => {
+    const schemas = described(callerOf(context, request)).map(
+      ({ name, parameters }) => [name, parameters] as const,
+    );
+    response.json({ ...about, tools: Object.fromEntries(schemas) });
+  });
+
+  routes.get('/tools/:name/schema', (request, response) => {
+    const entry = catalogue.get(request.params.name, callerOf(context, request));
+    response.json(describe(entry).parameters);
+  });
+
+  routes.post('/invoke', async (request, response) => {
+    const body = objectAt(request.body, 'body');
+    const tool = textAt(body['tool'], 'tool');
+    const parameters = objectAt(body['parameters'] ?? {}, 'parameters');
+    try {
+      response.json(
+        await catalogue.invoke(tool, parameters, invokerOf(context, request, response)),
+      );
+    } catch (error) {
+      if (!(error instanceof ServiceRefusal)) throw error;
+      sendRefusal(response, error);
+    }
+  });
+
+  routes.get('/sse', (request, response) => {
+    const caller = callerOf(context, request);
+    announce(response, every, () => ({
+      ...about,
+      tools: catalogue.list(caller).map(({ tool }) => tool.name),
+    }));
+    if (request.method === 'HEAD') response.end();
+  });
+
+  routes.post('/mcp', async (request, response) => {
+    const { caller, authorization } = invokerOf(context, request, response);
+    await answerMcp(request, response, { catalogue, info, caller, authorization });
+  });
+
+  // A server that keeps nothing has nothing to tell by itself, and nothing to end; the protocol asks for 405.
+  routes.all('/mcp', (_request, response) => {
+    const error = { code: -32_000, message: 'Method not allowed.' };
+    response.status(405).set('Allow', 'POST').json({ jsonrpc: '2.0', error, id: null });
+  });
+}
+
+function heartbeatOf({ config }: ExtensionContext): number {
+  const said = config['heartbeat_seconds'] ?? BEAT;
+  const seconds = Number(said);
+  if (seconds >= 0.01 && seconds <= 3600) return seconds * 1000;
+  throw new Error('SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS must be 0.01 to 3600');
+}
+
+function callerOf(context: ExtensionContext, request: Request): ExtensionCaller {
+  const caller = context.callerOf(request);
+  if (caller === null) throw new ExtensionError('unauthorized', 'a bearer token is needed');
+  return caller;
+}
+
+function invokerOf(context: ExtensionContext, request: Request, response: Response): Invoker {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const { authorization } = request.headers;
+  return { caller: callerOf(context, request), authorization, signal: gone.signal };
+}
+
+/** As the service itself has said it, with the id of the request that it refused. */
+function sendRefusal(response: Response, { answer }: ServiceRefusal): void {
+  const again = answer.headers['retry-after'];
+  if (again !== undefined) response.set('Retry-After', again);
+  response.status(answer.status).json(answer.body);
+}
+
+function objectAt(value: unknown, field: string): Parameters {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Parameters;
+  }
+  throw badInput(field, 'must be an object');
+}
+
+function textAt(value: unknown, field: string): string {
+  if (typeof value !== 'string' || value === '') throw badInput(field, 'must be a text');
+  if (value.length > 200) throw badInput(field, 'has more than 200 characters');
+  return value;
+}

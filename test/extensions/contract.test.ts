@@ -1,0 +1,206 @@
+import { expect } from 'chai';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import WebSocket from 'ws';
+import { eventually } from '../support/signals.ts';
+import { manifestOf, reached, useHosting } from './hosting.ts';
+
+describe('an extension', () => {
+  const hosting = useHosting();
+
+  it('answers requests with a token, a body that was read, and a label for its route', async () => {
+    const module = `export function setup({ routes, callerOf }) {
+      routes.post('/things/:name', (request, response) =>
+        response.json({ ...request.params, body: request.body, by: callerOf(request).agentId }));
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { client } = await hosting().start();
+    const answer = await client.post('/ext/plain/things/a', { b: [1] });
+    expect(answer.json).to.deep.equal({ name: 'a', body: { b: [1] }, by: 'admin' });
+    const refusals = await Promise.all([
+      client.post('/ext/plain/things/a', {}, { token: null }),
+      client.get('/ext/plain/nothing'),
+      client.send('POST', '/ext/plain/things/a', {
+        raw: '{',
+        headers: { 'content-type': 'application/json' },
+      }),
+      client.send('POST', '/ext/plain/things/a', {
+        raw: 'x',
+        headers: { 'content-type': 'text/plain' },
+      }),
+      client.post('/ext/plain/things/a', { long: 'x'.repeat(10_000) }),
+    ]);
+    expect(refusals.map(({ status }) => status)).to.deep.equal([401, 404, 400, 415, 413]);
+    expect(await hosting().metricsText()).to.include(
+      'extension_requests_total{extension="plain",endpoint="/things/{name}",method="POST",status="200"} 1',
+    );
+  });
+
+  it('has a health by convention, or its own', async () => {
+    await hosting().write('plain', manifestOf('plain'), 'export function setup() {}');
+    const own = `export function setup({ routes }) {
+      routes.get('/health', (_request, response) => response.json({ status: 'fair' }));
+    }`;
+    await hosting().write('own', manifestOf('own'), own);
+    const { client } = await hosting().start();
+    const plain = await client.get('/ext/plain/health');
+    expect(plain.json).to.include({ status: 'healthy', version: '1.0.0' });
+    expect((await client.get('/ext/own/health')).at('status')).to.equal('fair');
+  });
+
+  it('gets no more than SVC_EXT_GRANTS says', async () => {
+    const module = `export function setup(context) {
+      reached.capabilities = context.capabilities;
+      try { context.events; } catch (error) { reached.error = error; }
+    }`;
+    const manifest = manifestOf('plain', { capabilities: ['ROUTES', 'EVENTS_PUB'] });
+    await hosting().write('plain', manifest, module);
+    await hosting().start({ extensionGrants: { plain: ['ROUTES', 'TOOLS'] } });
+    expect(reached['capabilities']).to.deep.equal(['ROUTES']);
+    expect(reached['error']).to.deep.include({
+      code: 'forbidden',
+      details: { required_capability: 'EVENTS_SUB', granted_capabilities: ['ROUTES'] },
+    });
+  });
+
+  it('needs its scope in the header and in the token where SVC_REQUIRE_SCOPES says so', async () => {
+    const module = `export function setup({ routes }) {
+      routes.get('/', (_request, response) => response.json({}));
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { client } = await hosting().start({ requireScopes: true });
+    const scopes = { 'x-scopes': 'a ext:plain:routes' };
+    const answers = await Promise.all([
+      client.get('/ext/plain/', { token: null, headers: scopes }),
+      client.get('/ext/plain/', { token: 'reader', headers: scopes }),
+      client.get('/ext/plain/', { token: 'scoped' }),
+      client.get('/ext/plain/', { token: 'scoped', headers: scopes }),
+      client.get('/ext/plain/', { token: 'admin', headers: scopes }),
+      client.get('/ext/status', { token: null }),
+      client.get('/ext/observability/metrics', { token: null }),
+    ]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([401, 403, 403, 200, 200, 200, 200]);
+  });
+
+  it('is set up at its first request where it is not eager', async () => {
+    const module = `export function setup({ routes }) {
+      reached.setups = (reached.setups ?? 0) + 1;
+      routes.get('/', (_request, response) => response.json({ there: true }));
+    }`;
+    await hosting().write('lazy', manifestOf('lazy', { eager: false }), module);
+    await hosting().write('off', manifestOf('off', { enabled: false }), module);
+    const { client } = await hosting().start();
+    expect((await client.get('/ext/status')).at('extensions.lazy.state')).to.equal('discovered');
+    const both = await Promise.all([client.get('/ext/lazy/'), client.get('/ext/lazy/')]);
+    expect(both.map((each) => each.at('there'))).to.deep.equal([true, true]);
+    expect(reached['setups']).to.equal(1);
+    expect((await client.get('/ext/off/')).status).to.equal(404);
+    expect((await client.get('/ext/status')).at('extensions.off.state')).to.equal('disabled');
+  });
+
+  it('adds tools under its id, described and checked by their schemas', async () => {
+    const module = `export function setup({ toolRegistry }) {
+      reached.tools = toolRegistry;
+      toolRegistry.registerTool('sayHello', ({ name }) => 'Hello ' + name,
+        { type: 'object', required: ['name'] });
+    }`;
+    await hosting().write('plain', manifestOf('plain', { capabilities: ['TOOLS'] }), module);
+    await hosting().start();
+    expect(hosting().tools.get('plain.sayHello')?.description).to.equal('Say hello');
+    type Tools = { getTool(name: string): { call(args: unknown, how: object): Promise<unknown> } };
+    const tool = (reached['tools'] as Tools).getTool('plain.sayHello');
+    expect(await tool.call({ name: 'Ada' }, { actAs: 'x' })).to.equal('Hello Ada');
+    const refused = await tool.call({}, { actAs: 'x' }).catch((error: unknown) => error);
+    expect(refused).to.deep.include({ code: 'bad_request' });
+  });
+
+  it('goes on after the last event that it handled when the process starts anew', async () => {
+    const module = `export async function setup({ events }) {
+      await events.subscribe('orders.#', ({ data, topic }) => {
+        (reached.seen ??= []).push([topic, data.n]);
+      });
+    }`;
+    await hosting().write('plain', manifestOf('plain', { capabilities: ['EVENTS_SUB'] }), module);
+    await hosting().publish('orders.new', { n: 0 });
+    await hosting().start();
+    await hosting().publish('orders.new', { n: 1 });
+    await hosting().publish('other', { n: 2 });
+    const seen = (n: number) =>
+      eventually(() => void expect(reached['seen']).to.have.lengthOf(n), { limitMs: 10_000 });
+    await seen(1);
+    await hosting().stop();
+    await hosting().publish('orders.gone', { n: 3 });
+    await hosting().start();
+    await seen(2);
+    expect(reached['seen']).to.deep.equal([
+      ['orders.new', 1],
+      ['orders.gone', 3],
+    ]);
+  });
+
+  it('serves its folder static as pages', async () => {
+    const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
+    await hosting().write('plain', manifest, 'export function setup() {}');
+    const files = join(hosting().folder, 'plain/static');
+    await mkdir(files);
+    await writeFile(join(files, 'index.html'), '<p>here</p>');
+    const { client } = await hosting().start();
+    const page = await client.get('/ext/plain/');
+    expect([page.status, page.text]).to.deep.equal([200, '<p>here</p>']);
+    expect(page.header('content-security-policy')).to.include("script-src 'self'");
+    const moved = await client.get('/ext/plain');
+    expect([moved.status, moved.header('location')]).to.deep.equal([308, '/ext/plain/']);
+    expect((await client.get('/ext/plain/static/../module.mjs')).status).to.equal(404);
+    expect((await client.get('/ext/plain/static/none.js')).status).to.equal(404);
+  });
+
+  it('answers WebSockets, with the token as a subprotocol', async () => {
+    const module = `export function setup({ websocket }) {
+      websocket('echo', (socket) => socket.onMessage((message) =>
+        socket.send({ message, by: socket.caller.agentId })));
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { url } = await hosting().start();
+    const address = `${url.replace('http', 'ws')}/ext/plain/ws/`;
+    const client = new WebSocket(`${address}echo`, ['svc.token', 'reader']);
+    const answer = new Promise((resolve) =>
+      client.once('message', (data) => resolve(String(data))),
+    );
+    await new Promise((open) => client.once('open', open));
+    client.send('[1]');
+    expect(await answer).to.equal('{"message":[1],"by":"reader"}');
+    const closed = new Promise((resolve) => client.once('close', resolve));
+    client.send('no JSON');
+    expect(await closed).to.equal(1007);
+    for (const [path, protocols, status] of [
+      ['echo', [], 401],
+      ['none', ['svc.token', 'reader'], 404],
+    ] as const) {
+      const refused = new WebSocket(address + path, [...protocols]);
+      const message = await new Promise((resolve) =>
+        refused.once('error', (error) => resolve(error.message)),
+      );
+      expect(message).to.equal(`Unexpected server response: ${status}`);
+    }
+  });
+
+  it('comes as an npm package by svc.plugins', async () => {
+    const folder = join(hosting().folder, '..', 'node_modules', 'svc-plugin');
+    await mkdir(folder, { recursive: true });
+    const about = {
+      name: 'svc-plugin',
+      version: '2.0.0',
+      svc: { plugins: { plug: './main.mjs' } },
+    };
+    await writeFile(join(folder, 'package.json'), JSON.stringify(about));
+    const module = `export function setup({ routes }) {
+      routes.get('/', (_request, response) => response.json({ plugged: true }));
+    }`;
+    await writeFile(join(folder, 'main.mjs'), module);
+    const { client } = await hosting().start({ extensionPaths: [] }, [join(folder, '../..')]);
+    expect((await client.get('/ext/plug/')).at('plugged')).to.equal(true);
+    const status = await client.get('/ext/status');
+    expect(status.at('discovery_sources')).to.deep.equal(['builtin', 'entry_point']);
+    expect(status.at('extensions.plug.info.version')).to.equal('2.0.0');
+  });
+});

@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import { eventually } from '../support/signals.ts';
+import { manifestOf, reached, useHosting } from './hosting.ts';
+
+describe('an extension at fault', () => {
+  const hosting = useHosting();
+  const fine = `export function setup({ routes }) {
+    routes.get('/', (_request, response) => response.json({ fine: true }));
+  }`;
+
+  /** What the status says of one, while another is as it should be. */
+  async function statusOf(key: string): Promise<Readonly<Record<string, unknown>>> {
+    await hosting().write('fine', manifestOf('fine'), fine);
+    const { client } = await hosting().start();
+    const other = await client.get('/ext/fine/');
+    expect(other.at('fine'), other.text).to.equal(true);
+    const status = await client.get('/ext/status');
+    expect(status.at('extensions.fine.state')).to.equal('loaded');
+    return status.at(`extensions.${key}`) as Readonly<Record<string, unknown>>;
+  }
+
+  const at = (status: Readonly<Record<string, unknown>>): [unknown, string] => [
+    status['state'],
+    String((status['info'] as Record<string, unknown>)['reason']),
+  ];
+
+  const broken: readonly (readonly [what: string, manifest: object | string, says: RegExp])[] = [
+    ['that is no JSON', '{"id": ', /^extension\.json is no JSON/],
+    ['without an id', { name: 'x', version: '1', module: 'module.mjs' }, /id is missing/],
+    ['with an unknown field', manifestOf('bad', { colour: 'red' }), /colour is not known/],
+    [
+      'with an unknown capability',
+      manifestOf('bad', { capabilities: ['ROOT'] }),
+      /capabilities\.0/,
+    ],
+    ['with a taken id', manifestOf('status'), /the id status is taken/],
+    ['with a module elsewhere', manifestOf('bad', { module: '../x.mjs' }), /within the folder/],
+  ];
+  for (const [what, manifest, says] of broken) {
+    it(`is listed under its folder with a manifest ${what}`, async () => {
+      await hosting().write('folder', manifest, fine);
+      const [state, reason] = at(await statusOf('folder'));
+      expect(state).to.equal('failed');
+      expect(reason).to.match(says);
+      expect(reason).not.to.include(hosting().folder);
+    });
+  }
+
+  it('is listed beside the first of its id', async () => {
+    await hosting().write('again', manifestOf('fine'), fine);
+    const [state, reason] = at(await statusOf('fine@env_dir'));
+    expect([state, reason]).to.deep.equal(['failed', 'the id fine is had by one from env_dir']);
+  });
+
+  const modules: readonly (readonly [what: string, module: string, says: RegExp])[] = [
+    ['whose module throws', "throw new TypeError('at once');", /^TypeError: at once$/],
+    ['whose module does not parse', 'export {{', /^SyntaxError/],
+    ['without a setup', 'export const a = 1;', /exports no function setup/],
+    ['whose setup throws', "export function setup() { throw new Error('no'); }", /^Error: no$/],
+    ['whose setup never ends', 'export const setup = () => new Promise(() => {});', /0\.3 s/],
+    ['that exits', 'export function setup() { process.exit(3); }', /process\.exit was called/],
+    [
+      'that exits by an import',
+      "import { exit } from 'node:process'; export const setup = async () => { await 1; exit(); };",
+      /process\.exit was called/,
+    ],
+    [
+      'that asks for what it was not granted',
+      "export function setup({ background }) { background.startTask('x', () => {}); }",
+      /needs the capability BACKGROUND_TASKS/,
+    ],
+    [
+      'that registers a bad schema',
+      "export function setup({ toolRegistry }) { toolRegistry.registerTool('x', () => 1, { type: 5 }); }",
+      /schema/,
+    ],
+  ];
+  for (const [what, module, says] of modules) {
+    it(`has failed ${what}, and harms nobody else`, async () => {
+      await hosting().write(
+        'bad',
+        manifestOf('bad', { capabilities: ['ROUTES', 'TOOLS'] }),
+        module,
+      );
+      const [state, reason] = at(await statusOf('bad'));
+      expect(state).to.equal('failed');
+      expect(reason).to.match(says);
+      expect(reason).not.to.include(hosting().folder);
+    });
+  }
+
+  it('is answered for with 503, and an unknown one with 404', async () => {
+    await hosting().write('bad', manifestOf('bad'), 'throw new Error();');
+    const { client } = await hosting().start();
+    const failed = await client.get('/ext/bad/x');
+    expect([failed.status, failed.at('details')]).to.deep.equal([503, { extension_id: 'bad' }]);
+    const unknown = await client.get('/ext/nobody/x');
+    expect([unknown.status, unknown.at('error'), unknown.at('details')]).to.deep.equal([
+      404,
+      'not_found',
+      { extension_id: 'nobody' },
+    ]);
+  });
+
+  it('takes what it had registered with it', async () => {
+    const module = `export function setup({ toolRegistry }) {
+      toolRegistry.registerTool('half', () => 1, { type: 'object' });
+      throw new Error('too late');
+    }`;
+    await hosting().write('bad', manifestOf('bad', { capabilities: ['TOOLS'] }), module);
+    await hosting().start();
+    expect(hosting().tools.get('bad.half')).to.equal(undefined);
+  });
+
+  it('is told of a handler that throws, with its id and the type of the error', async () => {
+    const module = `export function setup({ routes }) {
+      routes.get('/sync', () => { throw new RangeError('secret of the inside'); });
+      routes.get('/async', async () => { await null; throw new RangeError('x'); });
+    }`;
+    await hosting().write('bad', manifestOf('bad'), module);
+    const { client } = await hosting().start();
+    for (const path of ['sync', 'async']) {
+      const answer = await client.get(`/ext/bad/${path}`);
+      expect([answer.status, answer.at('error')]).to.deep.equal([500, 'internal_error']);
+      expect(answer.at('details.extension_id')).to.equal('bad');
+      expect(answer.at('details.error_type')).to.equal('RangeError');
+    }
+    const status = await client.get('/ext/status');
+    expect(status.at('extensions.bad.metrics.errors_total')).to.equal(2);
+    expect(await hosting().metricsText()).to.include(
+      'extension_errors_total{extension="bad",endpoint="/sync",error_type="RangeError"} 1',
+    );
+  });
+
+  it('has failed once a handler calls process.exit', async () => {
+    const module = `export function setup({ routes }) {
+      routes.get('/', () => process.exit(1));
+    }`;
+    await hosting().write('bad', manifestOf('bad'), module);
+    const { client } = await hosting().start();
+    expect((await client.get('/ext/bad/')).status).to.equal(500);
+    expect((await client.get('/ext/bad/')).status).to.equal(503);
+  });
+
+  it('begins a background task again that throws, and shows why', async () => {
+    const module = `export async function setup({ background }) {
+      reached.list = () => background.listTasks();
+      await background.startTask('shaky', async () => { throw new Error('no luck'); });
+    }`;
+    const manifest = manifestOf('bad', { capabilities: ['BACKGROUND_TASKS'] });
+    await hosting().write('bad', manifest, module);
+    const { client } = await hosting().start();
+    await eventually(async () => {
+      const status = await client.get('/ext/status');
+      expect(status.at('extensions.bad.info.last_fault')).to.equal(
+        'background task shaky: Error: no luck',
+      );
+      expect(status.at('extensions.bad.state')).to.equal('loaded');
+      const [task] = (reached['list'] as () => { restarts: number }[])();
+      expect(task?.restarts).to.be.greaterThan(0);
+    });
+  });
+});

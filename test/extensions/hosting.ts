@@ -1,0 +1,218 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import express from 'express';
+import type { Authentication } from '../../api/authentication.ts';
+import type { Caller } from '../../api/endpoint.ts';
+import { errorHandler, forbidden, unauthorized } from '../../api/errors.ts';
+import { lend } from '../../api/extension-lending.ts';
+import { SystemClock } from '../../app/clock.ts';
+import { Containment } from '../../app/containment.ts';
+import { toolPort } from '../../app/extension-tools.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { newId } from '../../domain/ids.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { publishEvent } from '../../domain/publishing.ts';
+import { ExtensionHost } from '../../extensions/host/host.ts';
+import type { HostSettings } from '../../extensions/host/ports.ts';
+import { createTelemetry } from '../../observability/create-telemetry.ts';
+import type { Coordination } from '../../scheduler/coordination.ts';
+import { basicTools } from '../../scheduler/tools/basic-tools.ts';
+import { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { ApiClient } from '../support/api-client.ts';
+import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
+
+/** What a test reaches of its extensions' modules: they run in this process. */
+export const reached: Record<string, unknown> = ((
+  globalThis as { extensionTests?: Record<string, unknown> }
+).extensionTests ??= {});
+
+/** A manifest that is in order. */
+export const manifestOf = (id: string, more: object = {}): object => ({
+  id,
+  name: id,
+  version: '1.0.0',
+  module: 'module.mjs',
+  capabilities: ['ROUTES'],
+  ...more,
+});
+
+const agents: Readonly<Record<string, readonly string[]>> = {
+  admin: ['admin'],
+  reader: ['events:read'],
+  scoped: ['ext:plain:routes'],
+};
+
+/** Tokens are names of {@link agents}. */
+const authentication = {
+  async authenticate({ headers }, scopes) {
+    const [, name = ''] = headers.authorization?.split(' ') ?? [];
+    const granted = agents[name];
+    if (granted === undefined) throw unauthorized('a bearer token is needed', scopes);
+    const fits = granted.includes('admin') || scopes.every((each) => granted.includes(each));
+    if (!fits) throw forbidden('a scope is missing', scopes, granted);
+    return { agentId: name, name, scopes: granted, admin: name === 'admin' } as Caller;
+  },
+  callerOf: () => Promise.resolve(null),
+} satisfies Partial<Authentication>;
+
+/** Extensions that are hosted in this process, behind an HTTP server, over the embedded stores. */
+export class Hosting {
+  readonly folder: string;
+  readonly tools = new ToolRegistry();
+  readonly #telemetry = createTelemetry({ level: 'silent', strict: true });
+  readonly #clock = new SystemClock();
+  readonly #remove: () => Promise<void>;
+  readonly #store: EventStore;
+  readonly #coordination: Coordination;
+  #running: { host: ExtensionHost; server: Server; client: ApiClient; end: () => void } | null =
+    null;
+
+  private constructor(
+    folder: string,
+    store: EventStore,
+    coordination: Coordination,
+    remove: () => Promise<void>,
+  ) {
+    this.folder = folder;
+    this.#store = store;
+    this.#coordination = coordination;
+    this.#remove = remove;
+    for (const tool of basicTools) this.tools.register(tool);
+  }
+
+  static async create(): Promise<Hosting> {
+    const { path, remove } = await makeTemporaryDirectory();
+    const telemetry = createTelemetry({ level: 'silent' });
+    const store = await openSqliteEventStore({
+      directory: join(path, 'log'),
+      codec: createEventCodec(),
+      telemetry,
+    });
+    const coordination = await openSqliteCoordination({ directory: path, telemetry });
+    return new Hosting(join(path, 'extensions'), store, coordination, remove);
+  }
+
+  /** Writes an extension into the folder that the host looks into. @param module its source */
+  async write(name: string, manifest: object | string, module = ''): Promise<void> {
+    const folder = join(this.folder, name);
+    await mkdir(folder, { recursive: true });
+    const text = typeof manifest === 'string' ? manifest : JSON.stringify(manifest);
+    await writeFile(join(folder, 'extension.json'), text);
+    const head = 'const reached = globalThis.extensionTests;\n';
+    await writeFile(join(folder, 'module.mjs'), head + module);
+  }
+
+  /** Starts a host, once its extensions are loaded or have failed. */
+  async start(settings: Partial<HostSettings> = {}, packagesOf: readonly string[] = []) {
+    const containment = new Containment((id, what, error) => host.blame(id, what, error));
+    const store = this.#store;
+    const host: ExtensionHost = new ExtensionHost({
+      store,
+      coordination: this.#coordination,
+      clock: this.#clock,
+      telemetry: this.#telemetry,
+      settings: {
+        extensionPaths: [this.folder],
+        extensionGrants: {},
+        requireScopes: false,
+        webuiRequireAuth: false,
+        production: false,
+        extensionSettings: {},
+        servesRoutes: true,
+        runsTools: true,
+        ...settings,
+      },
+      service: {
+        version: '0.0.0',
+        production: false,
+        metricsText: () => this.#telemetry.metrics.text(),
+      },
+      tools: toolPort(this.tools, this.#clock, this.#telemetry.log),
+      core: { request: async () => ({ status: 200, headers: {}, body: null }) },
+      agents: {
+        idOf: async (id) => id,
+        tokenOf: async (id) => id,
+        publish: async (_id, topic, payload) => this.publish(topic, payload as JsonObject),
+      },
+      contain: (id, call) => containment.enter(id, call),
+      member: newId(this.#clock.now()),
+      setupLimit: 300,
+    });
+    await host.start(packagesOf);
+    const app = express();
+    host.useHttp(
+      lend(authentication as unknown as Authentication, {
+        maxBodyBytes: 10_000,
+        production: false,
+      }),
+    );
+    app.disable('etag');
+    app.use(host.serve);
+    app.use(host.refuse);
+    app.use(errorHandler(this.#telemetry, false));
+    const server = createServer(app);
+    server.on('upgrade', host.upgradeBy(app));
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as AddressInfo;
+    const client = new ApiClient(`http://127.0.0.1:${String(port)}`, 'admin');
+    this.#running = { host, server, client, end: () => containment.close() };
+    await host.loaded;
+    return { host, client, url: client.url };
+  }
+
+  async publish(topic: string, payload: JsonObject): Promise<string> {
+    const now = this.#clock.now();
+    const base = { actor: 'test', source: 'test', correlationId: newId(now), now };
+    const event = { topic, payload, source_agent_id: 'test' };
+    const context = { ...base, commandId: newId(now) };
+    return (await publishEvent(this.#store, event, [], context)).event_id;
+  }
+
+  metricsText(): Promise<string> {
+    return this.#telemetry.metrics.text();
+  }
+
+  /** Ends the host, as a process that stops does. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = null;
+    if (running === null) return;
+    await running.host.endConnections();
+    running.client.close();
+    await new Promise((closed) => {
+      running.server.close(closed);
+      running.server.closeAllConnections();
+    });
+    await running.host.close();
+    running.end();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.#store.close();
+    await this.#coordination.close();
+    await this.#remove();
+    for (const name of Object.keys(reached)) delete reached[name];
+  }
+}
+
+/** Called inside a `describe`: each test has a hosting of its own. */
+export function useHosting(): () => Hosting {
+  let hosting: Hosting | undefined;
+  beforeEach(async () => {
+    hosting = await Hosting.create();
+  });
+  afterEach(async () => {
+    await hosting?.close();
+    hosting = undefined;
+  });
+  return () => {
+    if (hosting === undefined) throw new Error('extensions are hosted only during a test');
+    return hosting;
+  };
+}
