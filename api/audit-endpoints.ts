@@ -1,7 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { EventStoreError, type EventStore, type RecordedEvent } from '../domain/event-store.ts';
-import { catalogue, type EventType } from '../domain/events/catalogue.ts';
-import { OneOf } from '../domain/events/schema-parts.ts';
 import { isUuid } from '../domain/ids.ts';
 import {
   auditDocumentOf,
@@ -16,10 +13,11 @@ import type { ReadModel } from '../projections/read-model.ts';
 import { AuditPage } from './answer-schemas-audit.ts';
 import { eventStream } from './answer-schemas.ts';
 import { auditScope, recordReading } from './audit-access.ts';
+import { AuditLiveQuery, AuditQuery } from './audit-schemas.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
 import { badRequest } from './errors.ts';
 import { instant } from './instant.ts';
-import { cursorOf, pageParameters, parseCursor } from './listing.ts';
+import { cursorOf, parseCursor } from './listing.ts';
 import { openEventStream } from './live-endpoints.ts';
 
 const SERVICE = 'service';
@@ -27,23 +25,6 @@ const SERVICE = 'service';
 /** Events that a page looks at for what the service did, at most, and at a time. */
 const MOST_EVENTS = 5_000;
 const READ = 500;
-
-const what = {
-  actor: Type.Optional(Type.String({ maxLength: 64 })),
-  stream: Type.Optional(Type.String({ minLength: 1, maxLength: 400 })),
-  type: Type.Optional(OneOf(Object.keys(catalogue) as EventType[])),
-};
-const timestamp = Type.Optional(Type.String({ maxLength: 64 }));
-
-const AuditQuery = Type.Object({
-  ...what,
-  from: timestamp,
-  to: timestamp,
-  limit: pageParameters.limit,
-  cursor: pageParameters.cursor,
-  after: pageParameters.after,
-});
-type AuditQuery = Static<typeof AuditQuery>;
 
 const list = endpoint<unknown, AuditQuery>({
   method: 'get',
@@ -70,15 +51,12 @@ const list = endpoint<unknown, AuditQuery>({
   },
 });
 
-const LiveQuery = Type.Object(what);
-type LiveQuery = Static<typeof LiveQuery>;
-
-const live = endpoint<unknown, LiveQuery>({
+const live = endpoint<unknown, AuditLiveQuery>({
   method: 'get',
   paths: ['/audit/live'],
   summary: 'Tells who does what as it happens (server-sent events)',
   scopes: [auditScope],
-  query: LiveQuery,
+  query: AuditLiveQuery,
   answers: { 200: eventStream },
   async handle(call) {
     const { dependencies, query } = call;

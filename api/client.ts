@@ -1,6 +1,9 @@
+import type { Static } from '@sinclair/typebox';
+import type * as Audit from './answer-schemas-audit.ts';
 import type * as Agents from './answer-schemas-agents.ts';
 import type * as Events from './answer-schemas-events.ts';
 import type { HealthReport, Readiness } from './answer-schemas-health.ts';
+import type { Projections, RebuildBody, RebuildOrdered } from './answer-schemas-projections.ts';
 import type * as Runs from './answer-schemas-runs.ts';
 import type * as Schedules from './answer-schemas-schedules.ts';
 import type * as Tasks from './answer-schemas-tasks.ts';
@@ -11,6 +14,7 @@ import {
   type CallOptions,
   type ClientOptions,
 } from './client-connection.ts';
+import type * as Looked from './audit-schemas.ts';
 import type { RedriveRuns, RetryQuery } from './run-retry-schemas.ts';
 import type * as Spans from './schedule-schemas.ts';
 import type * as Taken from './schemas.ts';
@@ -43,6 +47,8 @@ export function createClient(options: ClientOptions) {
     runs: runs(ask),
     statistics: statistics(ask),
     events: events(ask),
+    audit: audit(ask),
+    projections: projections(ask),
     health: health(ask),
   };
 }
@@ -51,7 +57,14 @@ type Ask = <T>(asking: Asking) => Promise<Answered<T>>;
 
 /** Parameters with a default may be left out. */
 type Query<T> = Partial<T>;
-type Read = { readonly after?: string };
+interface Read {
+  /** A position of the log: the answer has seen at least that much. */
+  readonly after?: string;
+}
+interface ReadAsOf extends Read {
+  /** A position or a time: how it was then. */
+  readonly as_of?: string;
+}
 
 const at = (strings: TemplateStringsArray, ...ids: readonly string[]): string =>
   String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
@@ -76,7 +89,7 @@ const agents = (ask: Ask) => ({
     ask<Agents.Agent>({ ...call, method: 'POST', path: '/agents', body }),
   list: (query: Query<Taken.AgentQuery> = {}, call: CallOptions = {}) =>
     ask<Agents.AgentList>({ ...call, method: 'GET', path: '/agents', query }),
-  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+  get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
     ask<Agents.Agent>({ ...call, method: 'GET', path: at`/agents/${id}`, query }),
   update: (id: string, body: Taken.UpdateAgent, call: CallOptions = {}) =>
     ask<Agents.Agent>({ ...call, method: 'PUT', path: at`/agents/${id}`, body }),
@@ -84,6 +97,8 @@ const agents = (ask: Ask) => ({
     ask<Agents.AgentRemoved>({ ...call, method: 'DELETE', path: at`/agents/${id}`, query }),
   setCredentials: (id: string, body: Taken.SetCredentials = {}, call: CallOptions = {}) =>
     ask<Agents.Credentials>({ ...call, method: 'POST', path: at`/agents/${id}/credentials`, body }),
+  history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
+    ask<Audit.History>({ ...call, method: 'GET', path: at`/agents/${id}/history`, query }),
 });
 
 const tasks = (ask: Ask) => ({
@@ -91,7 +106,7 @@ const tasks = (ask: Ask) => ({
     ask<Tasks.Task>({ ...call, method: 'POST', path: '/tasks', body }),
   list: (query: Query<Taken.TaskQuery> = {}, call: CallOptions = {}) =>
     ask<Tasks.TaskPage>({ ...call, method: 'GET', path: '/tasks', query }),
-  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+  get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
     ask<Tasks.Task>({ ...call, method: 'GET', path: at`/tasks/${id}`, query }),
   update: (id: string, body: Taken.UpdateTask, call: CallOptions = {}) =>
     ask<Tasks.Task>({ ...call, method: 'PUT', path: at`/tasks/${id}`, body }),
@@ -107,6 +122,8 @@ const tasks = (ask: Ask) => ({
     ask<Tasks.TaskCanceled>({ ...call, method: 'POST', path: at`/tasks/${id}/cancel` }),
   explain: (id: string, query: Spans.ExplainQuery, call: CallOptions = {}) =>
     ask<Schedules.Explanation>({ ...call, method: 'GET', path: at`/tasks/${id}/explain`, query }),
+  history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
+    ask<Audit.History>({ ...call, method: 'GET', path: at`/tasks/${id}/history`, query }),
 });
 
 const schedules = (ask: Ask) => ({
@@ -141,7 +158,7 @@ const backfills = (ask: Ask) => ({
 const runs = (ask: Ask) => ({
   list: (query: Query<Taken.RunQuery> = {}, call: CallOptions = {}) =>
     ask<Runs.RunPage>({ ...call, method: 'GET', path: '/runs', query }),
-  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
+  get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
     ask<Runs.Run>({ ...call, method: 'GET', path: at`/runs/${id}`, query }),
   /** The task's most recent run; null when it never ran. */
   latest: (taskId: string, query: Read = {}, call: CallOptions = {}) =>
@@ -152,6 +169,8 @@ const runs = (ask: Ask) => ({
     ask<Runs.RunRetried>({ ...call, method: 'POST', path: at`/runs/${id}/retry`, query }),
   redrive: (body: RedriveRuns = {}, call: CallOptions = {}) =>
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
+  history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
+    ask<Audit.History>({ ...call, method: 'GET', path: at`/runs/${id}/history`, query }),
 });
 
 const statistics = (ask: Ask) => ({
@@ -170,4 +189,25 @@ const events = (ask: Ask) => ({
     ask<Events.RecentEvents>({ ...call, method: 'GET', path: '/stream/recent', query }),
   cleanup: (query: Query<Taken.CleanupQuery> = {}, call: CallOptions = {}) =>
     ask<Events.EventsRemoved>({ ...call, method: 'DELETE', path: '/stream/cleanup', query }),
+});
+
+const audit = (ask: Ask) => ({
+  list: (query: Query<Looked.AuditQuery> = {}, call: CallOptions = {}) =>
+    ask<Audit.AuditPage>({ ...call, method: 'GET', path: '/audit', query }),
+  streams: (query: Query<Looked.StreamsQuery> = {}, call: CallOptions = {}) =>
+    ask<Audit.StreamPage>({ ...call, method: 'GET', path: '/streams', query }),
+  stream: (name: string, query: Query<Looked.EventsQuery> = {}, call: CallOptions = {}) =>
+    ask<Audit.StreamEvents>({ ...call, method: 'GET', path: at`/streams/${name}`, query }),
+});
+
+const projections = (ask: Ask) => ({
+  list: (call: CallOptions = {}) =>
+    ask<Static<typeof Projections>>({ ...call, method: 'GET', path: '/projections' }),
+  rebuild: (name: string, body: RebuildBody = {}, call: CallOptions = {}) =>
+    ask<Static<typeof RebuildOrdered>>({
+      ...call,
+      method: 'POST',
+      path: at`/projections/${name}/rebuild`,
+      body,
+    }),
 });

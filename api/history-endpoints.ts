@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import {
   agentHistory,
   runHistory,
@@ -8,16 +7,10 @@ import {
 } from '../projections/history.ts';
 import { History } from './answer-schemas-audit.ts';
 import { auditScope, recordReading } from './audit-access.ts';
+import { HistoryQuery } from './audit-schemas.ts';
 import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
 import { badRequest, notFound } from './errors.ts';
-import { pageParameters } from './listing.ts';
 import { showRun } from './run-records.ts';
-
-const HistoryQuery = Type.Object({
-  limit: pageParameters.limit,
-  cursor: Type.Optional(Type.String({ maxLength: 20 })),
-});
-type HistoryQuery = Static<typeof HistoryQuery>;
 
 /** Reads a part of what was done to a record of some kind. */
 type Read = (

@@ -1,26 +1,14 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { EventStoreError, type EventStore, type RecordedEvent } from '../domain/event-store.ts';
-import { OneOf } from '../domain/events/schema-parts.ts';
 import { StreamEvents, StreamPage } from './answer-schemas-audit.ts';
 import { auditScope, recordReading } from './audit-access.ts';
+import { EventsQuery, StreamsQuery } from './audit-schemas.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
 import { badRequest, notFound } from './errors.ts';
 import { showEvent } from './event-records.ts';
-import { pageParameters } from './listing.ts';
-
-/** Characters of a stream's name, and more than any has. */
-const LONGEST_NAME = 400;
 
 /** Events that are read at a time, and characters of them after which a page ends early: each may have 512 KiB. */
 const READ = 20;
 const PAGE_CHARACTERS = 4 * 1024 * 1024;
-
-const StreamsQuery = Type.Object({
-  prefix: Type.String({ maxLength: LONGEST_NAME, default: '' }),
-  limit: pageParameters.limit,
-  cursor: pageParameters.cursor,
-});
-type StreamsQuery = Static<typeof StreamsQuery>;
 
 const list = endpoint<unknown, StreamsQuery>({
   method: 'get',
@@ -43,18 +31,6 @@ const list = endpoint<unknown, StreamsQuery>({
     return { body: { items, next_cursor: next === null ? null : cursorAt(next, prefix) } };
   },
 });
-
-const directions = ['forwards', 'backwards'] as const;
-
-const EventsQuery = Type.Object({
-  from: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  direction: Type.Unsafe<(typeof directions)[number]>({
-    ...OneOf(directions),
-    default: 'forwards',
-  }),
-  limit: pageParameters.limit,
-});
-type EventsQuery = Static<typeof EventsQuery>;
 
 const read = endpoint<unknown, EventsQuery>({
   method: 'get',
