@@ -8,7 +8,7 @@ import {
   type CallToolResult,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Request, Response } from 'express';
-import { ExtensionError, type ExtensionInfo } from '../contract.ts';
+import { ExtensionError, type ExtensionContext } from '../contract.ts';
 import {
   ServiceRefusal,
   changesNothing,
@@ -28,9 +28,13 @@ const INSTRUCTIONS =
 export async function answerMcp(
   request: Request,
   response: Response,
-  parts: { readonly catalogue: Catalogue; readonly info: ExtensionInfo } & Omit<Invoker, 'signal'>,
+  parts: {
+    readonly catalogue: Catalogue;
+    readonly context: Pick<ExtensionContext, 'info' | 'log'>;
+  } & Omit<Invoker, 'signal'>,
 ): Promise<void> {
-  const { catalogue, info, caller, authorization } = parts;
+  const { catalogue, context, caller, authorization } = parts;
+  const { info, log } = context;
   const { server } = new McpServer(
     { name: info.name, version: info.version },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
@@ -49,7 +53,10 @@ export async function answerMcp(
       const { success, result } = await catalogue.invoke(name, given, invoker);
       return toolResult({ ...result }, !success);
     } catch (error) {
-      return toolResult(refusal(error));
+      const refused = refusal(error);
+      if (refused !== null) return toolResult(refused);
+      log.error('a tool could not be called', { tool: name, error });
+      throw new McpError(ErrorCode.InternalError, 'the tool could not be called');
     }
   });
   const transport = new StreamableHTTPServerTransport();
@@ -58,13 +65,13 @@ export async function answerMcp(
   await transport.handleRequest(request, response, request.body);
 }
 
-/** @throws McpError for a tool that is not there; what is no refusal */
-function refusal(error: unknown): Record<string, unknown> {
+/** What a client is told; null where it is a fault. @throws McpError for a tool that is not there */
+function refusal(error: unknown): Record<string, unknown> | null {
   if (error instanceof ServiceRefusal) {
     const { body } = error.answer;
     return typeof body === 'object' && body !== null ? { ...body } : { message: error.message };
   }
-  if (!(error instanceof ExtensionError)) throw error;
+  if (!(error instanceof ExtensionError)) return null;
   const { code, message, details } = error;
   if (code === 'not_found') throw new McpError(ErrorCode.InvalidParams, message);
   return { error: code, message, details };

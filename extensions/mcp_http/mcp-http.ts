@@ -84,7 +84,7 @@ export function setup(context: ExtensionContext): void {
 
   routes.post('/mcp', async (request, response) => {
     const { caller, authorization } = invokerOf(context, request, response);
-    await answerMcp(request, response, { catalogue, info, caller, authorization });
+    await answerMcp(request, response, { catalogue, context, caller, authorization });
   });
 
   // A server that keeps nothing has nothing to tell by itself, and nothing to end; the protocol asks for 405.
