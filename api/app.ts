@@ -31,6 +31,7 @@ import { streamEndpoints } from './stream-endpoints.ts';
 import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
 import { taskExplainEndpoints } from './task-explain-endpoint.ts';
+import { webhookEndpoints } from './webhook-endpoints.ts';
 
 /** Characters of a request's path and query. */
 const LONGEST_URL = 8192;
@@ -39,6 +40,7 @@ const LONGEST_URL = 8192;
 export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
   ...agentEndpoints,
+  ...webhookEndpoints,
   ...taskEndpoints,
   ...taskControlEndpoints,
   ...taskExplainEndpoints,

@@ -22,6 +22,8 @@ export interface ApiDependencies {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly settings: ApiSettings;
+  /** The secret of an agent's webhook, by its version. */
+  readonly webhookSecret: (agentId: string, version: number) => string;
   /** Agents and sessions as they are now, for authentication; kept live by the log. */
   readonly agents: LiveStreams<AgentState, AgentEvent>;
   readonly sessions: LiveStreams<SessionState, SessionEvent>;

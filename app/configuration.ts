@@ -88,6 +88,8 @@ export interface Configuration {
   readonly requireScopes: boolean;
   /** `SVC_WEBUI_REQUIRE_AUTH`: the page needs a token. false. */
   readonly webuiRequireAuth: boolean;
+  /** `SVC_WEBHOOK_KEY`: what secrets of webhooks are made of, 32 bytes or more; undefined: the key of tokens. */
+  readonly webhookKey: string | undefined;
   /** What to log at start, a line each: unknown settings, and those without effect here. */
   readonly warnings: readonly string[];
 }
@@ -150,6 +152,7 @@ export function readConfiguration(env: Environment): Configuration {
     httpAllowPrivate: yesOrNo(env, 'SVC_HTTP_ALLOW_PRIVATE'),
     jwtSecretKey: jwtSecretKey(env, production, eventStoreUrl !== undefined),
     jwtPreviousSecretKey: secret(env, 'JWT_PREVIOUS_SECRET_KEY', jwtKeyBounds),
+    webhookKey: secret(env, 'SVC_WEBHOOK_KEY', jwtKeyBounds),
     extPaths: extensionPaths(env),
     extGrants: extensionGrants(env),
     extensionSettings: extensionSettings(env),

@@ -1,4 +1,4 @@
-import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../observability/telemetry.ts';
@@ -21,6 +21,23 @@ export function jwtKeys(configuration: Configuration, log: Log): JwtKeys {
   return {
     jwtKey: keyOf(jwtSecretKey ?? keptKey(dataDirectory, log)),
     previousJwtKey: jwtPreviousSecretKey === undefined ? null : keyOf(jwtPreviousSecretKey),
+  };
+}
+
+/**
+ * Secrets of webhooks, by agent and version: `whsec_` and 32 bytes in Base64, as Standard Webhooks says. They are not
+ * kept anywhere: each is made again of the server's key, `SVC_WEBHOOK_KEY` or, where that is not set, one that comes from
+ * the key of the tokens.
+ */
+export function webhookSecrets(
+  { webhookKey }: Pick<Configuration, 'webhookKey'>,
+  { jwtKey }: Pick<JwtKeys, 'jwtKey'>,
+): (agentId: string, version: number) => string {
+  const key =
+    webhookKey ?? createHmac('sha256', jwtKey).update('key of webhook secrets').digest('base64');
+  return (agentId, version) => {
+    const hmac = createHmac('sha256', key).update(`webhook secret/${agentId}/${version}`);
+    return `whsec_${hmac.digest('base64')}`;
   };
 }
 

@@ -8,6 +8,7 @@ import { runsProjection } from '../projections/runs.ts';
 import { statisticsProjection } from '../projections/statistics.ts';
 import { tasksProjection } from '../projections/tasks.ts';
 import { topicsProjection } from '../projections/topics.ts';
+import { webhooksProjection } from '../projections/webhooks.ts';
 
 /** Every view of the service. Each takes documents of its own kind alone, which the type can't say. */
 export const projections = [
@@ -19,5 +20,6 @@ export const projections = [
   publishedProjection,
   statisticsProjection,
   backfillsProjection,
+  webhooksProjection,
   auditProjection,
 ] as unknown as readonly Projection[];

@@ -9,6 +9,8 @@ import { Leadership } from '../scheduler/leadership.ts';
 import { nodeScheduleTimer } from '../scheduler/node-schedule-timer.ts';
 import { RunRequester } from '../scheduler/run-requester.ts';
 import { Scheduler } from '../scheduler/scheduler.ts';
+import { WebhookSender } from '../scheduler/webhook-sender.ts';
+import { Webhooks } from '../scheduler/webhooks.ts';
 import type { Going } from './going.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 import type { Stores } from './stores.ts';
@@ -36,6 +38,12 @@ export function startSchedulerRole(options: {
   readonly member: string;
   /** Milliseconds that a worker's heartbeat lasts. */
   readonly lease: number;
+  readonly webhooks: {
+    /** Of an agent, by its version. */
+    readonly secretOf: (agentId: string, version: number) => string;
+    readonly allowPrivate: boolean;
+    readonly userAgent: string;
+  };
 }): SchedulerRole {
   const { stores, indexes, clock, telemetry, going, hold, member, lease } = options;
   const { store, readModel, coordination } = stores;
@@ -93,6 +101,18 @@ export function startSchedulerRole(options: {
     await requester.follow(signal);
   });
   going.keep('leading backfills', (started) => backfills.follow(signal, started));
+  going.keep('telling webhooks', async (started) => {
+    const { secretOf, ...sending } = options.webhooks;
+    const sender = new WebhookSender({ clock, ...sending });
+    const tasks = indexes.pinnedTasks;
+    const means = { ...shared, readModel, leadership, tasks, sender, secretOf, name: member };
+    started();
+    try {
+      await new Webhooks(means).follow(signal);
+    } finally {
+      await sender.close();
+    }
+  });
   going.keep('auditing the scheduler', async (started) => {
     started();
     await audit.run(signal);

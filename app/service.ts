@@ -21,7 +21,7 @@ import { startExtensions, type ProcessExtensions } from './extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
 import { Going } from './going.ts';
 import { createHealth } from './health.ts';
-import { jwtKeys } from './keys.ts';
+import { jwtKeys, webhookSecrets } from './keys.ts';
 import { followIndexes, type LiveIndexes } from './live-indexes.ts';
 import { CHECKPOINT_NOTICE } from './projector-host.ts';
 import { projections } from './projections.ts';
@@ -126,7 +126,8 @@ class Service implements RunningService {
     const shared = { stores, indexes, clock, telemetry, going: this.going, hold };
     if (roles.includes('scheduler')) {
       const lease = configuration.leaseSeconds * 1000;
-      this.scheduler = startSchedulerRole({ ...shared, member: this.member, lease });
+      const webhooks = this.webhooks();
+      this.scheduler = startSchedulerRole({ ...shared, member: this.member, lease, webhooks });
     }
     if (roles.includes('api') || roles.includes('worker')) {
       this.extensions = await startExtensions({
@@ -184,6 +185,13 @@ class Service implements RunningService {
       }
     }
     if (faults.length > 0) throw faults[0];
+  }
+
+  private webhooks(): Parameters<typeof startSchedulerRole>[0]['webhooks'] {
+    const { configuration, telemetry } = this.options;
+    const secretOf = webhookSecrets(configuration, jwtKeys(configuration, telemetry.log));
+    const userAgent = `task-scheduling-service/${version}`;
+    return { secretOf, allowPrivate: configuration.httpAllowPrivate, userAgent };
   }
 
   private join({ coordination }: Stores): Membership {
@@ -273,13 +281,15 @@ class Service implements RunningService {
     const live = (this.live = new LiveRuns({ store, clock, telemetry }));
     const auditTail = (this.auditTail = new AuditTail({ store, clock, telemetry }));
     const refusals = (this.refusals = new Refusals({ store, clock, telemetry }));
+    const keys = jwtKeys(configuration, telemetry.log);
     return {
       store,
       readModel,
       coordination,
       clock,
       telemetry,
-      settings: { ...configuration, ...jwtKeys(configuration, telemetry.log), version },
+      settings: { ...configuration, ...keys, version },
+      webhookSecret: webhookSecrets(configuration, keys),
       agents,
       sessions,
       tasks,

@@ -118,6 +118,12 @@ export function setCredentials(state: AgentState, secretHash: string): readonly 
   return [credentialsSet(secretHash)];
 }
 
+/** Gives an agent the next version of the secret that its webhook's messages are signed with. */
+export function rotateWebhookSecret(state: AgentState): readonly AgentEvent[] {
+  const { webhook_secret_version } = requireAgent(state);
+  return [{ type: 'WebhookSecretRotated', data: { version: webhook_secret_version + 1 } }];
+}
+
 export function removeAgent(state: AgentState): readonly AgentEvent[] {
   requireAgent(state);
   return [{ type: 'AgentRemoved', data: {} }];

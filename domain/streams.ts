@@ -9,6 +9,7 @@ export const streams = {
   fires: (taskId: string): string => `fires-${taskId}`,
   run: (id: string): string => `run-${id}`,
   backfill: (id: string): string => `backfill-${id}`,
+  webhook: (id: string): string => `webhook-${id}`,
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (topic: string): string => `topic-${topic}`,

@@ -62,3 +62,17 @@ export type RebuildSwitch = (typeof rebuildSwitches)[number];
 /** What becomes of a key that is held back: its event is folded after all, or left out. */
 export const parkedOrders = ['retry', 'skip'] as const;
 export type ParkedOrder = (typeof parkedOrders)[number];
+
+/** What an agent's webhook is told of. */
+export const webhookTypes = ['run.succeeded', 'run.failed', 'task.paused', 'webhook.test'] as const;
+export type WebhookType = (typeof webhookTypes)[number];
+
+export const webhookStates = ['pending', 'delivered', 'failed'] as const;
+export type WebhookStateName = (typeof webhookStates)[number];
+
+/**
+ * Why a delivery is not tried again: a day is over, the receiver said that it is gone for good, requests to its address
+ * are not made, or the agent has no webhook any more.
+ */
+export const webhookEnds = ['expired', 'gone', 'refused', 'no_url'] as const;
+export type WebhookEnd = (typeof webhookEnds)[number];

@@ -67,6 +67,10 @@ export const counters = {
     help: 'Runs taken over from a worker that was gone.',
     labels: [],
   },
+  webhook_deliveries_total: {
+    help: 'Attempts to send a message to a webhook, by what came of them.',
+    labels: ['outcome'],
+  },
   event_log_events_total: {
     help: 'Events appended to the embedded log by this process.',
     labels: [],

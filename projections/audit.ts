@@ -60,6 +60,7 @@ export const auditProjection: Projection<AuditDocument> = {
     'reads-',
     'operations',
     'projection-',
+    'webhook-',
   ],
   fields: { at: 'text', actor: 'text', stream: 'text', type: 'text' },
   indexes: [['at'], ['actor', 'at'], ['stream', 'at'], ['type', 'at']],

@@ -8,6 +8,7 @@ import { projectionEvents } from './projection-events.ts';
 import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
 import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
+import { webhookEvents } from './webhook-events.ts';
 
 /** Every type of event there is, with the version and schema of its data. */
 export const catalogue = {
@@ -24,6 +25,7 @@ export const catalogue = {
   ...auditEvents,
   ...operationsEvents,
   ...projectionEvents,
+  ...webhookEvents,
 } as const;
 
 type Catalogue = typeof catalogue;
@@ -59,6 +61,7 @@ export type KeyEvent = EventOf<keyof typeof keyEvents>;
 export type TopicEvent = EventOf<keyof typeof topicEvents>;
 export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
 export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;
+export type WebhookEvent = EventOf<keyof typeof webhookEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
 
 export type TriggeringEvent = NonNullable<DataOf<'RunRequested'>['event']>;

@@ -7,6 +7,7 @@ import { liveRows } from './refusal-rows-live.ts';
 import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
+import { webhookRows } from './refusal-rows-webhooks.ts';
 
 /** An endpoint as the table goes through it; `{x}` in a path stands for an id that is there. */
 export interface Row {
@@ -383,5 +384,6 @@ export const refusalTable: readonly Row[] = [
   ...statisticsRows,
   ...eventRows,
   ...operationsRows,
+  ...webhookRows,
   ...auditRows,
 ];

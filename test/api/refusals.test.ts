@@ -18,6 +18,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
     ids['run'] = run.textAt('details.run_id');
     ids['key'] = 'printer';
     ids['projection'] = 'runs';
+    ids['delivery'] = newId(0);
     const backfill = await admin.client.post(`/tasks/${ids['task']}/backfill`, {
       from: '2026-01-01T00:00:00Z',
       to: '2026-01-01T05:00:00Z',

@@ -42,6 +42,7 @@ describe('the configuration', () => {
       httpAllowPrivate: false,
       jwtSecretKey: undefined,
       jwtPreviousSecretKey: undefined,
+      webhookKey: undefined,
       warnings: [],
     });
   });

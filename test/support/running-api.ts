@@ -187,6 +187,7 @@ export class RunningApi {
       clock,
       telemetry,
       settings,
+      webhookSecret: (agentId, version) => `whsec_${btoa(`${agentId}/${version}`)}`,
       agents,
       sessions,
       tasks,

@@ -57,7 +57,7 @@ export const rooms: readonly Room[] = [
   {
     path: 'scheduler/',
     inside: ['scheduler/', 'domain/', 'projections/', telemetry],
-    packages: [...schemas, 'node-schedule', 'undici', 'ipaddr.js'],
+    packages: [...schemas, 'node-schedule', 'undici', 'ipaddr.js', 'standardwebhooks'],
     node: 'all',
   },
   {

@@ -1,0 +1,21 @@
+import { cursors, pages } from './refusal-parts.ts';
+import type { Row } from './refusal-table.ts';
+
+/** What is wrong in the parameters of webhooks. */
+export const webhookRows: readonly Row[] = [
+  { method: 'POST', path: '/agents/{agent}/webhook-secret', scope: 'admin', resource: 'agent' },
+  { method: 'POST', path: '/agents/{agent}/webhook-test', scope: 'admin', resource: 'agent' },
+  {
+    method: 'GET',
+    path: '/agents/{agent}/webhooks/deliveries',
+    scope: 'admin',
+    resource: 'agent',
+    queries: [...pages, ...cursors, ['state=sent', 'state'], ['type=run.started', 'type']],
+  },
+  {
+    method: 'POST',
+    path: '/agents/{agent}/webhooks/deliveries/{delivery}/repeat',
+    scope: 'admin',
+    resource: 'agent',
+  },
+];
