@@ -86,7 +86,7 @@ describe('the typed client', () => {
       baseUrl: 'http://service',
       token: 't',
       fetch: async (url, init) => {
-        asked.push({ method: init?.method ?? '', path: new URL(String(url)).pathname });
+        asked.push({ method: init?.method ?? '', path: new URL(new Request(url).url).pathname });
         return new Response('{}');
       },
     });

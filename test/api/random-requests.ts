@@ -106,6 +106,13 @@ export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary
   return fc.oneof(...requests);
 }
 
+/** A parameter as the document has it. */
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly schema: JsonObject;
+}
+
 class Maker {
   readonly #document: JsonObject;
   readonly #known: KnownIds;
@@ -131,11 +138,11 @@ class Maker {
   }
 
   request(method: string, path: string, operation: JsonObject): Arbitrary<RandomRequest> {
-    const parameters = (operation['parameters'] as readonly JsonObject[]).map((parameter) =>
-      this.#resolved(parameter),
+    const parameters = (operation['parameters'] as readonly JsonObject[]).map(
+      (parameter) => this.#resolved(parameter) as unknown as Parameter,
     );
-    const placed = (place: string): readonly JsonObject[] =>
-      parameters.filter((each) => each['in'] === place && !waiting.includes(String(each['name'])));
+    const placed = (place: string): readonly Parameter[] =>
+      parameters.filter((each) => each.in === place && !waiting.includes(each.name));
     const body = (operation['requestBody'] as JsonObject | undefined)?.['content'] as
       Readonly<Record<string, JsonObject>> | undefined;
     const schema = body?.['application/json']?.['schema'] as JsonObject | undefined;
@@ -158,14 +165,11 @@ class Maker {
   }
 
   #fields(
-    parameters: readonly JsonObject[],
+    parameters: readonly Parameter[],
     all: boolean,
   ): Arbitrary<Readonly<Record<string, JsonValue>>> {
     const fields = Object.fromEntries(
-      parameters.map(({ name, schema }) => [
-        String(name),
-        this.#amiss(schema as JsonObject, String(name)),
-      ]),
+      parameters.map(({ name, schema }) => [name, this.#amiss(schema, name)]),
     );
     return fc.record(fields, all ? {} : { requiredKeys: [] }) as Arbitrary<
       Readonly<Record<string, JsonValue>>
