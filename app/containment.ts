@@ -42,7 +42,8 @@ export class Containment {
 
   #begin(): void {
     if (this.#undo !== null) return;
-    const { exit, abort } = process;
+    const exit = Reflect.get(process, 'exit');
+    const abort = Reflect.get(process, 'abort');
     const refuse = (what: string): void => {
       const id = this.#context.getStore();
       if (id === undefined) return;

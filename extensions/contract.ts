@@ -51,9 +51,9 @@ export interface ExtensionContext {
    * ROUTES: answers WebSockets at `/ext/<id>/ws/<path>`; the token is checked before.
    * @param path without a slash at either end; a later handler of the same path takes the earlier one's place
    */
-  websocket(path: string, handler: SocketHandler): void;
+  readonly websocket: (path: string, handler: SocketHandler) => void;
   /** ROUTES: who called; null on the few paths that need no token, where none came. */
-  callerOf(request: Request): ExtensionCaller | null;
+  readonly callerOf: (request: Request) => ExtensionCaller | null;
   /** TOOLS: what steps of pipelines can use. */
   readonly toolRegistry: ToolAccess;
   /** EVENTS_PUB, EVENTS_SUB: the service's topics. */

@@ -160,8 +160,8 @@ function socketOf(
       return true;
     },
     onMessage(handler) {
-      client.on('message', (data, isBinary) => {
-        const parsed = isBinary ? undefined : parse(String(data));
+      client.on('message', (data: Buffer, isBinary: boolean) => {
+        const parsed = isBinary ? undefined : parse(data.toString());
         if (parsed === undefined) {
           client.close(1007, 'messages are JSON');
           return;

@@ -31,6 +31,8 @@ export class Subscription implements DutyItem {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   #fence = 0;
+  /** Where it begins that has no remembered place. */
+  #first: Position | null = null;
   #remembered: Position | null = null;
   #rememberedAt = 0;
 
@@ -58,7 +60,9 @@ export class Subscription implements DutyItem {
   /** Fixes where it begins, where that is not known yet: what is published from now on is handled. */
   async begin(): Promise<void> {
     if ((await this.#recall()) !== null) return;
-    await this.#coordination.remember(this.#name, AT + (await this.#store.head()), 0);
+    this.#first = await this.#store.head();
+    // In vain where a place was forgotten that an owner of the lease had remembered: then it is known here alone.
+    await this.#coordination.remember(this.#name, AT + this.#first, 0);
   }
 
   async run(signal: AbortSignal, fence: number): Promise<void> {
@@ -82,7 +86,7 @@ export class Subscription implements DutyItem {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const head = await this.#store.head();
-    const known = await this.#recall();
+    const known = (await this.#recall()) ?? this.#first;
     // A place beyond the end: the log was put back from a backup.
     let after = known === null || known > head ? head : known;
     for await (const message of this.#store.subscribe({ after, prefixes: ['topic-'], signal })) {

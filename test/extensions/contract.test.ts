@@ -164,7 +164,7 @@ describe('an extension', () => {
     const address = `${url.replace('http', 'ws')}/ext/plain/ws/`;
     const client = new WebSocket(`${address}echo`, ['svc.token', 'reader']);
     const answer = new Promise((resolve) =>
-      client.once('message', (data) => resolve(String(data))),
+      client.once('message', (data: Buffer) => resolve(data.toString())),
     );
     await new Promise((open) => client.once('open', open));
     client.send('[1]');
