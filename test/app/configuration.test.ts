@@ -43,6 +43,11 @@ describe('the configuration', () => {
       jwtSecretKey: undefined,
       jwtPreviousSecretKey: undefined,
       webhookKey: undefined,
+      extGrants: undefined,
+      extPaths: undefined,
+      extensionSettings: {},
+      requireScopes: false,
+      webuiRequireAuth: false,
       warnings: [],
     });
   });

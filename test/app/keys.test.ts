@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfiguration, type Configuration } from '../../app/configuration.ts';
-import { jwtKeys } from '../../app/keys.ts';
+import { jwtKeys, webhookSecrets } from '../../app/keys.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -46,5 +46,39 @@ describe('the keys of tokens', () => {
     writeFileSync(file(), 'short');
     expect(() => keys()).to.throw(/holds no key of 32 bytes or more/);
     expect(readFileSync(file(), 'utf8')).to.equal('short');
+  });
+});
+
+describe('the secrets of webhooks', () => {
+  const secrets = (env: Record<string, string>): ReturnType<typeof webhookSecrets> => {
+    const configuration = readConfiguration(env);
+    return webhookSecrets(configuration, jwtKeys(configuration, silent.log));
+  };
+  const one = { JWT_SECRET_KEY: 'a'.repeat(32) };
+  const other = { JWT_SECRET_KEY: 'b'.repeat(32) };
+  const own = { SVC_WEBHOOK_KEY: 'w'.repeat(32) };
+
+  it('are of 32 bytes, and others for each agent and version', () => {
+    const secretOf = secrets(one);
+    const made = [secretOf('a', 1), secretOf('a', 2), secretOf('b', 1)];
+    expect(new Set(made).size).to.equal(3);
+    for (const secret of made) {
+      expect(secret).to.match(/^whsec_/);
+      expect(Buffer.from(secret.slice('whsec_'.length), 'base64')).to.have.length(32);
+    }
+  });
+
+  it('are the same in every process of the same key', () => {
+    expect(secrets(one)('a', 1)).to.equal(secrets(one)('a', 1));
+    expect(secrets(one)('a', 1)).to.not.equal(secrets(other)('a', 1));
+  });
+
+  it('do not change with the key of tokens where they have one of their own', () => {
+    expect(secrets({ ...one, ...own })('a', 1)).to.equal(secrets({ ...other, ...own })('a', 1));
+    expect(secrets({ ...one, ...own })('a', 1)).to.not.equal(secrets(one)('a', 1));
+  });
+
+  it('are refused a key that is too short', () => {
+    expect(() => readConfiguration({ SVC_WEBHOOK_KEY: 'short' })).to.throw(/SVC_WEBHOOK_KEY/);
   });
 });

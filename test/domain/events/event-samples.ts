@@ -49,7 +49,14 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   WebhookRepeated: [{}],
   WebhookDelivered: [
-    { attempt: 1, secret_version: 0, took_ms: 5, url: 'https://a.example', status: 204, answer: '' },
+    {
+      attempt: 1,
+      secret_version: 0,
+      took_ms: 5,
+      url: 'https://a.example',
+      status: 204,
+      answer: '',
+    },
   ],
   WebhookFailed: [
     {
