@@ -1,7 +1,7 @@
 import type { Clock, Instant } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import { Judgement, type KeyPlace } from '../domain/key-judgement.ts';
-import { changeKey, type KeyChange, type KeyContext, type KnownKey } from '../domain/key-stream.ts';
+import { changeKey, type KeyChange, type KeyContext } from '../domain/key-stream.ts';
 import {
   holdKey,
   leaveLine,
@@ -9,6 +9,7 @@ import {
   releaseKey,
   standsBehindTheLine,
   type KeyClaim,
+  type KeyDecision,
   type KeyName,
   type KeyState,
 } from '../domain/key.ts';
@@ -16,6 +17,7 @@ import { cancelRunsAhead, placesOf } from '../domain/run-request.ts';
 import type { LiveTask } from '../domain/task.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { KeyErrands } from './key-errands.ts';
 import { GRANT_LIFE, KeyGrants, type Grant } from './key-grants.ts';
 import { KeyLine, claimOf, isKeyed, keysOf } from './key-line.ts';
 import { KeyWatch } from './key-watch.ts';
@@ -35,9 +37,6 @@ const MOST_SUSPECTS = 20;
 
 /** A run that waits for a key is woken when its turn comes; this is for what nothing wakes. Milliseconds. */
 const FALLBACK = 60_000;
-
-/** Pauses before giving a key back is tried again. After that, whoever wants it takes it. Milliseconds. */
-const GIVE_BACK_PAUSES = [100, 300, 1000, 3000] as const;
 
 const go: Admission = { kind: 'go' };
 
@@ -64,10 +63,10 @@ export class KeyKeeper {
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
   private readonly lookedAt = new Map<string, Instant>();
-  private readonly inFlight = new Set<Promise<void>>();
+  private readonly errands: KeyErrands;
   private readonly grants = new KeyGrants();
-  /** Keys whose line is being filled. */
-  private readonly filling = new Set<string>();
+  /** Keys whose line is being filled, with those who have come meanwhile. */
+  private readonly filling = new Map<string, QueuedRun[]>();
   private firstSuspect = 0;
   private readonly line: KeyLine;
 
@@ -86,8 +85,9 @@ export class KeyKeeper {
     this.clock = options.clock;
     this.telemetry = options.telemetry;
     this.watch = new KeyWatch(options);
+    this.errands = new KeyErrands(options);
     this.line = new KeyLine({ ...options, watch: this.watch });
-    this.watch.onShortLine = (name, runs) => this.fillLine(name, runs);
+    this.watch.onShortLine = (name) => this.fillLine(name, null);
     this.queue.onEnded = (run) => this.onEnded(run);
   }
 
@@ -130,8 +130,8 @@ export class KeyKeeper {
   }
 
   /** Resolves when all that was to be given back is, or was given up. Never rejects. */
-  async settled(): Promise<void> {
-    while (this.inFlight.size > 0) await Promise.all(this.inFlight);
+  settled(): Promise<void> {
+    return this.errands.settled();
   }
 
   /** Whether a run may start now: it holds its keys then. `RunExecutor` asks just before the start. */
@@ -213,7 +213,7 @@ export class KeyKeeper {
     if (standsBehindTheLine(known, claim, now)) return true;
     if (known.kind !== 'concurrency' || holdKey(known, claim, now).outcome === 'held') return false;
     if (this.mayLook(known, false)) return false;
-    this.fillLine(known, this.watch.unplaced(known));
+    this.fillLine(known, this.queue.get(claim.run_id) ?? null);
     return true;
   }
 
@@ -226,14 +226,21 @@ export class KeyKeeper {
     const mayLook = this.mayLook(name);
     return changeKey(this.store, name, context, async (state) => {
       const first = holdKey(state, claim, context.now);
-      if (first.outcome === 'held' || !mayLook) return changeBy(first);
+      if (first.outcome === 'held' || !mayLook) return changeBy(this.inOrder(state, first, claim));
       const dead = await judgement.dead(name, this.suspects(state, claim.run_id));
-      if (dead.length === 0) return changeBy(first);
+      if (dead.length === 0) return changeBy(this.inOrder(state, first, claim));
       const after = releaseAll(state, dead);
       this.mended(name, dead);
       const second = holdKey(after.state, claim, context.now);
       return changeBy({ ...second, events: [...after.events, ...second.events] });
     });
+  }
+
+  /** A place in line is given together with those that are due before. */
+  private inOrder(state: KeyState, decision: KeyDecision, claim: KeyClaim): KeyDecision {
+    const run = this.queue.get(claim.run_id);
+    if (decision.outcome === 'held' || state.kind !== 'concurrency' || !run) return decision;
+    return { ...decision, events: this.line.fill(state, this.clock.now(), [run]) };
   }
 
   /** Takes from a key those who have lost their claim to it. */
@@ -310,47 +317,34 @@ export class KeyKeeper {
     this.queue.onReady();
   }
 
-  /** Puts runs that found the line full into it. */
-  private fillLine(name: KeyName, runs: readonly QueuedRun[]): void {
-    const [first] = runs;
+  /** Puts runs into line: those that found it full, where it has become short, and one that has just come. */
+  private fillLine(name: KeyName, coming: QueuedRun | null): void {
     const stream = streams.key(name.kind, name.owner, name.key);
-    if (first === undefined || this.filling.has(stream)) return;
-    this.filling.add(stream);
-    const doing = this.persist(first, name, async () => {
-      const now = this.clock.now();
-      const fill = (state: KeyState): KeyChange<null> => ({
-        events: this.line.fill(state, now),
-        answer: null,
+    const gathered = this.filling.get(stream);
+    if (coming !== null) gathered?.push(coming);
+    if (gathered !== undefined) return;
+    this.filling.set(stream, coming === null ? [] : [coming]);
+    this.errands.begin(this.fillAll(stream, name));
+  }
+
+  private async fillAll(stream: string, name: KeyName): Promise<void> {
+    do {
+      const coming = this.filling.get(stream) ?? [];
+      this.filling.set(stream, []);
+      await this.errands.persist(name.key, name, async () => {
+        const now = this.clock.now();
+        const fill = (state: KeyState): KeyChange<null> => {
+          return { events: this.line.fill(state, now, coming), answer: null };
+        };
+        const context = this.contextFor(name.key, now);
+        await changeKey(this.store, name, context, fill, () => this.watch.peek(name));
       });
-      const known = (): KnownKey | undefined => this.watch.peek(name);
-      await changeKey(this.store, name, this.contextFor(first.id, now), fill, known);
-    });
-    this.settling(doing.then(() => void this.filling.delete(stream)));
+    } while ((this.filling.get(stream) ?? []).length > 0);
+    this.filling.delete(stream);
   }
 
   private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {
-    this.settling(this.persist(run, name, work));
-  }
-
-  private settling(doing: Promise<void>): void {
-    this.inFlight.add(doing);
-    void doing.finally(() => this.inFlight.delete(doing));
-  }
-
-  private async persist(run: QueuedRun, name: KeyName, work: () => Promise<void>): Promise<void> {
-    for (const pause of [...GIVE_BACK_PAUSES, null]) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        if (pause === null) {
-          const fields = { run: run.id, key: name.key, error };
-          this.telemetry.log.warn('a key could not be given back; it will be taken back', fields);
-          return;
-        }
-        await this.clock.sleep(pause);
-      }
-    }
+    this.errands.begin(this.errands.persist(run.id, name, work));
   }
 
   /** A run has ended without a worker of this process: canceled in the queue, or led by another. */

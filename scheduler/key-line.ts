@@ -1,7 +1,14 @@
 import type { Clock, Instant } from '../domain/clock.ts';
 import type { KeyEvent } from '../domain/events/catalogue.ts';
 import type { KeyChange } from '../domain/key-stream.ts';
-import { holdKey, nextInLine, type KeyClaim, type KeyName, type KeyState } from '../domain/key.ts';
+import {
+  LONGEST_LINE,
+  holdKey,
+  nextInLine,
+  type KeyClaim,
+  type KeyName,
+  type KeyState,
+} from '../domain/key.ts';
 import { overlapKey } from '../domain/overlap.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Grant } from './key-grants.ts';
@@ -59,13 +66,16 @@ export class KeyLine {
   }
 
   /**
-   * Puts those who found the line full into it, where it has become short: one event, as each carries the whole line.
-   * None is given a slot; who could go at once, or has other keys to think of, is told to ask for himself.
+   * Puts those who have just come into the line, and where it has become short those who found it full: one event, as
+   * each carries the whole line. None is given a slot; who could go at once, or has other keys to think of, is told to ask
+   * for himself.
    */
-  fill(before: KeyState, now: Instant): readonly KeyEvent[] {
+  fill(before: KeyState, now: Instant, coming: readonly QueuedRun[] = []): readonly KeyEvent[] {
     let state = before;
     let last: KeyEvent | undefined;
-    for (const run of this.watch.unplaced(before)) {
+    // Nobody gets a place by coming later than others who had found none.
+    const older = this.watch.unplaced(before, coming.length > 0 ? LONGEST_LINE : undefined);
+    for (const run of new Set([...older, ...coming])) {
       const claim = before.kind === 'concurrency' ? this.claimNow(run, before) : undefined;
       const { outcome, events } = claim ? holdKey(state, claim, now) : noHold;
       if (claim === undefined || outcome === 'held') {

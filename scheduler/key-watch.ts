@@ -12,8 +12,8 @@ import type { QueuedRun, RunQueue } from './run-queue.ts';
 /** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
 const HOLD_BACK = 75;
 
-/** A key's stream is cut once in so many events. */
-const CUT_EVERY = 100;
+/** A key's stream is cut once in so many events: each cut is a commit of the log by itself. */
+export const CUT_EVERY = 400;
 
 /** Below this, those who found no place in line are called to it. */
 const SHORT_LINE = LONGEST_LINE / 2;
@@ -36,7 +36,7 @@ export class KeyWatch {
   /** Put back to the queue and not looked at since: once is enough. */
   private readonly woken = new Set<string>();
   /** The line of a key has become short, and there are some here who found it full. */
-  onShortLine: (name: KeyName, runs: readonly QueuedRun[]) => void = () => {};
+  onShortLine: (name: KeyName) => void = () => {};
 
   constructor(options: {
     readonly store: EventStore;
@@ -183,8 +183,7 @@ export class KeyWatch {
     const key = this.known.get(stream);
     const runs = this.waiting.get(stream);
     if (key === undefined || runs === undefined) return;
-    const behind = this.unplaced(key.state);
-    if (behind.length > 0) this.onShortLine(key.state, behind);
+    if (this.unplaced(key.state).length > 0) this.onShortLine(key.state);
     const called = this.next(key.state, runs).filter(({ id }) => !this.woken.has(id));
     if (called.length === 0) return;
     for (const { id } of called) this.woken.add(id);
@@ -204,13 +203,13 @@ export class KeyWatch {
     return nextInLine(state).flatMap(({ run_id }) => runs.get(run_id) ?? []);
   }
 
-  /** Those who found the line full, the best first, as many as it takes; none while it is long enough. */
-  unplaced(state: KeyState): readonly QueuedRun[] {
+  /** Those who found the line full, the best first, as many as it takes; none while it is not shorter than `below`. */
+  unplaced(state: KeyState, below: number = SHORT_LINE): readonly QueuedRun[] {
     const runs = this.waiting.get(streams.key(state.kind, state.owner, state.key));
-    if (runs === undefined || state.waiters.length >= SHORT_LINE) return [];
+    if (runs === undefined || state.waiters.length >= below) return [];
     const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
     return [...runs.values()]
-      .filter(({ id }) => !placed.has(id))
+      .filter(({ id, state: stage, ended }) => !placed.has(id) && !ended && stage !== 'running')
       .sort((a, b) => a.priority - b.priority || a.since - b.since)
       .slice(0, LONGEST_LINE - state.waiters.length);
   }

@@ -96,7 +96,13 @@ async function createTasks(cluster: Cluster, url: string): Promise<CreatedTask[]
       schedule_expr: 'print.*',
       concurrency_key: key,
       created_by: cluster.credentials?.agent_id,
-      payload: { pipeline: [{ id: 'print', uses: 'http.request', with: { url } }] },
+      payload: {
+        pipeline: [
+          { id: 'print', uses: 'http.request', with: { url } },
+          // So that not all is over before the last is killed.
+          { id: 'dry', uses: 'sleep', with: { seconds: 0.05 } },
+        ],
+      },
     };
     const answer = await cluster.client().post('/tasks', body);
     expect(answer.status, answer.text).to.equal(201);

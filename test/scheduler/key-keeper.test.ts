@@ -188,7 +188,6 @@ describe('runs that share a concurrency key', () => {
     expect(process.executed).to.have.lengthOf(runs.length);
     const behind = process.executed.slice(4);
     expect(behind).to.deep.equal([...behind].sort());
-    expect(process.store.cuts.map(({ before }) => before)).to.include(100);
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { readKey } from '../../domain/key-stream.ts';
-import type { KeyName } from '../../domain/key.ts';
+import { changeKey, readKey } from '../../domain/key-stream.ts';
+import { LONGEST_LINE, holdKey, releaseAll, type KeyName } from '../../domain/key.ts';
 import { streams } from '../../domain/streams.ts';
 import { pauseTaskCommand } from '../../domain/task-commands.ts';
 import { GRANT_LIFE } from '../../scheduler/key-grants.ts';
+import { CUT_EVERY } from '../../scheduler/key-watch.ts';
 import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
@@ -44,6 +45,19 @@ describe('the line for a concurrency key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
+  it('lets the urgent go to its front, however long it is', async function () {
+    this.timeout(30_000);
+    const process = await world.process('w1');
+    const runs = Array.from({ length: 30 }, (_, index) => `r${String(index).padStart(2, '0')}`);
+    for (const run of runs) await world.request('a', run);
+    await soon(() => expect(process.running()).to.deep.equal(['r00']));
+    await soon(async () => expect(await waiters()).to.have.lengthOf(LONGEST_LINE));
+    await world.request('a', 'urgent', { priority: 1 });
+    await soon(async () => expect((await waiters())[0]).to.equal('urgent'));
+    process.finish('r00');
+    await soon(() => expect(process.running()).to.deep.equal(['urgent']));
+  });
+
   it('does not stop at a run that was handed the key and can not begin where it was', async function () {
     this.timeout(30_000);
     await world.task('plain');
@@ -72,6 +86,24 @@ describe('the line for a concurrency key', () => {
     await world.reaches('r2', 'succeeded');
     const keyed = (await world.log()).filter(({ stream }) => !stream.startsWith('run-p'));
     expect(faultsOfKeys(keyed, 'concurrency', 1)).to.deep.equal([]);
+  });
+
+  it('is all that is kept of a key: its past is cut off', async function () {
+    this.timeout(30_000);
+    const process = await world.process('w1');
+    await soon(() => expect(process.membership.alive).to.equal(true));
+    const base = { task_id: 'a', trigger: 'manual', priority: 5, since: 0, limit: 1 } as const;
+    for (let use = 0; use <= CUT_EVERY; use += 1) {
+      const now = world.clock.now();
+      await changeKey(world.store, printer, world.context('use'), (state) => {
+        const before = releaseAll(state, [`u${String(use - 1)}`]).state;
+        const claim = { ...base, run_id: `u${String(use)}`, attempt: 1 };
+        return { events: holdKey(before, claim, now).events, answer: null };
+      });
+    }
+    const stream = streams.key('concurrency', OWNER, 'printer');
+    await soon(() => expect(process.store.cuts).to.deep.equal([{ stream, before: CUT_EVERY }]));
+    expect(await holders()).to.deep.equal([`u${String(CUT_EVERY)}`]);
   });
 
   it('passes by a run whose task is paused and lets it wait on', async function () {
