@@ -73,6 +73,10 @@ describe('the configuration', () => {
       SVC_ADMIN_SECRET: 's'.repeat(16),
       SVC_AUDIT_READS: 'true',
       SVC_HTTP_ALLOW_PRIVATE: 'true',
+      SVC_EXT_PATHS: '/opt/one: /opt/two',
+      SVC_EXT_GRANTS: '{"one": ["ROUTES"], "two": []}',
+      SVC_EXT_ONE_COLOUR: 'red',
+      SVC_REQUIRE_SCOPES: 'true',
       JWT_SECRET_KEY: key,
       JWT_PREVIOUS_SECRET_KEY: key,
     });
@@ -86,6 +90,10 @@ describe('the configuration', () => {
     expect(configuration.rateLimit).to.equal(0);
     expect(configuration.adminId).to.equal('018f0000-0000-7000-8000-00000000000a');
     expect(configuration).to.include({ httpAllowPrivate: true, jwtSecretKey: key });
+    expect(configuration.extPaths).to.deep.equal(['/opt/one', '/opt/two']);
+    expect(configuration.extGrants).to.deep.equal({ one: ['ROUTES'], two: [] });
+    expect(configuration.extensionSettings).to.deep.equal({ SVC_EXT_ONE_COLOUR: 'red' });
+    expect(configuration).to.include({ requireScopes: true, webuiRequireAuth: false });
     expect(configuration.auditReads).to.equal(true);
     expect(configuration.warnings).to.deep.equal([]);
   });
@@ -106,6 +114,8 @@ describe('the configuration', () => {
       /^SVC_LOG_LEVEL is "verbose".*debug, info, warn, error or silent$/,
     ],
     [{ SVC_ALLOW_SECRETLESS: 'yes' }, /^SVC_ALLOW_SECRETLESS is "yes"; it must be true or false$/],
+    [{ SVC_EXT_GRANTS: '{' }, /^SVC_EXT_GRANTS is "\{"; it must be a JSON object of ids/],
+    [{ SVC_EXT_GRANTS: '{"a":["ROOT"]}' }, /^SVC_EXT_GRANTS is/],
     [{ SVC_TRUST_PROXY: 'true' }, /^SVC_TRUST_PROXY is "true"/],
     [{ SVC_CORS_ORIGINS: 'https://app.example/' }, /^SVC_CORS_ORIGINS is "https:.*origins such as/],
     [{ SVC_CORS_ORIGINS: '*,https://app.example' }, /^SVC_CORS_ORIGINS is "\*"/],
