@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Response } from 'express';
 
 /** What is announced: `tools` are names. */
@@ -8,34 +9,52 @@ export interface Announcement {
   readonly tools: readonly string[];
 }
 
-/**
- * Tells a client by server-sent events what it can call: an `announce` at once and whenever that has changed, a
- * `heartbeat` between them. Ends with the connection.
- * @param every milliseconds between heartbeats
- * @param current what is announced now
- */
-export function announce(response: Response, every: number, current: () => Announcement): void {
+/** The headers go out at once. */
+export function begin(response: Response): void {
   // How long it lasts is the client's choice, and no measure of the service.
   response.locals['notMeasured'] = true;
   response.status(200);
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   // Else a proxy might wait for more before it passes anything on.
   response.setHeader('X-Accel-Buffering', 'no');
+  response.flushHeaders();
+}
+
+/**
+ * Tells a client by server-sent events what it can call: an `announce` at once and whenever that has changed, a
+ * `heartbeat` every so often. Resolves once the client is gone, or may no longer be told.
+ * @param options.every milliseconds between heartbeats
+ * @param options.gone aborted with the connection
+ * @param options.look what is announced now; null where the client's token holds no longer; undefined where that
+ *   can't be told at the moment
+ * @throws what `look` throws
+ */
+export async function announce(
+  response: Response,
+  options: {
+    readonly every: number;
+    readonly gone: AbortSignal;
+    readonly look: () => Promise<Announcement | null | undefined>;
+  },
+): Promise<void> {
+  const { every, gone, look } = options;
   let told = '';
-  const tell = (): void => {
-    const data = JSON.stringify(current());
-    if (data === told) return;
-    told = data;
-    response.write(`event: announce\ndata: ${data}\n\n`);
-  };
-  tell();
-  const beat = setInterval(() => {
-    // A client that reads nothing is not written to.
-    if (response.writableLength > 0) return;
-    tell();
-    const data = JSON.stringify({ timestamp: new Date().toISOString() });
-    response.write(`event: heartbeat\ndata: ${data}\n\n`);
-  }, every);
-  beat.unref();
-  response.once('close', () => clearInterval(beat));
+  try {
+    while (!gone.aborted) {
+      const now = await look();
+      if (now === null) return;
+      const data = now === undefined ? told : JSON.stringify(now);
+      if (data !== told) response.write(`event: announce\ndata: ${data}\n\n`);
+      told = data;
+      await pause(every, undefined, { signal: gone });
+      // A client that reads nothing is not written to.
+      if (response.writableLength > 0) continue;
+      const timestamp = new Date().toISOString();
+      response.write(`event: heartbeat\ndata: ${JSON.stringify({ timestamp })}\n\n`);
+    }
+  } catch (error) {
+    if (!gone.aborted) throw error;
+  } finally {
+    response.end();
+  }
 }

@@ -36,9 +36,11 @@ export async function answerMcp(
   const { catalogue, context, caller, authorization } = parts;
   const { info, log } = context;
   const { server } = new McpServer(
-    { name: info.name, version: info.version },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    { name: info.id, title: info.name, version: info.version },
+    { instructions: INSTRUCTIONS },
   );
+  // Without a connection that stays, nobody could be told that the tools have changed.
+  server.registerCapabilities({ tools: { listChanged: false } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: catalogue.list(caller).map((entry) => {
       const { name, description, parameters } = describe(entry);

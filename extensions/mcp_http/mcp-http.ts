@@ -6,8 +6,14 @@ import {
   type ExtensionCaller,
   type ExtensionContext,
 } from '../contract.ts';
-import { announce } from './announcements.ts';
-import { Catalogue, ServiceRefusal, describe, type Invoker } from './catalogue.ts';
+import { announce, begin } from './announcements.ts';
+import {
+  Catalogue,
+  ServiceRefusal,
+  describe,
+  type Invoker,
+  type ToolDescription,
+} from './catalogue.ts';
 import { answerMcp } from './mcp-endpoint.ts';
 import type { Parameters } from './service-tools.ts';
 
@@ -73,13 +79,23 @@ export function setup(context: ExtensionContext): void {
     }
   });
 
-  routes.get('/sse', (request, response) => {
-    const caller = callerOf(context, request);
-    announce(response, every, () => ({
-      ...about,
-      tools: catalogue.list(caller).map(({ tool }) => tool.name),
-    }));
-    if (request.method === 'HEAD') response.end();
+  routes.get('/sse', async (request, response) => {
+    const invoker = invokerOf(context, request, response);
+    begin(response);
+    if (request.method === 'HEAD') {
+      response.end();
+      return;
+    }
+    const look = async () => {
+      const tools = await namesFor(context, invoker, request.get('x-scopes'));
+      return tools === null || tools === undefined ? tools : { ...about, tools };
+    };
+    try {
+      await announce(response, { every, gone: invoker.signal, look });
+    } catch (error) {
+      // The answer has begun: all that is left is to end it, and to say why.
+      context.log.error('tools could not be announced any more', { error });
+    }
   });
 
   routes.post('/mcp', async (request, response) => {
@@ -112,6 +128,25 @@ function invokerOf(context: ExtensionContext, request: Request, response: Respon
   response.once('close', () => gone.abort());
   const { authorization } = request.headers;
   return { caller: callerOf(context, request), authorization, signal: gone.signal };
+}
+
+/**
+ * The names of the tools that are listed for a caller now. Asked by a request of its own, as a token may run out and
+ * an agent lose a scope while a stream lasts.
+ * @returns null where the token holds no longer; undefined where that can't be told at the moment
+ */
+async function namesFor(
+  { core }: ExtensionContext,
+  { authorization, signal }: Invoker,
+  scopes: string | undefined,
+): Promise<readonly string[] | null | undefined> {
+  const headers: Record<string, string> = scopes === undefined ? {} : { 'x-scopes': scopes };
+  const options = { token: authorization ?? null, headers, signal };
+  const { status, body } = await core.request('GET', '/ext/mcp_http/tools', options);
+  if (status === 401 || status === 403) return null;
+  if (status !== 200) return undefined;
+  const { tools } = body as { readonly tools: readonly ToolDescription[] };
+  return tools.map(({ name }) => name);
 }
 
 /** As the service itself has said it, with the id of the request that it refused. */

@@ -1,6 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'chai';
 import { SystemClock } from '../../app/clock.ts';
 import { readConfiguration } from '../../app/configuration.ts';
@@ -288,6 +287,26 @@ describe('the tool protocol', () => {
         stream.close();
       }
     });
+
+    it('announces other tools when the scopes change, and ends with the token', async () => {
+      const made = await admin.post('/agents', { name: 'passing', scopes: ['runs:read'] });
+      const agent_id = made.textAt('id');
+      const { json } = await admin.post(`/agents/${agent_id}/credentials`);
+      const token = await tokenOf(admin, { agent_id, agent_secret: json['agent_secret'] ?? '' });
+      const stream = await EventStream.open(`${admin.url}/ext/mcp_http/sse`, token);
+      try {
+        await stream.named('announce');
+        const changed = await admin.put(`/agents/${agent_id}`, { scopes: [] });
+        expect(changed.status, changed.text).to.equal(200);
+        await stream.message(({ data }) => JSON.stringify(data['tools']) === '[]');
+        await admin.delete(`/agents/${agent_id}`);
+        await eventually(() => {
+          expect(stream.ended).to.equal(true);
+        });
+      } finally {
+        stream.close();
+      }
+    });
   });
 
   describe('by the Model Context Protocol', () => {
@@ -297,10 +316,9 @@ describe('the tool protocol', () => {
       const client = new Client({ name: 'test', version: '1.0.0' });
       const headers = token === null ? {} : { authorization: `Bearer ${token}` };
       const url = new URL(`${service.address}/ext/mcp_http/mcp`);
-      // The SDK's own types are not made for exact optional properties.
       const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
       clients.push(client);
-      await client.connect(transport as Transport);
+      await client.connect(transport);
       return client;
     }
 
@@ -310,7 +328,8 @@ describe('the tool protocol', () => {
 
     it("serves the SDK's own client: tools listed, called, and refused", async () => {
       const client = await connect(admin.token);
-      expect(client.getServerVersion()).to.include({ version: '1.0.0' });
+      expect(client.getServerVersion()).to.include({ name: 'mcp_http', version: '1.0.0' });
+      expect(client.getServerCapabilities()).to.deep.equal({ tools: { listChanged: false } });
       expect(client.getInstructions()).to.include('preview_schedule');
       const { tools } = await client.listTools();
       expect(namesOf(tools)).to.include.members([...serviceTools, ...registered]);
