@@ -23,7 +23,7 @@ export function gantt(title, bars) {
     title,
     s(
       'svg',
-      { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, role: 'img', 'aria-label': title },
+      { viewBox: `0 0 ${WIDTH} ${height}`, role: 'img', 'aria-label': title },
       ticks.map((part) => [
         s('line', {
           x1: x(first + span * part),
@@ -78,7 +78,7 @@ export function runTimes(runs) {
     label,
     s(
       'svg',
-      { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, role: 'img', 'aria-label': label },
+      { viewBox: `0 0 ${WIDTH} ${height}`, role: 'img', 'aria-label': label },
       [0, 0.5, 1].map((part) => {
         const y = height - 10 - part * (height - 30);
         return [

@@ -47,8 +47,9 @@ export async function overviewView(place, { signal }) {
     put(failed, runsTable(figures.failures.slice(0, 10), 'Nothing has failed.'));
   }
 
-  async function load() {
-    const runs = (wanted) => call('GET', 'runs', { query: { state: wanted, limit: 50 }, signal });
+  async function load(after) {
+    const runs = (wanted) =>
+      call('GET', 'runs', { query: { state: wanted, limit: 50, after }, signal });
     const wanted = ['running', 'retrying', 'queued'];
     const [failures, ...lists] = await Promise.all([runs('failed'), ...wanted.map(runs)]);
     const dayAgo = Date.now() - 24 * HOUR;
@@ -119,10 +120,11 @@ export async function overviewView(place, { signal }) {
       failure = !going;
       live.textContent = going ? 'live' : 'not connected';
     },
-    told(name, { run }) {
+    told(name, { run, position }) {
       dirty = true;
       // What happened between the lists and this stream is in the lists by now.
-      if (name === 'live.started') void load().catch(() => (live.textContent = 'not connected'));
+      if (name === 'live.started')
+        void load(position).catch(() => (live.textContent = 'not connected'));
       if (run === undefined) return;
       if (name !== 'run.ended' && name !== 'run.skipped') under.set(run.id, run);
       else under.delete(run.id);

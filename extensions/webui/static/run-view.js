@@ -14,8 +14,9 @@ export async function runView(place, { id, signal }) {
   let run;
   let task = null;
 
-  async function load() {
-    run = await call('GET', `runs/${id}`, { signal });
+  /** @param after position that what is read has to have passed */
+  async function load(after) {
+    run = await call('GET', `runs/${id}`, { query: { after }, signal });
     if (task === null && may('tasks:read'))
       task = await call('GET', `tasks/${run.task_id}`, { signal });
     show();
@@ -164,18 +165,20 @@ export async function runView(place, { id, signal }) {
   const done = new AbortController();
   signal.addEventListener('abort', () => done.abort());
   let loading = Promise.resolve();
-  const again = () => {
-    loading = loading.then(load).catch((error) => {
-      if (!signal.aborted) throw error;
-    });
+  const again = (position) => {
+    loading = loading
+      .then(() => load(position))
+      .catch((error) => {
+        if (!signal.aborted) throw error;
+      });
   };
   void follow(`tasks/${run.task_id}/live`, {
     signal: done.signal,
     stateChanged() {},
     told(name, data) {
-      if (name === 'live.started') again();
+      if (name === 'live.started') again(data.position);
       if (data.run?.id !== id) return;
-      again();
+      again(data.position);
       if (name === 'run.ended') done.abort();
     },
   });
