@@ -97,12 +97,12 @@ describe('the start of the service', function () {
       const service = await ServiceProcess.start(settings());
       expect((await service.terminate()).code).to.equal(0);
       const path = join(directory(), 'data', file);
-      setVersion(path, 99);
+      const present = setVersion(path, 99);
       const refused = ServiceProcess.begin(settings());
       expect((await refused.ended()).code).to.be.greaterThan(0);
       expect(said(refused), refused.output).to.have.lengthOf(1);
       expect(said(refused)[0]).to.include(path).and.to.include('newer release');
-      expect(setVersion(path, 1)).to.equal(99);
+      expect(setVersion(path, present)).to.equal(99);
       await ServiceProcess.start(settings());
     });
   }
