@@ -14,7 +14,6 @@ import {
   type Invoker,
   type ToolDescription,
 } from './catalogue.ts';
-import { answerMcp } from './mcp-endpoint.ts';
 import type { Parameters } from './service-tools.ts';
 
 /** What `GET meta` names. */
@@ -100,6 +99,8 @@ export function setup(context: ExtensionContext): void {
 
   routes.post('/mcp', async (request, response) => {
     const { caller, authorization } = invokerOf(context, request, response);
+    // With the SDK come 30 MB, which a process that nobody asks has no need of.
+    const { answerMcp } = await import('./mcp-endpoint.ts');
     await answerMcp(request, response, { catalogue, context, caller, authorization });
   });
 

@@ -1,11 +1,13 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect } from 'chai';
+import { join } from 'node:path';
 import { SystemClock } from '../../app/clock.ts';
 import { readConfiguration } from '../../app/configuration.ts';
 import { startService, type RunningService } from '../../app/service.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { ApiClient, type ApiAnswer } from '../support/api-client.ts';
+import { projectRoot } from '../support/project-root.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
@@ -66,6 +68,7 @@ describe('the tool protocol', () => {
         SVC_DATA_DIR: directory.path,
         SVC_LOG_LEVEL: 'silent',
         SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS: '0.02',
+        SVC_EXT_PATHS: join(projectRoot, 'examples/hello'),
       }),
       clock: new SystemClock(),
       telemetry: createTelemetry({ level: 'silent' }),
@@ -233,6 +236,17 @@ describe('the tool protocol', () => {
       });
     });
 
+    it('has the tools of other extensions', async () => {
+      const { json } = await admin.get('/ext/mcp_http/tools');
+      const tools = json['tools'] as readonly Readonly<Record<string, unknown>>[];
+      const greet = tools.find(({ name }) => name === 'hello.greet');
+      expect(greet).to.deep.include({ description: 'Greets somebody.' });
+      const greeted = await invoke('hello.greet', { name: 'Ada' });
+      expect(greeted.json).to.deep.equal({ success: true, result: { message: 'Hello, Ada!' } });
+      const refused = await invoke('hello.greet', {});
+      expect([refused.status, refused.at('error')]).to.deep.equal([400, 'bad_request']);
+    });
+
     it('refuses tools that are not there or not allowed, and parameters at fault', async () => {
       const unknown = await invoke('nothing', {});
       expect(unknown.status).to.equal(404);
@@ -342,6 +356,9 @@ describe('the tool protocol', () => {
       expect(got.structuredContent).to.include({ id: task_id, title: morning.title });
       const [content] = got.content as readonly { readonly text: string }[];
       expect(JSON.parse(content?.text ?? '')).to.deep.equal(got.structuredContent);
+      const greeting = { name: 'hello.greet', arguments: { name: 'Ada' } };
+      const greeted = await client.callTool(greeting);
+      expect(greeted.structuredContent).to.deep.equal({ message: 'Hello, Ada!' });
       const echoed = await client.callTool({ name: 'echo', arguments: { a: [1] } });
       expect(echoed.structuredContent).to.deep.equal({ a: [1] });
       const refused = await client.callTool({ name: 'get_task', arguments: {} });
