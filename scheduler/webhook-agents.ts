@@ -38,6 +38,12 @@ export class WebhookAgents {
     return this.known.get(agentId);
   }
 
+  /** The same, from the agent's stream where it is not known here: what is told of it may not have been heard yet. */
+  async find(agentId: string): Promise<Webhook | undefined> {
+    if (!this.known.has(agentId)) await this.learn(agentId);
+    return this.known.get(agentId);
+  }
+
   /** Reads all of them. @returns the position from which what changes has to be {@link take}n */
   async load(): Promise<Position> {
     this.known.clear();

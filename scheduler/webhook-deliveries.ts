@@ -238,7 +238,7 @@ export class WebhookDeliveries {
   ): Promise<WebhookAnswer> {
     const { agents, sender, clock, secretOf } = this.options;
     const { agent_id, payload } = scheduled;
-    const webhook = agents.get(agent_id);
+    const webhook = await agents.find(agent_id);
     const nothing = { status: null, answer: null, retryAfter: undefined, took: 0 };
     if (webhook === undefined) {
       const error = 'the agent has no webhook_url any more';

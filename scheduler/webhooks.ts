@@ -134,7 +134,9 @@ export class Webhooks {
       const { hears } = this;
       const prefixes = hears ? [...always, ...told] : always;
       for await (const message of store.subscribe({ after: this.done, prefixes, signal })) {
-        if (message.kind === 'events') await this.takeAll(message.events);
+        // What was not asked for does not come: the place stays where it is.
+        if (this.hears !== hears) break;
+        if (message.kind === 'events') await this.takeAll(message.events, hears);
         else this.done = message.position;
         if (this.hears !== hears) break;
       }
@@ -151,15 +153,19 @@ export class Webhooks {
   }
 
   /** Takes events up to one that changes what is to be heard: what stands behind it is heard anew. */
-  private async takeAll(events: readonly RecordedEvent[]): Promise<void> {
-    const { hears } = this;
+  private async takeAll(events: readonly RecordedEvent[], hears: boolean): Promise<void> {
     let telling: Promise<void>[] = [];
     let reached = this.done;
     for (const event of events) {
+      if (this.hears !== hears) break;
       if (event.fault !== undefined) this.reportFault(event);
       else if (isTold(event)) {
-        const told = this.tell(event);
-        if (told !== null) telling.push(told);
+        const asked = this.tell(event);
+        if (asked !== null) {
+          // Waited for below, unless another fault comes first: then nobody hears of this one.
+          asked.catch(() => {});
+          telling.push(asked);
+        }
       } else if (event.stream.startsWith('task-')) this.noteOwner(event);
       else if (!event.stream.startsWith('run-')) await this.takeOwn(event);
       reached = event.position;
@@ -167,7 +173,6 @@ export class Webhooks {
         await Promise.all(telling);
         telling = [];
       }
-      if (this.hears !== hears) break;
     }
     await Promise.all(telling);
     this.done = reached;

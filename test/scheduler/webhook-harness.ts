@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { registerWithName } from '../../domain/agent-registration.ts';
-import { toIso } from '../../domain/clock.ts';
-import type { NewEvent } from '../../domain/event-store.ts';
+import { fromIso, toIso } from '../../domain/clock.ts';
+import type { NewEvent, RecordedEvent } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
@@ -170,4 +170,28 @@ export class VerifierWithoutTime extends Verifier {
     }
     return JSON.parse(payload) as unknown;
   }
+}
+
+/** When the attempt that an event tells of is made again. */
+export function retryOf(event: RecordedEvent | undefined): number {
+  if (event?.type !== 'WebhookFailed' || event.data.retry_at === null) {
+    throw new Error(`it is ${String(event?.type)}, and not tried again`);
+  }
+  return fromIso(event.data.retry_at);
+}
+
+/** Versions of an agent's secret that have signed a message. */
+export function versionsThatFit(
+  agentId: string,
+  { body, headers }: Received,
+  versions: readonly number[],
+): readonly number[] {
+  return versions.filter((version) => {
+    try {
+      const verifier = new VerifierWithoutTime(secretOfTest(agentId, version));
+      return verifier.verify(body, headers as Record<string, string>) !== undefined;
+    } catch {
+      return false;
+    }
+  });
 }
