@@ -1,0 +1,77 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { expect } from 'chai';
+import { morning, namesOf, registered, serviceTools, useToolService } from './tool-protocol.ts';
+
+describe('the endpoint of the Model Context Protocol', () => {
+  const service = useToolService();
+  const clients: Client[] = [];
+
+  async function connect(token: string | null): Promise<Client> {
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+    const url = new URL(`${service().admin.client.url}/ext/mcp_http/mcp`);
+    const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
+    clients.push(client);
+    await client.connect(transport);
+    return client;
+  }
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+  });
+
+  it("serves the SDK's own client: tools listed, called, and refused", async () => {
+    const client = await connect(service().admin.client.token);
+    expect(client.getServerVersion()).to.include({ name: 'mcp_http', version: '1.0.0' });
+    expect(client.getServerCapabilities()).to.deep.equal({ tools: { listChanged: false } });
+    expect(client.getInstructions()).to.include('preview_schedule');
+    const { tools } = await client.listTools();
+    expect(namesOf(tools)).to.include.members([...serviceTools, ...registered]);
+    const marked = tools.filter(({ annotations }) => annotations?.readOnlyHint === true);
+    expect(namesOf(marked)).to.include('list_tasks').and.not.include('run_task');
+    const created = await client.callTool({ name: 'create_task', arguments: morning });
+    expect(created.isError, JSON.stringify(created)).to.equal(false);
+    const { task_id } = created.structuredContent as { readonly task_id: string };
+    const got = await client.callTool({ name: 'get_task', arguments: { task_id } });
+    expect(got.structuredContent).to.include({ id: task_id, title: morning.title });
+    const [content] = got.content as readonly { readonly text: string }[];
+    expect(JSON.parse(content?.text ?? '')).to.deep.equal(got.structuredContent);
+    const greeting = { name: 'hello.greet', arguments: { name: 'Ada' } };
+    const greeted = await client.callTool(greeting);
+    expect(greeted.structuredContent).to.deep.equal({ message: 'Hello, Ada!' });
+    const echoed = await client.callTool({ name: 'echo', arguments: { a: [1] } });
+    expect(echoed.structuredContent).to.deep.equal({ a: [1] });
+    const refused = await client.callTool({ name: 'get_task', arguments: {} });
+    expect(refused.isError).to.equal(true);
+    expect(refused.structuredContent).to.include({ error: 'bad_request' });
+    const failed = await client.callTool({ name: 'fail', arguments: { message: 'no' } });
+    expect([failed.isError, failed.structuredContent]).to.deep.equal([
+      true,
+      { error: 'tool_failed', message: 'no' },
+    ]);
+    const unknown = await client.callTool({ name: 'nothing' }).catch((error: unknown) => error);
+    expect(unknown).to.be.an('error').with.property('code', -32_602);
+  });
+
+  it('lists and allows what the scopes of the caller allow', async () => {
+    const client = await connect(service().reader.client.token);
+    const { tools } = await client.listTools();
+    expect(namesOf(tools)).to.deep.equal(['list_runs', 'get_run']);
+    const refused = await client.callTool({ name: 'run_task', arguments: { task_id: 'x' } });
+    expect(refused.structuredContent).to.include({ error: 'forbidden' });
+  });
+
+  it('needs a token, and JSON', async () => {
+    const refused = await connect(null).catch((error: unknown) => error);
+    expect(refused).to.be.an('error');
+    const admin = service().admin.client;
+    const text = await admin.send('POST', '/ext/mcp_http/mcp', {
+      raw: 'hello',
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect(text.status).to.equal(415);
+    const ended = await admin.delete('/ext/mcp_http/mcp');
+    expect([ended.status, ended.header('allow')]).to.deep.equal([405, 'POST']);
+  });
+});
