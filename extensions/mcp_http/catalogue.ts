@@ -49,17 +49,22 @@ const REGISTERED_SCOPE = 'tasks:write';
 /** How long a registered tool may take outside of a pipeline. Milliseconds. */
 const MOST_TIME = 60_000;
 
+type Parts = Pick<ExtensionContext, 'core' | 'log' | 'toolRegistry'>;
+
 type Entry =
   | { readonly kind: 'service'; readonly tool: ServiceTool; readonly check: ValidateFunction }
   | { readonly kind: 'registered'; readonly tool: ToolView };
 
 /** All tools: requests of the service's interface, and what is registered for pipelines. */
 export class Catalogue {
-  readonly #context: ExtensionContext;
+  readonly #context: Parts;
+  readonly #mostTime: number;
   readonly #own = new Map<string, Entry>();
 
-  constructor(context: ExtensionContext) {
+  /** @param mostTime how long a registered tool may take. Milliseconds */
+  constructor(context: Parts, mostTime = MOST_TIME) {
     this.#context = context;
+    this.#mostTime = mostTime;
     const ajv = new Ajv({ allErrors: true, strict: false });
     for (const tool of serviceTools) {
       this.#own.set(tool.name, { kind: 'service', tool, check: ajv.compile(tool.parameters) });
@@ -121,9 +126,10 @@ export class Catalogue {
 
   async #call(tool: ToolView, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
     const { caller } = invoker;
-    const signal = AbortSignal.any([invoker.signal, AbortSignal.timeout(MOST_TIME)]);
+    const signal = AbortSignal.any([invoker.signal, AbortSignal.timeout(this.#mostTime)]);
     try {
-      const result = await tool.call(parameters, { actAs: caller.agentId, signal });
+      const call = tool.call(parameters, { actAs: caller.agentId, signal });
+      const result = await endedBy(signal, call);
       return { success: true, result: asObject(result) };
     } catch (error) {
       if (error instanceof ExtensionError) throw error;
@@ -152,6 +158,16 @@ function scopeOf(entry: Entry): string {
 
 function may(caller: ExtensionCaller, scope: string): boolean {
   return caller.admin || caller.scopes.includes(scope);
+}
+
+/** Waits no longer than the signal says, also for a tool that does not look at it. @throws the signal's reason */
+function endedBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => reject(signal.reason as Error);
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', end));
+  });
 }
 
 function faultsOf({ errors }: ValidateFunction): ExtensionError {

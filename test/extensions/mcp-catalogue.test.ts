@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import type { ToolView } from '../../extensions/contract.ts';
+import { Catalogue } from '../../extensions/mcp_http/catalogue.ts';
+
+describe('the catalogue of tools', () => {
+  const warned: string[] = [];
+  const nothing = (): void => {};
+  const caller = { agentId: 'a', name: 'a', scopes: ['tasks:write'], admin: false };
+
+  /** A catalogue with one registered tool, which is given up after 20 ms. */
+  function withTool(tool: Pick<ToolView, 'name' | 'call'>): Catalogue {
+    const view: ToolView = { description: 'A tool', schema: { type: 'object' }, ...tool };
+    const parts = {
+      core: { request: () => Promise.reject(new Error('asks nothing of the service')) },
+      log: {
+        debug: nothing,
+        info: nothing,
+        warn: (message: string) => void warned.push(message),
+        error: nothing,
+      },
+      toolRegistry: {
+        registerTool: nothing,
+        listTools: () => [view],
+        getTool: (name: string) => (name === view.name ? view : undefined),
+      },
+    };
+    return new Catalogue(parts, 20);
+  }
+
+  const waiting = { caller, authorization: undefined, signal: new AbortController().signal };
+
+  it('waits no longer than the limit for a tool that never ends', async () => {
+    const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });
+    const { success, result } = await endless.invoke('endless', {}, waiting);
+    expect(success).to.equal(false);
+    expect(result['message']).to.match(/timeout/);
+    expect(warned).to.deep.equal(['a tool failed']);
+  });
+
+  it('waits no longer for a tool whose caller is gone', async () => {
+    const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });
+    const gone = { ...waiting, signal: AbortSignal.abort(new Error('the caller is gone')) };
+    const { result } = await endless.invoke('endless', {}, gone);
+    expect(result).to.deep.equal({ error: 'tool_failed', message: 'the caller is gone' });
+  });
+
+  it('lets no tool take the place of one of its own', async () => {
+    const taken = withTool({ name: 'run_task', call: () => Promise.resolve('taken') });
+    const names = taken.list(caller).map(({ tool }) => tool.name);
+    expect(names.filter((name) => name === 'run_task')).to.have.lengthOf(1);
+    const fault = await taken.invoke('run_task', {}, waiting).catch((error: unknown) => error);
+    expect(fault).to.include({ code: 'bad_request' });
+  });
+});
