@@ -71,12 +71,21 @@ function find(path) {
     const parameters = {};
     const fits = wanted.every((each, n) => {
       if (!each.startsWith(':')) return each === parts[n];
-      parameters[each.slice(1)] = decodeURIComponent(parts[n]);
+      parameters[each.slice(1)] = decoded(parts[n]);
       return parts[n] !== '';
     });
     if (fits) return { view, parameters };
   }
   return null;
+}
+
+/** What was typed by hand may be no encoding: then it is taken as it is. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function showFrame(path) {

@@ -3,7 +3,7 @@
 import { call, may } from './client.js';
 import { button, choice, h, labelled, put, state, table } from './dom.js';
 import { taskActions } from './task-actions.js';
-import { ago, when } from './times.js';
+import { nearness } from './times.js';
 
 const PAGE = 25;
 
@@ -36,10 +36,8 @@ export async function tasksView(place, { query, signal }) {
       h('a', { href: `#/tasks/${task.id}` }, task.title),
       state(task.status),
       h('code', {}, scheduleText(task)),
-      task.next_run_at === null
-        ? '–'
-        : h('span', { title: task.next_run_at }, ago(task.next_run_at)),
-      when(task.last_run_at),
+      nearness(task.next_run_at),
+      nearness(task.last_run_at),
       h('div.row', {}, taskActions(task, load, true)),
     ]);
     const heads = ['Title', 'Status', 'Schedule', 'Next', 'Last run', 'Actions'];

@@ -40,6 +40,10 @@ export function duration(milliseconds) {
   return `${(milliseconds / 3_600_000).toFixed(1)} h`;
 }
 
+/** Only how far away an instant is, where there is little room. A dash for null. */
+export const nearness = (iso) =>
+  iso === null ? '–' : h('time', { datetime: iso, title: iso }, ago(iso));
+
 /** How long a run has taken, or takes by now; null where it has not begun. */
 export const tookOf = ({ started_at, finished_at }) =>
   started_at === null
