@@ -120,7 +120,7 @@ async function restOf(
   if (last === null || next === undefined || order === undefined) {
     return { left: 0, nextCursor: null };
   }
-  const from = String(next.document[order.field]);
+  const from = next.document[order.field] as string;
   const behind = [...filters, { field: order.field, op: 'gte' as const, value: from }];
   const left = await readModel.count(runsProjection, behind);
   return { left, nextCursor: cursorOf(last, sort) };

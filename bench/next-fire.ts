@@ -1,4 +1,6 @@
 import { pathToFileURL } from 'node:url';
+// A CommonJS package without the mark of a default export, which Node gives it.
+// oxlint-disable-next-line import/default
 import rrulePackage from 'rrule';
 import { compileSchedule, type Schedule } from '../domain/schedule/schedule.ts';
 

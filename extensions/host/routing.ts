@@ -221,7 +221,8 @@ export class Routing {
       metrics.latency_ms_sum += took;
       if (response.statusCode >= 500) metrics.errors_total += 1;
       const labels = { extension: id, endpoint, method };
-      this.#telemetry.count('extension_requests_total', { ...labels, status });
+      const counted = { extension: id, endpoint, method, status };
+      this.#telemetry.count('extension_requests_total', counted);
       if (response.writableFinished && response.locals['notMeasured'] !== true) {
         this.#telemetry.observe('extension_request_duration_seconds', took / 1000, labels);
       }

@@ -60,7 +60,9 @@ describe("the README's table of settings", () => {
     const configuration = readConfiguration({});
     const wrong = [...settings, 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'].filter((name) => {
       const value = configuration[fieldOf(name)];
-      const text = Array.isArray(value) ? value.join(',') : String(value ?? 'none');
+      const text = Array.isArray(value)
+        ? value.join(',')
+        : String((value as string | number | boolean | undefined) ?? 'none');
       return defaults.get(name) !== text;
     });
     expect(wrong).to.deep.equal([]);
