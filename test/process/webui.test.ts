@@ -8,6 +8,7 @@ import {
   signIn,
   type Credentials,
 } from '../support/service-process.ts';
+import { eventually } from '../support/signals.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../support/temporary-directory.ts';
 
 /** Debian's. Where it is missing, what needs a browser is left out. */
@@ -224,6 +225,34 @@ describe('the web page', function () {
       await page.getByRole('button', { name: 'Pause' }).waitFor();
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.locator('.state.canceled').first().waitFor();
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('says of each fire what it came to, and why it did not run', async () => {
+      const client = service.client(await signIn(service.client(), credentials));
+      const { json } = await client.post('/tasks', {
+        title: 'Each second',
+        description: 'Held back',
+        schedule_kind: 'cron',
+        schedule_expr: '* * * * * *',
+        payload: { pipeline: [{ uses: 'echo' }] },
+        created_by: credentials.agent_id,
+      });
+      const id = String(json['id']);
+      await client.post(`/tasks/${id}/pause`, {});
+      await logIn();
+      const due = page.getByRole('region', { name: 'Fires that were due' });
+      await eventually(
+        async () => {
+          await page.goto(`${service.address}/ext/webui/#/tasks`);
+          await page.getByRole('link', { name: 'Each second' }).click();
+          await due.getByText('holds back the fire').first().waitFor({ timeout: 2_000 });
+        },
+        { limitMs: PATIENCE, what: 'a fire that is held back' },
+      );
+      await page.getByText('None while it is paused.').waitFor();
+      await expectAccessible();
+      await client.post(`/tasks/${id}/cancel`, {});
       expect(complaints).to.deep.equal([]);
     });
 
