@@ -129,7 +129,13 @@ describe('the service on EventStoreDB and MongoDB', function () {
       expect(faults.join('\n')).to.equal('');
       const manual = ledger.runs().filter(({ request }) => request.data.trigger === 'manual');
       expect(manual.map(({ id }) => id)).to.include.members(acknowledged);
-      const listed = await client.get(`/runs?task_id=${taskId}&limit=1&after=${ledger.head}`);
+      const listed = await found(
+        async () => {
+          const answer = await client.get(`/runs?task_id=${taskId}&limit=1&after=${ledger.head}`);
+          return answer.status === 200 ? answer : undefined;
+        },
+        { limitMs: 20_000, what: 'the view to have reached the end of the log' },
+      );
       const shown = ledger.runs().filter(({ end }) => end?.type !== 'RunSkipped');
       expect(listed.at('total'), listed.text).to.equal(shown.length);
       expect((await service.terminate()).code).to.equal(0);

@@ -3,6 +3,7 @@ import { buildService, endsItsProcesses } from '../support/service-process.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../support/temporary-directory.ts';
 import { faultsOfCauses, faultsOfRhythm, faultsOfRuns, faultsOfStreams } from './log-checks.ts';
 import { pauseTheLeader, type AfterPause } from './paused-process.ts';
+import { faultsOfSharing } from './sharing-checks.ts';
 
 describe('three processes that schedule and work, of which the leading one is stopped beyond its leases', function () {
   this.timeout(120_000);
@@ -46,7 +47,7 @@ describe('three processes that schedule and work, of which the leading one is st
 
   it('end each run once: what the stopped one says of its runs later is refused', () => {
     const { ledger, tasks, paused } = found;
-    expect(faultsOfRuns(ledger, tasks)).to.deep.equal([]);
+    expect([...faultsOfRuns(ledger, tasks), ...faultsOfSharing(ledger, tasks)]).to.deep.equal([]);
     const taken = ledger.all('RunInterrupted').filter(({ data }) => data.worker === paused);
     expect(taken.length).to.be.greaterThan(0);
     for (const { stream, revision } of taken) {

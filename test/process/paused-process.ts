@@ -36,7 +36,12 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
     await cluster.start();
     const tasks = await createTasks(cluster, [
       everySecond('all', 60),
-      everySecond('skip', 60, { name: 'one at a time', body: { overlap_policy: 'queue' } }),
+      // What three owed fires come to at once, is one that runs, one that waits and one that gives way.
+      everySecond('skip', 60, {
+        name: 'one at a time',
+        shares: { kind: 'overlap', policy: 'queue' },
+        body: { overlap_policy: 'queue' },
+      }),
       held(steps.heldUrl),
     ]);
     const leader = await found(() => leaderOf(cluster), { limitMs: 20_000, what: 'a leader' });
@@ -46,11 +51,13 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
     await eventually(
       async () => {
         await cluster.client().post(`/tasks/${id}/run_now`);
-        return runs()
+        const ledger = runs();
+        const works = ledger
           .all('RunStarted')
-          .some(({ data, stream }) => isOf(data.worker, pid) && runs().isOf(stream, id));
+          .some(({ data, stream }) => isOf(data.worker, pid) && ledger.isOf(stream, id));
+        return works && ledger.all('Fired').some(({ metadata }) => isOf(metadata.source, pid));
       },
-      { limitMs: 20_000, what: 'the leader to work on a step' },
+      { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
     );
     // A process that is stopped as it writes stops all who share its file: half a second is far from any fire.
     await eventually(() => Math.abs((Date.now() % 1000) - 600) < 50, { limitMs: 5000 });

@@ -36,7 +36,7 @@ describe('a rebuild whose projector is killed', function () {
   before(() => buildService());
 
   const start = (roles: string): Promise<ServiceProcess> =>
-    ServiceProcess.start({ SVC_DATA_DIR: directory(), SVC_ROLES: roles });
+    ServiceProcess.start({ SVC_DATA_DIR: directory(), SVC_ROLES: roles, SVC_RATE_LIMIT: '0' });
 
   /** A log with runs that have ended, one each second up to now. */
   async function seed(): Promise<void> {

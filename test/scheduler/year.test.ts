@@ -63,7 +63,6 @@ describe('a fleet of tasks that runs for a year', function () {
     for (const { id, fields } of fleet) {
       await world.createTask(id, { misfire_policy: 'all', ...fields });
     }
-    const begun = process.cpuUsage();
     let running = await start();
     for (const [at, how, away] of mishaps) {
       await world.clock.advanceTo(at);
@@ -80,14 +79,12 @@ describe('a fleet of tasks that runs for a year', function () {
       running = how === 'killed' ? await recover() : await start();
     }
     await world.clock.advanceTo(YEAR.to);
-    const { user, system } = process.cpuUsage(begun);
     const outcomes = await outcomesOf(world);
     const faults = fleet.flatMap((task) => faultsOf(task, outcomes.get(task.id)));
     expect(faults).to.deep.equal([]);
     const runs = [...outcomes.values()].reduce((sum, { requested }) => sum + requested.length, 0);
     expect(runs).to.be.greaterThan(5000);
     expect(running.failures).to.deep.equal([]);
-    expect((user + system) / 1e6, 'seconds of CPU').to.be.lessThan(20);
   });
 });
 
