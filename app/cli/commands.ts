@@ -8,6 +8,7 @@ import { addOperationsCommands } from './operations-commands.ts';
 import { addOverviewCommands } from './overview-commands.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { CommandLine } from './program.ts';
+import { addReplayCommand } from './replay-command.ts';
 import { addRunCommands } from './run-commands.ts';
 import { addSimulateCommand } from './simulate-command.ts';
 import { addTaskCommands } from './task-commands.ts';
@@ -27,6 +28,7 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   addOperationsCommands(line);
   addProjectionCommands(line);
   addAuditCommands(line);
+  addReplayCommand(line);
   addApplyCommand(line);
   addSimulateCommand(line);
   addAdminCommands(line);

@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { plainTask } from '../../api/plain-task.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { svc, type Called } from './command-line.ts';
+
+describe('svc replay, of a record', () => {
+  const api = useRunningApi();
+  let id: string;
+  /** Positions before the task was there, when it was, and after it was renamed. */
+  let positions: readonly [before: string, created: string, renamed: string];
+
+  before(async () => {
+    const { client, id: agent } = api().admin;
+    const before = await api().store.head();
+    id = (await client.post('/tasks', plainTask(agent))).textAt('id');
+    const created = await api().store.head();
+    await client.put(`/tasks/${id}`, { title: 'renamed', priority: 9 });
+    positions = [before, created, await api().store.head()];
+  });
+
+  const call = (words: readonly string[], terminal = false): Promise<Called> => {
+    const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
+    return svc(['replay', ...words], { env, terminal });
+  };
+
+  it('shows it as it was at a moment', async () => {
+    const { json } = await call(['task', id, '--at', positions[1], '--json']);
+    expect(json['revision']).to.equal(0);
+    expect((await call(['task', id, '--at', positions[1]])).out).to.match(/^revision +0$/m);
+    const agent = await call(['agent', api().admin.id, '--at', positions[1], '--json']);
+    expect(agent.json['name']).to.equal('admin');
+  });
+
+  it('shows what differs at another', async () => {
+    const [, created, renamed] = positions;
+    const { out, code } = await call(['task', id, '--at', created, '--and', renamed]);
+    expect(code).to.equal(0);
+    expect(out).to.match(/^FIELD +AT \w+ +AT \w+\n/);
+    expect(out).to.match(/^title +"[^"]+" +"renamed"$/m);
+    expect(out).to.match(/^priority +\d +9$/m);
+    const { json } = await call(['task', id, '--at', created, '--and', 'now', '--json']);
+    const changes = json['changes'] as readonly { path: string; after: unknown }[];
+    expect(changes.find(({ path }) => path === 'title')?.after).to.equal('renamed');
+    const coloured = await call(['task', id, '--at', created, '--and', renamed], true);
+    expect(coloured.out).to.include('\u001b[32m"renamed"');
+  });
+
+  it('takes a record that was not there yet for one without fields', async () => {
+    const [early, created] = positions;
+    const { json } = await call(['task', id, '--at', early, '--and', created, '--json']);
+    expect(json['at']).to.equal(null);
+    expect(json['changes']).to.not.be.empty;
+  });
+
+  it('refuses what was not there, and wrong moments', async () => {
+    const gone = await call(['task', id, '--at', positions[0]]);
+    expect([gone.code, gone.err]).to.deep.equal([
+      3,
+      `svc: there was no task ${id} at ${positions[0]}\n`,
+    ]);
+    expect(
+      (await call(['task', id, '--at', positions[0], '--and', '2020-01-01T00:00Z'])).code,
+    ).to.equal(3);
+    expect((await call(['task', id, '--at', 'yesterday'])).code).to.equal(2);
+    expect((await call(['task', id])).code).to.equal(2);
+  });
+});
