@@ -32,7 +32,7 @@ export interface CountedRule extends BareRule {
 export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   const { zoned, startInstant } = rule;
   // Clock changes add and remove fires of elapsed rules, and bring fixed ones of a day together.
-  if (rule.elapsed || rule.timesPerDay > 1) {
+  if (!rule.zone.constant && (rule.elapsed || rule.timesPerDay > 1)) {
     const limit = startInstant + MAX_SPAN;
     const found = nth((from, to) => zoned.count(from, to), startInstant, limit, SECOND, count);
     if (found !== null) return found;

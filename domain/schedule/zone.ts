@@ -66,8 +66,8 @@ export interface TzDatabase {
 /** The wall clock of one place, by the tz database in use; the process's own zone never matters. */
 export class Zone {
   readonly name: string;
-  /** Zones that are an offset by their name: nothing to look for in them. */
-  readonly #constant: boolean;
+  /** Whether the zone is an offset by its name (`UTC`, `Etc/GMT+3`): its clock is never changed. */
+  readonly constant: boolean;
   readonly #offset: (instant: Instant) => number;
   readonly #chunks = new Map<number, readonly Segment[]>();
   #last: Segment;
@@ -75,7 +75,7 @@ export class Zone {
   /** @throws RangeError for an unknown name; use `zoneOf`. */
   constructor(name: string) {
     this.name = name;
-    this.#constant = /^(?:etc\/.*|utc|uct|gmt.*|zulu|universal|greenwich)$/i.test(name);
+    this.constant = /^(?:etc\/.*|utc|uct|gmt.*|zulu|universal|greenwich)$/i.test(name);
     this.#offset = database.offsets(name);
     this.#last = { start: 0, end: 0, offset: 0, before: 0 };
   }
@@ -131,7 +131,7 @@ export class Zone {
   }
 
   #probe(start: Instant): readonly Segment[] {
-    if (this.#constant) {
+    if (this.constant) {
       const offset = this.#offset(0);
       return [{ start: EARLIEST, end: LATEST, offset, before: offset }];
     }

@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compileSchedule, type Schedule } from '../../../domain/schedule/schedule.ts';
+import { compileSchedule, ScheduleError, type Schedule } from '../../../domain/schedule/schedule.ts';
 import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2016, 0, 1);
 const NOW = Date.UTC(2026, 0, 1);
+/** COUNT is followed so far from a rule's start, whatever the rule. */
+const COUNTED = 30 * 365 * DAY;
 
 interface Rule {
   readonly kind: ScheduleKind;
@@ -173,9 +175,17 @@ describe('any schedule', () => {
     fc.assert(
       fc.property(rrule, timezone, anchor, fc.integer({ min: 1, max: 60 }), (expr, zone, at, n) => {
         const given = { kind: 'rrule', timezone: zone, anchor: at } as const;
-        const endless = compile({ ...given, expr }).upcoming(at - 1, n);
-        const counted = compile({ ...given, expr: `${expr};COUNT=${n}` }).upcoming(at - 1, n + 5);
-        expect(counted).to.deep.equal(endless);
+        const endless = compile({ ...given, expr });
+        let counted: Schedule;
+        try {
+          counted = compile({ ...given, expr: `${expr};COUNT=${n}` });
+        } catch (error) {
+          // Refused only where it reaches further than is promised.
+          if (!(error instanceof ScheduleError)) throw error;
+          expect(endless.countBetween(at - 1, at + COUNTED).count).to.be.below(n);
+          return;
+        }
+        expect(counted.upcoming(at - 1, n + 5)).to.deep.equal(endless.upcoming(at - 1, n));
       }),
       runs,
     );
