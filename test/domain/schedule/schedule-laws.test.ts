@@ -1,6 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compileSchedule, ScheduleError, type Schedule } from '../../../domain/schedule/schedule.ts';
+import {
+  compileSchedule,
+  ScheduleError,
+  type Schedule,
+} from '../../../domain/schedule/schedule.ts';
 import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 
 const DAY = 86_400_000;
