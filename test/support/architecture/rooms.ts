@@ -76,7 +76,15 @@ export const rooms: readonly Room[] = [
   {
     path: 'observability/',
     inside: ['observability/', 'domain/', 'projections/read-model.ts', coordination],
-    packages: ['pino', 'prom-client'],
+    packages: [
+      'pino',
+      'prom-client',
+      '@opentelemetry/api',
+      '@opentelemetry/context-async-hooks',
+      '@opentelemetry/exporter-trace-otlp-proto',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace',
+    ],
     node: 'all',
   },
   {
