@@ -56,6 +56,9 @@ export async function runProjector(options: {
   }
 }
 
+/** Under load a run is requested, started and ended within this: one document written, not three. Milliseconds. */
+const GATHER_MS = 25;
+
 async function projectWhileLeading(
   stores: Stores,
   leadership: Leadership,
@@ -71,6 +74,7 @@ async function projectWhileLeading(
     telemetry,
     clock,
     fence,
+    gatherMs: GATHER_MS,
   });
   const ending = new AbortController();
   // Every view listens, and some of their parts: that is no leak.

@@ -14,6 +14,8 @@ export interface FollowingOptions {
   readonly telemetry: Telemetry;
   /** Events to a batch. */
   readonly batchSize: number;
+  /** Milliseconds that events are gathered at most while many come; 0: none. */
+  readonly gatherMs: number;
   /** Whether the generation is still the one to be fed. A damaged one is thrown away by its store. */
   readonly isWanted: () => Promise<boolean>;
   /** Told once, when it ended by itself because the generation was not wanted any more. */
@@ -22,6 +24,12 @@ export interface FollowingOptions {
 
 /** Other views' events move the checkpoint too; it is kept this much later, so that they cost few writes. */
 const FLUSH_MS = 25;
+
+/**
+ * Milliseconds of gathering to each event of the batch before: so one that comes alone is in the view at once, and
+ * under load a run's events come into one batch, whose document is then written once.
+ */
+const GATHER_PER_EVENT = 0.2;
 
 /**
  * Keeps one generation of a view level with the log: from the shared feed, or by a subscription of its own
@@ -88,7 +96,7 @@ export class Following {
   }
 
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
-    const { feeder, feed, clock, batchSize } = this.#options;
+    const { feeder, feed, clock, batchSize, gatherMs } = this.#options;
     for (;;) {
       const patience = this.#flushBy === null ? undefined : this.#flushBy - clock.now();
       const page = await feed.next(this, feeder.passed, { limit: batchSize, signal, patience });
@@ -101,10 +109,13 @@ export class Following {
         case 'quiet':
           await this.#flush();
           break;
-        case 'events':
-          await feeder.take(page.events, page.upTo);
+        case 'events': {
+          const taken = await feeder.take(page.events, page.upTo);
           if (this.#flushBy !== null && this.#flushBy <= clock.now()) await this.#flush();
+          const rest = Math.min(gatherMs, taken * GATHER_PER_EVENT);
+          if (rest >= 1 && page.events.length < batchSize) await pause(clock, rest, signal);
           break;
+        }
       }
       if (!feeder.isUnwritten) this.#flushBy = null;
       else this.#flushBy ??= clock.now() + FLUSH_MS;
@@ -164,5 +175,14 @@ export class Following {
       });
     }
     await feeder.close();
+  }
+}
+
+/** Also ends when the signal is aborted. */
+async function pause(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(milliseconds, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }

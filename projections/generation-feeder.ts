@@ -86,9 +86,10 @@ export class GenerationFeeder {
    * Takes events; those of other views' streams, and those taken before, are passed over. Afterwards it has
    * passed `upTo`.
    *
+   * @returns how many of them are this view's
    * @throws PoisonedFillError in bulk; ReadModelError
    */
-  async take(events: readonly RecordedEvent[], upTo: Position): Promise<void> {
+  async take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
     const { projection } = this;
     const touching = touchingEvents(projection, events, this.#passed);
     if (touching.length > 0) {
@@ -104,10 +105,12 @@ export class GenerationFeeder {
       }
       this.handled += touching.length;
     }
-    if (upTo <= this.#passed) return;
-    this.#passed = upTo;
-    this.lastOccurredAt = events.at(-1)?.metadata.occurredAt ?? this.lastOccurredAt;
-    this.#options.onPassed(upTo);
+    if (upTo > this.#passed) {
+      this.#passed = upTo;
+      this.lastOccurredAt = events.at(-1)?.metadata.occurredAt ?? this.lastOccurredAt;
+      this.#options.onPassed(upTo);
+    }
+    return touching.length;
   }
 
   /** Keeps the checkpoint where it has come without any documents. */

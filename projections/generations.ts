@@ -68,9 +68,10 @@ export class Generations {
   }
 
   #follow(feeder: GenerationFeeder): Following {
-    const { feed, store, clock, telemetry, batchSize, readModel, projection } = this.#options;
+    const { feed, store, clock, telemetry, batchSize, gatherMs, readModel, projection } =
+      this.#options;
     const following: Following = new Following({
-      ...{ feeder, feed, store, clock, telemetry, batchSize },
+      ...{ feeder, feed, store, clock, telemetry, batchSize, gatherMs },
       isWanted: async () => {
         if (this.#listener.live() !== following) return true;
         return (await readModel.liveGeneration(projection)) === feeder.generation;

@@ -19,6 +19,11 @@ export interface ProjectorOptions {
   readonly fence: number;
   /** Events to a batch while following; default 2,000. */
   readonly batchSize?: number;
+  /**
+   * Milliseconds that events are gathered at most while many come: views are later by it under load, and written less
+   * often. Default 0.
+   */
+  readonly gatherMs?: number;
   /** Events to a batch while filling a generation; default 4,000: more live objects at a time cost more than they save. */
   readonly fillBatchSize?: number;
 }
@@ -50,7 +55,7 @@ const ORDERS = 'projection-';
 /** Makes a projector; it does nothing before `run`. */
 export function createProjector(options: ProjectorOptions): Projector {
   const { store, readModel, projections, telemetry, clock, fence } = options;
-  const { batchSize = 2_000, fillBatchSize = 4_000 } = options;
+  const { batchSize = 2_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
   const listeners = new Set<CheckpointListener>();
   const parking = new Parking(readModel, fence);
   const prefixes = [...new Set(projections.flatMap((projection) => projection.streams))];
@@ -60,7 +65,7 @@ export function createProjector(options: ProjectorOptions): Projector {
       for (const listener of listeners) listener(projection.name, position);
     };
     const shared = { store, readModel, feed, parking, fence, clock, telemetry };
-    return new View({ projection, ...shared, batchSize, fillBatchSize, onPassed });
+    return new View({ projection, ...shared, batchSize, gatherMs, fillBatchSize, onPassed });
   });
 
   /** The shared subscription, begun again whenever it breaks. */

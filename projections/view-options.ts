@@ -16,6 +16,8 @@ export interface ViewOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly batchSize: number;
+  /** Milliseconds that events are gathered at most while many come. */
+  readonly gatherMs: number;
   readonly fillBatchSize: number;
   /** Told whenever the generation that is read has everything up to a position. */
   readonly onPassed: (position: Position) => void;

@@ -73,6 +73,7 @@ export class ProjectorHarness {
       readonly readModel?: ReadModel;
       readonly store?: EventStore;
       readonly clock?: Clock;
+      readonly gatherMs?: number;
     } = {},
   ): Projector {
     this.#fence += 1;
