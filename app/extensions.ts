@@ -68,7 +68,6 @@ export async function startExtensions(options: {
     contain: (id, call) => containment.enter(id, call),
     member: options.member,
   });
-  telemetry.metrics.gauge('extension_active_connections', () => host.activeConnections());
   const project = join(import.meta.dirname, '..');
   // Compiled, the project's own packages lie one further up.
   await host.start([project, join(project, '..'), process.cwd()]);

@@ -6,6 +6,7 @@ import { compilePipeline } from '../domain/pipeline/compile.ts';
 import { takeOverResults } from '../domain/run-results.ts';
 import { endsOf } from '../domain/run-steps.ts';
 import { executePipeline } from '../scheduler/pipeline-execution.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
 import type { PipelineRunner } from '../scheduler/run-executor.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
 
@@ -15,10 +16,11 @@ export function pipelineRunner(options: {
   readonly store: EventStore;
   readonly tools: ToolRegistry;
   readonly clock: Clock;
+  readonly telemetry: Telemetry;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
 }): PipelineRunner {
-  const { store, tools, clock, secrets } = options;
+  const { store, tools, clock, telemetry, secrets } = options;
   return ({ run, task, known, attempt, signal, record }) => {
     const { definition } = task;
     const event = known?.request.event ?? null;
@@ -44,7 +46,7 @@ export function pipelineRunner(options: {
           finished,
           attempt,
         },
-        { tools, clock, signal, secrets, record },
+        { tools, clock, telemetry, signal, secrets, record },
       );
     if (known === null) return execute([]);
     if (known.request.prior_results === null) return execute(endsOf(known.steps));

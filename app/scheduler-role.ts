@@ -20,6 +20,8 @@ export interface SchedulerRole {
   readonly leadership: Leadership;
   readonly index: DueIndex;
   readonly audit: Audit;
+  /** Messages to webhooks that are still to be delivered, as far as is known here. */
+  readonly webhooksWaiting: number;
   stop(): Promise<void>;
 }
 
@@ -101,6 +103,7 @@ export function startSchedulerRole(options: {
     await requester.follow(signal);
   });
   going.keep('leading backfills', (started) => backfills.follow(signal, started));
+  let webhooks: Webhooks | null = null;
   going.keep('telling webhooks', async (started) => {
     const { secretOf, ...sending } = options.webhooks;
     const sender = new WebhookSender({ clock, ...sending });
@@ -108,7 +111,8 @@ export function startSchedulerRole(options: {
     const means = { ...shared, readModel, leadership, tasks, sender, secretOf, name: member };
     started();
     try {
-      await new Webhooks(means).follow(signal);
+      webhooks = new Webhooks(means);
+      await webhooks.follow(signal);
     } finally {
       await sender.close();
     }
@@ -117,5 +121,11 @@ export function startSchedulerRole(options: {
     started();
     await audit.run(signal);
   });
-  return { scheduler, leadership, index, audit, stop: () => scheduler.stop() };
+  return {
+    ...{ scheduler, leadership, index, audit },
+    get webhooksWaiting() {
+      return webhooks?.deliveries.size ?? 0;
+    },
+    stop: () => scheduler.stop(),
+  };
 }

@@ -19,6 +19,7 @@ import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-
 import type { Configuration } from './configuration.ts';
 import { startExtensions, type ProcessExtensions } from './extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
+import { addGauges } from './gauges.ts';
 import { Going } from './going.ts';
 import { createHealth } from './health.ts';
 import { jwtKeys, webhookSecrets } from './keys.ts';
@@ -90,8 +91,8 @@ class Service implements RunningService {
   private auditTail: AuditTail | null = null;
   private refusals: Refusals | null = null;
   private positions: PositionWaiter | null = null;
-  /** As the projector of this process has said last; none while it does not lead. */
-  private views: readonly ProjectionStatus[] = [];
+  /** As the projector of this process has said last; null while it does not lead. */
+  private views: readonly ProjectionStatus[] | null = null;
   private started = false;
 
   constructor(options: Parameters<typeof startService>[0]) {
@@ -138,7 +139,7 @@ class Service implements RunningService {
         version,
       });
     }
-    this.addGauges(telemetry);
+    this.addGauges(stores, membership, hold);
     if (roles.includes('api')) this.makeFirstAdmin(stores);
     await this.serve(stores, indexes);
     if (roles.includes('worker')) {
@@ -225,7 +226,7 @@ class Service implements RunningService {
       telemetry,
       onWord: (word) => {
         if (word.kind === 'checkpoint') this.positions?.notify(word.name, word.position);
-        if (word.kind === 'status') this.views = word.views;
+        if (word.kind === 'status') this.onViews(word.leads ? word.views : null);
       },
     });
   }
@@ -299,27 +300,43 @@ class Service implements RunningService {
       auditTail,
       refusals,
       positions: {
-        wait: async (projection, position, limit) =>
-          (await positions.passed(projection, position, limit)).passed,
+        wait: async (projection, position, limit) => {
+          const begun = performance.now();
+          const { passed } = await positions.passed(projection, position, limit);
+          const seconds = (performance.now() - begun) / 1000;
+          telemetry.observe('read_wait_seconds', seconds, { projection: projection.name });
+          return passed;
+        },
       },
       tools: tools.registry,
       requestedUpTo: () => recallPosition(coordination, store, CHECKPOINT),
     };
   }
 
-  private addGauges({ metrics }: ProcessTelemetry): void {
-    metrics.gauge('runs_under_way', () => [{ value: this.worker?.worker.active ?? 0 }]);
-    metrics.gauge('live_clients', () => [
-      { value: (this.live?.size ?? 0) + (this.auditTail?.size ?? 0) },
-    ]);
-    metrics.gauge('runs_waiting', () => [{ value: this.worker?.queue.waiting ?? 0 }]);
-    metrics.gauge('scheduler_audit_last_success_timestamp', () => {
-      const at = this.scheduler?.audit.lastSuccess ?? null;
-      return at === null ? [] : [{ value: at / 1000 }];
+  /** Of a view that is another generation now, or was opened again, the count begins anew. */
+  private onViews(views: readonly ProjectionStatus[] | null): void {
+    const before = new Map(this.views?.map(({ name, handled }) => [name, handled]));
+    this.views = views;
+    for (const { name: projection, handled } of views ?? []) {
+      const known = before.get(projection) ?? 0;
+      const more = handled < known ? handled : handled - known;
+      this.options.telemetry.count('projection_events_total', { projection }, more);
+    }
+  }
+
+  private addGauges(stores: Stores, membership: Membership, hold: Hold): void {
+    const { configuration, clock, telemetry } = this.options;
+    const { going } = this;
+    const started = (): boolean => this.started;
+    addGauges(telemetry.metrics, {
+      ...{ configuration, version, clock, membership, hold },
+      health: createHealth({ stores, clock, going, version, started }),
+      scheduler: () => this.scheduler,
+      worker: () => this.worker,
+      host: () => this.extensions?.host ?? null,
+      views: () => this.views,
+      liveClients: () => (this.live?.size ?? 0) + (this.auditTail?.size ?? 0),
     });
-    metrics.gauge('projection_lag_seconds', () =>
-      this.views.map((view) => ({ labels: { projection: view.name }, value: view.lag_seconds })),
-    );
   }
 }
 

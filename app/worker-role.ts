@@ -46,7 +46,7 @@ export function startWorkerRole(options: {
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const executor = new RunExecutor({
     ...shared,
-    runPipeline: pipelineRunner({ store, tools, clock, secrets: options.secrets }),
+    runPipeline: pipelineRunner({ store, tools, clock, telemetry, secrets: options.secrets }),
     admit: runAdmission(indexes.pinnedTasks, keys, clock),
     released: (run, task) => {
       keys.released(run, task);

@@ -67,6 +67,14 @@ export const counters = {
     help: 'Runs taken over from a worker that was gone.',
     labels: [],
   },
+  lease_changes_total: {
+    help: 'Times that this process won or lost a lease of which one process has its turn.',
+    labels: ['lease', 'change'],
+  },
+  lease_failures_total: {
+    help: 'Times that a lease or the heartbeat of this process could not be renewed.',
+    labels: ['lease'],
+  },
   webhook_deliveries_total: {
     help: 'Attempts to send a message to a webhook, by what came of them.',
     labels: ['outcome'],
@@ -78,6 +86,14 @@ export const counters = {
   event_log_conflicts_total: {
     help: 'Appends to the embedded log that were refused.',
     labels: [],
+  },
+  event_store_failures_total: {
+    help: 'Appends that the log did not take, other than for a lost race, by why.',
+    labels: ['code'],
+  },
+  projection_events_total: {
+    help: 'Events folded into the views that are read.',
+    labels: ['projection'],
   },
   projection_failures_total: {
     help: 'Batches that could not be folded into a view and were tried again.',
@@ -136,6 +152,31 @@ export const histograms = {
     labels: [],
     buckets: latenessBuckets,
   },
+  task_execution_seconds: {
+    help: 'Time from the first start of a run to its end, or to the end of an attempt that is tried again.',
+    labels: ['status'],
+    buckets: latenessBuckets,
+  },
+  tool_call_seconds: {
+    help: 'Time that a call of a tool took, of those that do not answer at once.',
+    labels: ['tool', 'outcome'],
+    buckets: latenessBuckets,
+  },
+  webhook_delivery_seconds: {
+    help: 'Time that an attempt to send to a webhook took.',
+    labels: [],
+    buckets: operationBuckets,
+  },
+  read_wait_seconds: {
+    help: 'Time that a read waited for its view to pass what it was to see.',
+    labels: ['projection'],
+    buckets: operationBuckets,
+  },
+  event_store_append_seconds: {
+    help: 'Time from asking for an append to its answer; of the embedded log the longest of each commit.',
+    labels: [],
+    buckets: operationBuckets,
+  },
   event_log_commit_seconds: {
     help: 'Time that a commit of the embedded log took, until it was durable.',
     labels: [],
@@ -155,20 +196,56 @@ export const histograms = {
 
 /** Every gauge there is: present amounts, asked for when the metrics are read. */
 export const gauges = {
-  runs_under_way: { help: 'Runs that this process carries out now.', labels: [] },
-  extension_active_connections: {
-    help: 'Requests and WebSockets of extensions that are under way.',
-    labels: ['extension', 'endpoint'],
+  service_info: { help: 'What runs here; always 1.', labels: ['version', 'roles'] },
+  service_ready: { help: '1 while /health/ready of this process says so, else 0.', labels: [] },
+  health_status: {
+    help: 'What /health says of a part: 0 healthy, 1 degraded, 2 unhealthy.',
+    labels: ['check'],
   },
-  live_clients: { help: 'Clients that watch runs as they change.', labels: [] },
-  runs_waiting: { help: 'Runs that are due and that no worker has taken.', labels: [] },
+  members_alive: { help: 'Processes that say that they are alive, by role.', labels: ['role'] },
+  lease_held: { help: '1 while this process has a lease, else 0.', labels: ['lease'] },
+  scheduler_tasks: { help: 'Tasks that the scheduler of this process has in mind.', labels: [] },
+  scheduler_overdue_seconds: {
+    help: 'How long the earliest undecided fire has been due; only of the process that leads.',
+    labels: [],
+  },
+  scheduler_held: { help: '1 while operators hold all fires and runs, else 0.', labels: [] },
   scheduler_audit_last_success_timestamp: {
     help: 'When this process ended a pass of the audit in which every check could look, in seconds since 1970.',
     labels: [],
   },
+  runs_under_way: { help: 'Runs that this process carries out now.', labels: [] },
+  run_slots: { help: 'Runs that this process may carry out at a time.', labels: [] },
+  runs_waiting: { help: 'Runs that are due and that no worker has taken.', labels: [] },
+  webhooks_waiting: {
+    help: 'Messages to webhooks that are still to be delivered; only of the process that leads.',
+    labels: [],
+  },
+  live_clients: { help: 'Clients that watch runs as they change.', labels: [] },
   projection_lag_seconds: {
     help: 'How far a projection is behind the end of the log; 0 when it has caught up.',
     labels: ['projection'],
+  },
+  projection_parked_documents: {
+    help: 'Documents that are held back now because an event could not be folded into them.',
+    labels: ['projection'],
+  },
+  projection_rebuild_progress: {
+    help: 'How far a rebuild under way is, from 0 to 1.',
+    labels: ['projection'],
+  },
+  data_directory_free_bytes: {
+    help: 'What is left on the disk of the data directory.',
+    labels: [],
+  },
+  event_log_bytes: { help: 'Size of the embedded log, with what is not merged yet.', labels: [] },
+  extension_state: {
+    help: '1 for the state in which an extension is.',
+    labels: ['extension', 'state'],
+  },
+  extension_active_connections: {
+    help: 'Requests and WebSockets of extensions that are under way.',
+    labels: ['extension', 'endpoint'],
   },
 } as const satisfies Record<string, MetricDefinition>;
 

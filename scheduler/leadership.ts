@@ -74,11 +74,14 @@ export class Leadership {
       this.heldUntil = lease === null ? Number.NEGATIVE_INFINITY : asked + this.lease;
       this.currentFence = lease?.fence ?? this.currentFence;
     } catch (error) {
+      this.telemetry.count('lease_failures_total', { lease: this.name });
       this.telemetry.log.warn('a lease could not be renewed', { lease: this.name, error });
     }
     // A larger fence: it was lost and won again unseen, while this process slept.
     if (this.led === this.leads && (!this.led || this.fence === fence)) return;
     this.led = this.leads;
+    const change = this.led ? 'won' : 'lost';
+    this.telemetry.count('lease_changes_total', { lease: this.name, change });
     this.telemetry.log.info(this.led ? 'leads' : 'leads no more', { lease: this.name });
     for (const listener of this.listeners) listener();
   }

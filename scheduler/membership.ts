@@ -44,6 +44,7 @@ export class Membership {
       try {
         await this.beat();
       } catch (error) {
+        this.telemetry.count('lease_failures_total', { lease: 'heartbeat' });
         this.telemetry.log.warn('the heartbeat could not be renewed', { error });
       }
       await this.clock.sleep(this.lease / 3, signal).catch(() => {});

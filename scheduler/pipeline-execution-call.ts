@@ -139,8 +139,9 @@ class Call {
   }
 
   private once(): Promise<CallOutcome> {
-    const { clock } = this.progress.environment;
+    const { clock, telemetry } = this.progress.environment;
     const { timeoutMs } = this.step;
+    const begun = performance.now();
     const controller = new AbortController();
     return new Promise((resolve) => {
       let cancelGiveUp = (): void => {};
@@ -148,6 +149,8 @@ class Call {
         cancelTimeout();
         cancelGiveUp();
         this.signal.removeEventListener('abort', stop);
+        const labels = { tool: this.tool.name, outcome: outcome.kind };
+        telemetry?.observe('tool_call_seconds', (performance.now() - begun) / 1000, labels);
         resolve(outcome);
       };
       const cancelTimeout = clock.at(clock.now() + timeoutMs, () => {

@@ -16,7 +16,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
-import { afterFailure, failedOutright, isPassing, isRefusedData, statusOf } from './run-outcome.ts';
+import { afterFailure, failedOutright, isPassing, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
@@ -283,7 +283,7 @@ class Execution implements RunHandle {
       await this.append(events);
     }
     const last = events.at(-1);
-    if (last) this.options.telemetry.count('task_executions_total', { status: statusOf(last) });
+    if (last) tellEnd(this.options, last, startedAt);
   }
 
   private endingEvents(

@@ -1,12 +1,13 @@
-import { fromIso, type Instant } from '../domain/clock.ts';
+import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
 import { EventStoreError } from '../domain/event-store.ts';
 import type { RunEvent } from '../domain/events/catalogue.ts';
 import { retryTime } from '../domain/run.ts';
 import type { TaskDefinition } from '../domain/task-definition.ts';
+import type { Telemetry } from '../observability/telemetry.ts';
 import type { PipelineOutcome } from './run-executor.ts';
 
-/** What the metric of executions calls what an event did to a run. */
-export const statusOf = (event: RunEvent): string =>
+/** What the metrics of executions call what an event did to a run. */
+const statusOf = (event: RunEvent): string =>
   ({
     RunSucceeded: 'succeeded',
     RunFailed: 'failed',
@@ -14,6 +15,18 @@ export const statusOf = (event: RunEvent): string =>
     RunAttemptFailed: 'retrying',
     RunInterrupted: 'interrupted',
   })[event.type as string] ?? 'other';
+
+/** Counts what an event did to a run. @param startedAt the run's first start */
+export function tellEnd(
+  { telemetry, clock }: { readonly telemetry: Telemetry; readonly clock: Clock },
+  event: RunEvent,
+  startedAt: string,
+): void {
+  const status = statusOf(event);
+  telemetry.count('task_executions_total', { status });
+  const seconds = (clock.now() - fromIso(startedAt)) / 1000;
+  telemetry.observe('task_execution_seconds', Math.max(0, seconds), { status });
+}
 
 /** A failure that no retry can heal and that no step is to blame for. */
 export const failedOutright = (error: string): PipelineOutcome => {

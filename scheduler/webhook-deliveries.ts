@@ -202,6 +202,7 @@ export class WebhookDeliveries {
     if (state.dueAt > clock.now()) return state.dueAt;
     const answer = await this.send(id, state, signal);
     const now = clock.now();
+    telemetry.observe('webhook_delivery_seconds', answer.took / 1000);
     const events = answerWebhook(id, state, answer, now);
     const context = this.context(id, now);
     const stream = streams.webhook(id);

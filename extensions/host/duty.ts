@@ -44,6 +44,21 @@ export class Duty {
     this.#telemetry = options.telemetry;
   }
 
+  /** What its lease is called. */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** Whether this process has its turn. */
+  get holds(): boolean {
+    return this.#fence !== null;
+  }
+
+  /** Whether it has asked for nothing: there was nothing to do. */
+  get isIdle(): boolean {
+    return this.#holding === null;
+  }
+
   /** Starts an item: now where this process has its turn, else once it has. */
   add(item: DutyItem): void {
     this.#items.set(item, this.#fence === null ? null : this.#start(item, this.#fence));

@@ -29,6 +29,12 @@ interface Parts {
   readonly duty: Duty;
 }
 
+/** A present amount, for the metrics. */
+interface Measured {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
 /** Finds extensions, sets them up, leads requests to them, and ends them: each by itself, so that none harms another. */
 export class ExtensionHost {
   readonly #dependencies: HostDependencies;
@@ -139,14 +145,26 @@ export class ExtensionHost {
   };
 
   /** Requests under way. */
-  activeConnections(): readonly {
-    readonly labels: Record<string, string>;
-    readonly value: number;
-  }[] {
+  activeConnections(): readonly Measured[] {
     return [...(this.#routing?.active ?? [])].map(([extension, value]) => ({
       labels: { extension, endpoint: 'routes' },
       value,
     }));
+  }
+
+  /** The state of each, for the metrics. */
+  states(): readonly Measured[] {
+    return [...this.#extensions.values()].map(({ key: extension, state }) => ({
+      labels: { extension, state },
+      value: 1,
+    }));
+  }
+
+  /** Whether this process has the turn of each extension that works by itself, for the metrics. */
+  leases(): readonly Measured[] {
+    return [...this.#parts.values()].flatMap(({ duty }) =>
+      duty.isIdle ? [] : [{ labels: { lease: duty.name }, value: duty.holds ? 1 : 0 }],
+    );
   }
 
   /** Ends every extension: each is told, and has two seconds. */
@@ -215,6 +233,7 @@ export class ExtensionHost {
       streams: this.#streams.accessOf(extension),
       background: new BackgroundTasks(extension, duty, clock, enter, fault).access,
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
+      innerFor: (request) => this.#http?.innerFor(request) ?? { headers: {}, over: () => {} },
     });
     await enter(() => module.setup(context));
     if (extension.state !== 'loading') return;

@@ -74,11 +74,17 @@ export class Appending {
     twin.underWay += 1;
     const appended = this.#appendUntilKnown(stream, events, expected);
     this.#underWay.add(appended);
+    const asked = performance.now();
     try {
       const result = await appended;
+      this.#telemetry.observe('event_store_append_seconds', (performance.now() - asked) / 1000);
       const duplicate = result.duplicate || twin.answered;
       twin.answered = true;
       return { ...result, duplicate };
+    } catch (error) {
+      const code = error instanceof EventStoreError ? error.code : 'other';
+      if (code !== 'CONFLICT') this.#telemetry.count('event_store_failures_total', { code });
+      throw error;
     } finally {
       this.#underWay.delete(appended);
       twin.underWay -= 1;

@@ -91,7 +91,7 @@ export class CrashProcess {
     const keeper = (this.keeper = new KeyKeeper(forWork));
     const executor = new RunExecutor({
       ...forWork,
-      runPipeline: pipelineRunner({ store, tools: this.tools(), clock, secrets: () => undefined }),
+      runPipeline: pipelineRunner({ ...shared, tools: this.tools(), secrets: () => undefined }),
       admit: runAdmission(tasks, keeper, clock),
       released: (run, task) => keeper.released(run, task),
       lost: (run, task) => keeper.lost(run, task),

@@ -206,7 +206,7 @@ export class WorkerProcess {
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
-        options.runPipeline ?? pipelineRunner({ store, tools, clock, secrets: () => undefined }),
+        options.runPipeline ?? pipelineRunner({ ...shared, tools, secrets: () => undefined }),
       admit: taskAdmission(tasks, clock),
       released: () => {},
       lost: () => {},

@@ -42,6 +42,8 @@ interface Pending {
   readonly appends: readonly StreamAppend[];
   readonly resolve: (results: readonly AppendResult[]) => void;
   readonly reject: (error: EventStoreError) => void;
+  /** When it was asked for, by the monotonic clock. */
+  readonly since: number;
 }
 
 /** This process's writer thread, seen from the main thread. Started again when it dies. */
@@ -145,7 +147,7 @@ export class Writer {
     if (this.#worker === undefined) void this.#restart();
     if (this.#pending.size === 0) this.#worker?.ref();
     const ticket = ++this.#lastTicket;
-    this.#pending.set(ticket, { appends, resolve, reject });
+    this.#pending.set(ticket, { appends, resolve, reject, since: performance.now() });
     return ticket;
   }
 
@@ -215,7 +217,10 @@ export class Writer {
     const waiting = [...this.#pending.values()];
     this.#pending.clear();
     this.#packer.take();
-    for (const { reject } of waiting) reject(error);
+    for (const { appends, reject } of waiting) {
+      if (appends.length > 0) this.#noteFailure(error.code);
+      reject(error);
+    }
   }
 
   #settle(answer: Exclude<WriterAnswer, { readonly kind: 'ready' | 'refused' }>): void {
@@ -227,6 +232,7 @@ export class Writer {
         this.#take(answer.ticket)?.resolve([]);
         break;
       case 'failed':
+        this.#noteFailure(answer.failure.code);
         this.#take(answer.failure.ticket)?.reject(toError(answer.failure));
         break;
       case 'warning':
@@ -242,6 +248,9 @@ export class Writer {
     const settled: (() => void)[] = [];
     const written: CommittedAppend[] = [];
     let events = 0;
+    let conflicts = 0;
+    let since = performance.now();
+    const now = since;
     for (let at = 0; at < results.length;) {
       const ticket = Number(results[at++]);
       const count = Number(results[at++]);
@@ -259,6 +268,9 @@ export class Writer {
       }
       const failure = failed.get(ticket);
       if (pending === undefined) continue;
+      if (pending.since < since) since = pending.since;
+      if (failure?.code === 'CONFLICT') conflicts += 1;
+      else if (failure !== undefined) this.#noteFailure(failure.code);
       settled.push(() =>
         failure === undefined ? pending.resolve(given) : pending.reject(toError(failure)),
       );
@@ -269,10 +281,15 @@ export class Writer {
       this.#onCommit({ first, last: last.position, createdAt, appends: written });
     }
     this.#telemetry.count('event_log_events_total', {}, events);
-    this.#telemetry.count('event_log_conflicts_total', {}, failures.length);
+    this.#telemetry.count('event_log_conflicts_total', {}, conflicts);
+    this.#telemetry.observe('event_store_append_seconds', (now - since) / 1000);
     this.#telemetry.observe('event_log_commit_seconds', timing.writing / 1000);
     this.#telemetry.observe('event_log_lock_wait_seconds', timing.waitedForLock / 1000);
     for (const settle of settled) settle();
+  }
+
+  #noteFailure(code: string): void {
+    this.#telemetry.count('event_store_failures_total', { code });
   }
 
   #take(ticket: number): Pending | undefined {
