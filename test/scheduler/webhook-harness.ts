@@ -117,7 +117,13 @@ export class WebhookProcess {
         void this.counted.push(`${counter} ${Object.values(labels).join()}`),
     };
     const shared = { store: this.store, clock, telemetry, coordination };
-    this.leadership = new Leadership({ ...shared, name: lead, owner: name, lease: LEASE });
+    this.leadership = new Leadership({
+      ...shared,
+      telemetry: silent,
+      name: lead,
+      owner: name,
+      lease: LEASE,
+    });
     const live = new LiveStreams(this.store, 'task-', taskFold);
     const tasks = new PinnedTasks(this.store, live);
     const { leadership } = this;
