@@ -8,6 +8,7 @@ import { concurrencyEndpoints } from './concurrency-endpoints.ts';
 import { crossOrigin } from './cross-origin.ts';
 import { backfillEndpoints } from './backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
+import { dueEndpoints } from './due-endpoints.ts';
 import { serveDescription } from './docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
@@ -41,6 +42,8 @@ export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
   ...agentEndpoints,
   ...webhookEndpoints,
+  // Before `/tasks/{id}`, which its path would fit as well.
+  ...dueEndpoints,
   ...taskEndpoints,
   ...taskControlEndpoints,
   ...taskExplainEndpoints,

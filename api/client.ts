@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import type * as Audit from './answer-schemas-audit.ts';
 import type * as Agents from './answer-schemas-agents.ts';
 import type * as Events from './answer-schemas-events.ts';
+import type { DueQuery, DueTaskPage } from './due-endpoints.ts';
 import type { HealthReport, Readiness } from './answer-schemas-health.ts';
 import type { Projections, RebuildBody, RebuildOrdered } from './answer-schemas-projections.ts';
 import type * as Runs from './answer-schemas-runs.ts';
@@ -106,6 +107,8 @@ const tasks = (ask: Ask) => ({
     ask<Tasks.Task>({ ...call, method: 'POST', path: '/tasks', body }),
   list: (query: Query<Taken.TaskQuery> = {}, call: CallOptions = {}) =>
     ask<Tasks.TaskPage>({ ...call, method: 'GET', path: '/tasks', query }),
+  due: (query: Query<DueQuery> = {}, call: CallOptions = {}) =>
+    ask<DueTaskPage>({ ...call, method: 'GET', path: '/tasks/due', query }),
   get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
     ask<Tasks.Task>({ ...call, method: 'GET', path: at`/tasks/${id}`, query }),
   update: (id: string, body: Taken.UpdateTask, call: CallOptions = {}) =>

@@ -1,7 +1,14 @@
+import { cursors, pages } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
-/** The live streams of runs. */
+/** The live streams of runs, and what is due. */
 export const liveRows: readonly Row[] = [
+  {
+    method: 'GET',
+    path: '/tasks/due',
+    scope: 'tasks:read',
+    queries: [...pages, ...cursors, ['until=soon', 'until'], ['until=2026', 'until']],
+  },
   {
     method: 'GET',
     path: '/runs/live',
