@@ -15,14 +15,17 @@ import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
 import { lend, type MountedExtensions } from './extension-lending.ts';
 import { eventEndpoints } from './event-endpoints.ts';
 import { historyEndpoints } from './history-endpoints.ts';
+import { InnerRequests } from './inner-requests.ts';
 import { liveEndpoints } from './live-endpoints.ts';
 import { MAX_HEADERS } from './http-server.ts';
 import { measure, takenBy } from './measuring.ts';
 import { mountAll, share, unknownPath } from './mount.ts';
 import { operationsEndpoints } from './operations-endpoints.ts';
+import { PageAccess } from './page-access.ts';
 import { projectionEndpoints } from './projection-endpoints.ts';
 import { publishedEndpoints } from './published-endpoints.ts';
 import { rateLimiting } from './rate-limit.ts';
+import { replayEndpoints } from './replay-endpoints.ts';
 import { runEndpoints } from './run-endpoints.ts';
 import { runRetryEndpoints } from './run-retry-endpoints.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -32,6 +35,7 @@ import { streamEndpoints } from './stream-endpoints.ts';
 import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
 import { taskExplainEndpoints } from './task-explain-endpoint.ts';
+import { traceRequests } from './tracing.ts';
 import { webhookEndpoints } from './webhook-endpoints.ts';
 
 /** Characters of a request's path and query. */
@@ -57,6 +61,7 @@ export const endpoints: readonly Endpoint[] = [
   ...publishedEndpoints,
   ...operationsEndpoints,
   ...projectionEndpoints,
+  ...replayEndpoints,
   ...historyEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,
@@ -78,19 +83,22 @@ export function createApi(
   const { settings, telemetry } = dependencies;
   const app = bare(settings.trustProxy, telemetry);
   const shared = share(dependencies);
+  const inner = new InnerRequests();
   const guards = [
+    inner.recognize,
     crossOrigin(settings.corsOrigins),
-    rateLimiting(dependencies, shared.authentication),
+    rateLimiting(dependencies, shared.authentication, inner),
     bounded,
   ];
   for (const guard of guards) if (guard !== null) app.use(guard);
   if (extensions !== null) {
-    extensions.useHttp(lend(shared.authentication, settings));
+    const pages = new PageAccess(dependencies, shared.authentication);
+    extensions.useHttp(lend(shared.authentication, settings, inner, pages));
     app.use((request, response, next) => extensions.serve(request, response, next));
   }
+  mountAll(app, endpoints, shared);
   observe(app, observing);
   serveDescription(app, endpoints, settings.version);
-  mountAll(app, endpoints, shared);
   if (extensions !== null) {
     app.use((request, response, next) => extensions.refuse(request, response, next));
   }
@@ -123,6 +131,7 @@ function bare(trustProxy: number | readonly string[], telemetry: Telemetry): Exp
     response.setHeader('Cache-Control', 'no-store');
     next();
   });
+  if (telemetry.traces !== undefined) app.use(traceRequests(telemetry.traces));
   return app;
 }
 

@@ -6,12 +6,12 @@ import { handle, load, toNewEvents, type CommandContext } from '../domain/handle
 import { newId } from '../domain/ids.ts';
 import { endSession, refreshSession, sessionFold } from '../domain/session.ts';
 import { streams } from '../domain/streams.ts';
+import { agentBySecret } from './agent-secret.ts';
 import { Revoked, Tokens } from './answer-schemas-agents.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { endpoint, type Endpoint } from './endpoint.ts';
 import { badRequest, unauthorized } from './errors.ts';
 import { RefreshRequest, RevokeRequest, TokenRequest } from './schemas.ts';
-import { verifyNobody, verifySecret } from './secrets.ts';
 import { braked } from './token-brake.ts';
 import { signToken, verifyAnyToken, verifyToken } from './tokens.ts';
 
@@ -27,7 +27,7 @@ const token = endpoint<TokenRequest>({
     const { dependencies, body, context } = call;
     const agentId = body.agent_id.toLowerCase();
     const agent = await braked(dependencies, { agentId, address: call.address }, () =>
-      authenticated(dependencies, agentId, body.agent_secret),
+      agentBySecret(dependencies, agentId, body.agent_secret),
     );
     if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
     const sessionId = newId(context.now);
@@ -128,23 +128,6 @@ const revoke = endpoint<RevokeRequest>({
 });
 
 export const authEndpoints: readonly Endpoint[] = [token, refresh, revoke];
-
-/** The agent, when the secret is right. Takes as long for every way of being wrong. */
-async function authenticated(
-  { store, settings }: ApiDependencies,
-  agentId: string,
-  secret: string | undefined,
-): Promise<RegisteredAgent | null> {
-  // From the log itself: a secret counts from the moment that it was given, in every process.
-  const { state } = await load(store, streams.agent(agentId), agentFold);
-  if (state.status !== 'registered') return (await verifyNobody(secret ?? '')) || null;
-  if (state.credentials === null) {
-    const allowed = settings.allowSecretless && secret === undefined;
-    if (!allowed) await verifyNobody(secret ?? '');
-    return allowed ? state : null;
-  }
-  return (await verifySecret(secret ?? '', state.credentials.secret_hash)) ? state : null;
-}
 
 function refreshExpiry({ settings }: ApiDependencies, { now }: CommandContext): string {
   return toIso(now + settings.refreshTokenSeconds * 1000);

@@ -4,7 +4,9 @@ import type { Authentication } from './authentication.ts';
 import { readJson } from './body.ts';
 import type { Caller } from './endpoint.ts';
 import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
+import type { InnerRequest, InnerRequests } from './inner-requests.ts';
 import { takenBy } from './measuring.ts';
+import type { PageAccess, Visitor } from './page-access.ts';
 import { pageHeaders } from './security-headers.ts';
 import { sendJson } from './sending.ts';
 
@@ -23,6 +25,8 @@ export interface Lent {
   /** @throws HttpError 401, 403 */
   authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller>;
   callerOf(request: IncomingMessage): Promise<Caller | null>;
+  /** Of a page that is closed. @throws HttpError 401, 429 */
+  visitorOf(request: Request): Promise<Visitor>;
   /** @throws HttpError 400, 413, 415 */
   readBody(request: IncomingMessage): Promise<unknown>;
   errorOf(error: {
@@ -30,6 +34,8 @@ export interface Lent {
     readonly message: string;
     readonly details: Readonly<Record<string, unknown>>;
   }): HttpError;
+  /** A request of the service to itself, to answer another one. */
+  innerFor(request: Request): InnerRequest;
   /** null for what is a fault of who answers. */
   knownError(error: unknown): HttpError | null;
   /** A fault of an extension, as its caller is told of it. */
@@ -42,11 +48,15 @@ export interface Lent {
 export function lend(
   authentication: Authentication,
   settings: { readonly maxBodyBytes: number; readonly production: boolean },
+  inner: InnerRequests,
+  pages: Pick<PageAccess, 'authenticate'>,
 ): Lent {
   return {
     authenticate: (request, scopes) => authentication.authenticate(request, scopes),
     callerOf: (request) => authentication.callerOf(request),
     readBody: (request) => readJson(request, settings.maxBodyBytes),
+    visitorOf: (request) => pages.authenticate(request),
+    innerFor: (request) => inner.announce(request),
     errorOf({ code, message, details }) {
       const headers: Record<string, string> =
         code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer' } : {};

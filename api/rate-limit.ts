@@ -4,6 +4,7 @@ import { toIso } from '../domain/clock.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { HttpError } from './errors.ts';
+import type { InnerRequests } from './inner-requests.ts';
 import { RequestCounts } from './request-counts.ts';
 
 /** Bits of an IPv6 address that are one caller: what a provider gives to one customer. */
@@ -13,11 +14,13 @@ const IPV6_SUBNET = 56;
  * Counts every request, but those of health, for the agent whose token it carries, or for its address where
  * it carries none that counts; and refuses what is over the limit, before all else that may be said of it.
  *
+ * @param inner requests that were counted before, and are not again
  * @returns null where `SVC_RATE_LIMIT` is 0
  */
 export function rateLimiting(
   { settings, coordination, clock, telemetry }: ApiDependencies,
   authentication: Authentication,
+  inner: Pick<InnerRequests, 'isCounted'>,
 ): RequestHandler | null {
   const { rateLimit: limit, rateLimitWindowSeconds } = settings;
   if (limit === 0) return null;
@@ -39,7 +42,8 @@ export function rateLimiting(
     // They look for faults in the use of the library, by looking at the first requests.
     validate: false,
     store: new RequestCounts({ coordination, clock, log: telemetry.log, window }),
-    skip: ({ path }) => path === '/health' || path.startsWith('/health/'),
+    skip: (request) =>
+      request.path === '/health' || request.path.startsWith('/health/') || inner.isCounted(request),
     keyGenerator: async (request) => {
       const caller = await authentication.callerOf(request);
       return caller === null ? `address ${addressOf(request)}` : `agent ${caller.agentId}`;

@@ -105,11 +105,17 @@ export interface CoreRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /**
    * On whose behalf: an access token, with or without `Bearer ` before it, so that a caller's
-   * `request.headers.authorization` can be handed on as it is. null: no token. Left out: the extension's own
-   * agent, `ext-<id>`, with the scopes tasks:read, tasks:write, runs:read, events:read and events:publish.
+   * `request.headers.authorization` can be handed on as it is. null: no token. Left out: that of `onBehalfOf`;
+   * without it the extension's own agent, `ext-<id>`, with the scopes tasks:read, tasks:write, runs:read, events:read and events:publish.
    */
   readonly token?: string | null | undefined;
   readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * The request that is being answered, as the handler got it. The call then stands in the audit with that request's
+   * address and id, acts with its token (unless `token` says otherwise), and the first one for it is not counted
+   * against the limits, as it was counted itself.
+   */
+  readonly onBehalfOf?: Request;
   /** Gives up waiting. */
   readonly signal?: AbortSignal;
 }

@@ -12,10 +12,10 @@ export async function setup(context) {
     response.json({ message: `${greeting}, ${request.params.name}!` });
   });
 
-  // GET /ext/hello/tasks: what the caller may see of the service, by the caller's own token
+  // GET /ext/hello/tasks: what the caller may see of the service, as the caller
   routes.get('/tasks', async (request, response) => {
     const { status, body } = await core.request('GET', '/tasks', {
-      token: request.headers.authorization,
+      onBehalfOf: request,
       query: { limit: 5 },
     });
     response.status(status).json(body);

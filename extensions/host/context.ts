@@ -15,7 +15,7 @@ import {
   type ToolAccess,
 } from '../contract.ts';
 import type { Extension } from './extension.ts';
-import type { HostDependencies } from './ports.ts';
+import type { HostDependencies, HttpPort } from './ports.ts';
 
 /** What an extension's context is put together from. */
 export interface ContextParts {
@@ -25,6 +25,7 @@ export interface ContextParts {
   readonly streams: StreamAccess;
   readonly background: BackgroundAccess;
   readonly callerOf: (request: object) => ExtensionCaller | null;
+  readonly innerFor: HttpPort['innerFor'];
 }
 
 /** A context that holds what was granted, and refuses the rest. */
@@ -43,7 +44,7 @@ export function createContext(
     log: logOf(extension, dependencies.telemetry.log),
     config: configOf(extension, dependencies.settings.extensionSettings),
     service: dependencies.service,
-    core: coreOf(extension, dependencies),
+    core: coreOf(extension, dependencies, parts.innerFor),
     get routes(): Router {
       need('ROUTES');
       return parts.routes;
@@ -115,12 +116,23 @@ function configOf(
 function coreOf(
   extension: Extension,
   { core, agents }: Pick<HostDependencies, 'core' | 'agents'>,
+  innerFor: ContextParts['innerFor'],
 ): CoreClient {
   return Object.freeze({
-    async request(method, path, options = {}) {
-      const token =
-        options.token === undefined ? await agents.tokenOf(extension.id) : options.token;
-      return core.request(method, path, { ...options, token });
+    async request(method, path, { onBehalfOf, ...options } = {}) {
+      if (onBehalfOf === undefined) {
+        const token =
+          options.token === undefined ? await agents.tokenOf(extension.id) : options.token;
+        return core.request(method, path, { ...options, token });
+      }
+      const { token = onBehalfOf.headers.authorization ?? null } = options;
+      const inner = innerFor(onBehalfOf);
+      const headers = { ...options.headers, ...inner.headers };
+      try {
+        return await core.request(method, path, { ...options, token, headers });
+      } finally {
+        inner.over();
+      }
     },
   } satisfies CoreClient);
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -83,8 +83,18 @@ export interface HttpPort {
   authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<ExtensionCaller>;
   /** null where no token came with the request that counts. */
   callerOf(request: IncomingMessage): Promise<ExtensionCaller | null>;
+  /** Who looks at a page that is closed: by a token, or by what a browser asks for. @throws 401, 429 */
+  visitorOf(request: Request): Promise<ExtensionCaller>;
   /** @throws what the interface answers with 400, 413 or 415; undefined where there is no body */
   readBody(request: IncomingMessage): Promise<unknown>;
+  /**
+   * What a request of the service to itself carries that is made to answer another one, so that it is known as the
+   * client's. `over` is called once it is answered, or has failed.
+   */
+  innerFor(request: Request): {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly over: () => void;
+  };
   /** As the interface answers an error of the contract. */
   errorOf(error: ExtensionError): Error;
   /** What an error that a handler threw is answered with; null for a fault of the extension itself. */

@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { ExtensionError, type ExtensionCaller } from '../contract.ts';
 import type { Extension } from './extension.ts';
-import { isOpen } from './open-paths.ts';
+import { isClosedPage, isOpen } from './open-paths.ts';
 import type { HostSettings, HttpPort } from './ports.ts';
 import type { Sockets } from './sockets.ts';
 import type { StaticFiles } from './static-files.ts';
@@ -186,6 +186,12 @@ export class Routing {
     if (isOpen(extension, rest, this.#settings)) {
       const caller = await this.#http.callerOf(request);
       if (caller !== null) this.#callers.set(request, caller);
+      return;
+    }
+    // Browsers send what people have typed along by themselves: it counts for nothing that changes anything.
+    const reading = request.method === 'GET' || request.method === 'HEAD';
+    if (reading && isClosedPage(extension, rest, this.#settings)) {
+      this.#callers.set(request, await this.#http.visitorOf(request));
       return;
     }
     const scope = `ext:${extension.id}:routes`;

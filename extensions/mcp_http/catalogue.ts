@@ -1,4 +1,5 @@
 import { Ajv, type ValidateFunction } from 'ajv';
+import type { Request } from 'express';
 import {
   ExtensionError,
   type CoreAnswer,
@@ -19,8 +20,8 @@ export interface ToolDescription {
 /** Who calls a tool. */
 export interface Invoker {
   readonly caller: ExtensionCaller;
-  /** The caller's `Authorization`. */
-  readonly authorization: string | undefined;
+  /** The request that is being answered: what a tool asks of the service is asked for it. */
+  readonly request: Request;
   /** Aborted once nobody waits for the result. */
   readonly signal: AbortSignal;
 }
@@ -113,12 +114,12 @@ export class Catalogue {
     tool: ServiceTool,
     check: ValidateFunction,
     parameters: Parameters,
-    { caller, authorization, signal }: Invoker,
+    { caller, request: onBehalfOf, signal }: Invoker,
   ): Promise<Outcome> {
     if (!check(parameters)) throw faultsOf(check);
     const { method, path, ...options } = tool.request(parameters, caller);
-    const token = authorization ?? null;
-    const answer = await this.#context.core.request(method, path, { ...options, token, signal });
+    const asked = { ...options, onBehalfOf, signal };
+    const answer = await this.#context.core.request(method, path, asked);
     if (answer.status >= 400) throw new ServiceRefusal(answer);
     const body = asObject(answer.body);
     return { success: true, result: tool.result?.(body) ?? body };

@@ -31,9 +31,9 @@ export async function answerMcp(
   parts: {
     readonly catalogue: Catalogue;
     readonly context: Pick<ExtensionContext, 'info' | 'log'>;
-  } & Omit<Invoker, 'signal'>,
+  } & Pick<Invoker, 'caller'>,
 ): Promise<void> {
-  const { catalogue, context, caller, authorization } = parts;
+  const { catalogue, context, caller } = parts;
   const { info, log } = context;
   const { server } = new McpServer(
     { name: info.id, title: info.name, version: info.version },
@@ -51,7 +51,7 @@ export async function answerMcp(
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const { name, arguments: given = {} } = params;
     try {
-      const invoker = { caller, authorization, signal };
+      const invoker = { caller, request, signal };
       const { success, result } = await catalogue.invoke(name, given, invoker);
       return toolResult({ ...result }, !success);
     } catch (error) {

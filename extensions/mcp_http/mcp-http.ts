@@ -98,10 +98,10 @@ export function setup(context: ExtensionContext): void {
   });
 
   routes.post('/mcp', async (request, response) => {
-    const { caller, authorization } = invokerOf(context, request, response);
+    const caller = callerOf(context, request);
     // With the SDK come 30 MB, which a process that nobody asks has no need of.
     const { answerMcp } = await import('./mcp-endpoint.ts');
-    await answerMcp(request, response, { catalogue, context, caller, authorization });
+    await answerMcp(request, response, { catalogue, context, caller });
   });
 
   // A server that keeps nothing has nothing to tell by itself, and nothing to end; the protocol asks for 405.
@@ -127,8 +127,7 @@ function callerOf(context: ExtensionContext, request: Request): ExtensionCaller 
 function invokerOf(context: ExtensionContext, request: Request, response: Response): Invoker {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  const { authorization } = request.headers;
-  return { caller: callerOf(context, request), authorization, signal: gone.signal };
+  return { caller: callerOf(context, request), request, signal: gone.signal };
 }
 
 /**
@@ -138,11 +137,11 @@ function invokerOf(context: ExtensionContext, request: Request, response: Respon
  */
 async function namesFor(
   { core }: ExtensionContext,
-  { authorization, signal }: Invoker,
+  { request, signal }: Invoker,
   scopes: string | undefined,
 ): Promise<readonly string[] | null | undefined> {
   const headers: Record<string, string> = scopes === undefined ? {} : { 'x-scopes': scopes };
-  const options = { token: authorization ?? null, headers, signal };
+  const options = { onBehalfOf: request, headers, signal };
   const { status, body } = await core.request('GET', '/ext/mcp_http/tools', options);
   if (status === 401 || status === 403) return null;
   if (status !== 200) return undefined;

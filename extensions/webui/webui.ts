@@ -17,8 +17,8 @@ const SHOWN = 200;
  */
 export function setup({ routes, core, callerOf }: ExtensionContext): void {
   routes.get('/api/tasks', async (request, response) => {
-    const token = request.headers.authorization;
-    const answer = await core.request('GET', '/tasks', { token, query: { limit: SHOWN } });
+    const asked = { onBehalfOf: request, query: { limit: SHOWN } };
+    const answer = await core.request('GET', '/tasks', asked);
     if (answer.status !== 200) throw refusal(answer);
     const { items } = answer.body as { readonly items: readonly ListedTask[] };
     const tasks = items.map(({ id, title, status, next_run_at }) => {
@@ -35,10 +35,9 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     const { title } = given as { readonly title?: unknown };
     const caller = callerOf(request);
     const body = { description: title, created_by: caller?.agentId, ...given };
-    const token = request.headers.authorization;
     const key = request.get('idempotency-key');
     const headers = key === undefined ? {} : { 'idempotency-key': key };
-    const answer = await core.request('POST', '/tasks', { token, body, headers });
+    const answer = await core.request('POST', '/tasks', { onBehalfOf: request, body, headers });
     if (answer.status !== 201) throw refusal(answer);
     copyHeaders(answer, response);
     response.status(201).json(answer.body);

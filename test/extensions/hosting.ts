@@ -7,6 +7,7 @@ import type { Authentication } from '../../api/authentication.ts';
 import type { Caller } from '../../api/endpoint.ts';
 import { errorHandler, forbidden, unauthorized } from '../../api/errors.ts';
 import { lend } from '../../api/extension-lending.ts';
+import { InnerRequests } from '../../api/inner-requests.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { Containment } from '../../app/containment.ts';
 import { toolPort } from '../../app/extension-tools.ts';
@@ -146,10 +147,15 @@ export class Hosting {
     await host.start(packagesOf);
     const app = express();
     host.useHttp(
-      lend(authentication as unknown as Authentication, {
-        maxBodyBytes: 10_000,
-        production: false,
-      }),
+      lend(
+        authentication as unknown as Authentication,
+        {
+          maxBodyBytes: 10_000,
+          production: false,
+        },
+        new InnerRequests(),
+        { authenticate: (request) => authentication.authenticate(request, []) },
+      ),
     );
     app.disable('etag');
     app.use(host.serve);

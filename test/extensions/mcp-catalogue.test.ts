@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Request } from 'express';
 import type { ToolView } from '../../extensions/contract.ts';
 import { Catalogue } from '../../extensions/mcp_http/catalogue.ts';
 
@@ -27,7 +28,9 @@ describe('the catalogue of tools', () => {
     return new Catalogue(parts, 20);
   }
 
-  const waiting = { caller, authorization: undefined, signal: new AbortController().signal };
+  // No tool here asks anything of the service, for which it would be.
+  const request = {} as Request;
+  const waiting = { caller, request, signal: new AbortController().signal };
 
   it('waits no longer than the limit for a tool that never ends', async () => {
     const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });

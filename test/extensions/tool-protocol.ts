@@ -55,11 +55,14 @@ export interface ToolService {
   signUp(name: string, scopes: readonly string[]): Promise<Signed>;
 }
 
-/** Called inside a `describe`: its tests share one service. */
-export function useToolService(): () => ToolService {
+/**
+ * Called inside a `describe`: its tests share one service.
+ * @param settings beside those that it has anyway
+ */
+export function useToolService(settings: Readonly<Record<string, string>> = {}): () => ToolService {
   let started: (ToolService & { readonly close: () => Promise<void> }) | undefined;
   before(async () => {
-    started = await start();
+    started = await start(settings);
   });
   after(async () => {
     await started?.close();
@@ -71,7 +74,7 @@ export function useToolService(): () => ToolService {
   };
 }
 
-async function start() {
+async function start(settings: Readonly<Record<string, string>>) {
   const directory = await makeTemporaryDirectory();
   const service = await startService({
     configuration: readConfiguration({
@@ -81,6 +84,7 @@ async function start() {
       SVC_LOG_LEVEL: 'silent',
       SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS: '0.02',
       SVC_EXT_PATHS: join(projectRoot, 'examples/hello'),
+      ...settings,
     }),
     clock: new SystemClock(),
     telemetry: createTelemetry({ level: 'silent' }),
