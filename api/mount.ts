@@ -11,6 +11,7 @@ import { IdempotencyKeys, checkKey } from './idempotency.ts';
 import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { RefusedRequests, type Failed } from './refused-requests.ts';
+import { Routes } from './routes.ts';
 import { sendJson } from './sending.ts';
 import { bodyCheck, queryCheck } from './validation.ts';
 
@@ -36,30 +37,35 @@ export function share(dependencies: ApiDependencies): Shared {
 
 /** Serves endpoints; a path of theirs with another method is answered as unknown, saying which ones it has. */
 export function mountAll(app: Express, endpoints: readonly Endpoint[], shared: Shared): void {
-  const methods = new Map<string, Set<string>>();
+  const routes = new Routes<{ readonly written: string; readonly serve: Serve }>();
   for (const endpoint of endpoints) {
     const serve = servant(endpoint, shared);
     for (const path of endpoint.paths) {
-      const written = writtenPath(path);
-      app[endpoint.method](path, (request: Request, response: Response) => {
-        takenBy(response, written);
-        return serve(request, response);
-      });
-      const known = methods.get(path) ?? new Set();
-      methods.set(path, known.add(endpoint.method.toUpperCase()));
+      routes.add(endpoint.method.toUpperCase(), path, { written: writtenPath(path), serve });
     }
   }
-  for (const [path, known] of methods) {
-    if (known.has('GET')) known.add('HEAD');
-    const allowed = [...known, 'OPTIONS'].join(', ');
-    app.all(path, (request: Request, response: Response) => {
-      takenBy(response, writtenPath(path));
-      response.set('Allow', allowed);
-      if (request.method !== 'OPTIONS') throw unknownPath(request);
-      response.status(204).end();
-    });
-  }
+  app.use((request, response, next) => {
+    const led = routes.find(request.method, request.path);
+    if (led === null) {
+      next();
+      return undefined;
+    }
+    if (led.taker !== null) {
+      takenBy(response, led.taker.written);
+      return led.taker.serve(request, response, led.parameters);
+    }
+    takenBy(response, writtenPath(led.path));
+    const more = led.methods.includes('GET') ? ['HEAD', 'OPTIONS'] : ['OPTIONS'];
+    response.set('Allow', [...led.methods, ...more].join(', '));
+    if (request.method !== 'OPTIONS') throw unknownPath(request);
+    response.status(204).end();
+    return undefined;
+  });
 }
+
+/** @param given the parameters of the path, as they were sent */
+type Serve = (request: Request, response: Response, given: Given) => Promise<void>;
+type Given = Readonly<Record<string, string>>;
 
 /** There is nothing here. */
 export function unknownPath({ method, path }: Request): HttpError {
@@ -71,7 +77,7 @@ export function unknownPath({ method, path }: Request): HttpError {
  * Serves an endpoint. The order of the steps is the order in which faults are told: token, scope, body, schema,
  * and only then what the endpoint itself finds.
  */
-function servant(endpoint: Endpoint, shared: Shared) {
+function servant(endpoint: Endpoint, shared: Shared): Serve {
   const { dependencies, authentication, ownWrites, keys, refused } = shared;
   const { reads } = endpoint;
   const action = `${endpoint.method.toUpperCase()} ${writtenPath(endpoint.paths[0])}`;
@@ -80,18 +86,23 @@ function servant(endpoint: Endpoint, shared: Shared) {
   const takesBody = endpoint.method === 'post' || endpoint.method === 'put';
   const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
 
-  const serve = async (request: Request, response: Response, seen: Seen): Promise<void> => {
+  const serve = async (
+    request: Request,
+    response: Response,
+    given: Given,
+    seen: Seen,
+  ): Promise<void> => {
     const caller =
       endpoint.scopes === null ? null : await authentication.authenticate(request, endpoint.scopes);
     const sent = takesBody
       ? await readJson(request, dependencies.settings.maxBodyBytes)
       : undefined;
     seen.body = sent;
-    const parameters = parametersOf(request);
+    const parameters = parametersOf(given);
     const body = sent === undefined && takesBody && !mayBeLeftOut ? {} : sent;
     if (body !== undefined) checkBody(body);
-    const given = request.query as Record<string, unknown>;
-    const query = checkQuery === null ? given : checkQuery(given);
+    const asked = request.query as Record<string, unknown>;
+    const query = checkQuery === null ? asked : checkQuery(asked);
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
     const call: Call = {
@@ -107,7 +118,7 @@ function servant(endpoint: Endpoint, shared: Shared) {
       expectedRevision: expectedRevision(request),
     };
     if (reads !== undefined) {
-      const after = typeof given['after'] === 'string' ? given['after'] : undefined;
+      const after = typeof asked['after'] === 'string' ? asked['after'] : undefined;
       await ownWrites.wait(reads, call.ownPosition, after);
       // Before the reading: the answer has seen at least that much.
       const reached = await ownWrites.reached(reads);
@@ -140,14 +151,14 @@ function servant(endpoint: Endpoint, shared: Shared) {
     await answer.stream({ request, response, counts });
   };
 
-  return async (request: Request, response: Response): Promise<void> => {
+  return async (request, response, given) => {
     const seen: Seen = { body: undefined, answer: undefined };
     const failed = (): Failed => {
       const { body } = seen;
       return { request, action, body, now: dependencies.clock.now(), id: requestIdOf(response) };
     };
     try {
-      await serve(request, response, seen);
+      await serve(request, response, given, seen);
     } catch (error) {
       refused.thrown(error, failed());
       throw error;
@@ -184,10 +195,9 @@ function contextOf(
 const requestIdOf = (response: Response): string => String(response.getHeader('X-Request-Id'));
 
 /** The parameters of the path; ids in lower case. @throws HttpError 400 for an id that is no UUID */
-function parametersOf(request: Request): Readonly<Record<string, string>> {
+function parametersOf(given: Given): Given {
   const parameters: Record<string, string> = {};
-  for (const [name, value] of Object.entries(request.params)) {
-    const text = String(value);
+  for (const [name, text] of Object.entries(given)) {
     if (!name.endsWith('id')) {
       parameters[name] = text;
       continue;

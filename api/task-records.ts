@@ -2,7 +2,7 @@ import type { JsonObject } from '../domain/json.ts';
 import { checkPayload } from '../domain/pipeline/check.ts';
 import type { LiveTask } from '../domain/task.ts';
 import { lastRunAsOf, taskAsOf, type Moment } from '../projections/as-of.ts';
-import { latestStartedRunOf } from '../projections/run-queries.ts';
+import { latestRunOf, latestStartedRunOf } from '../projections/run-queries.ts';
 import { runsProjection } from '../projections/runs.ts';
 import type { TaskDocument } from '../projections/tasks.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -43,8 +43,13 @@ export async function lastRunAt(
   { readModel }: Pick<ApiDependencies, 'readModel'>,
   id: string,
 ): Promise<string | null> {
-  const [latest] = await readModel.find(runsProjection, latestStartedRunOf(id));
-  return latest?.document.started_at ?? null;
+  const [latest] = await readModel.find(runsProjection, latestRunOf(id));
+  if (latest === undefined || latest.document.started_at !== null) {
+    return latest?.document.started_at ?? null;
+  }
+  // The one that was queued last has not started: one has to be looked for that has, which may take longer.
+  const [started] = await readModel.find(runsProjection, latestStartedRunOf(id));
+  return started?.document.started_at ?? null;
 }
 
 /**

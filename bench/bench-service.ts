@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStores, type Stores } from '../app/stores.ts';
 import type { EventStore } from '../domain/event-store.ts';
@@ -12,6 +11,7 @@ import { silent } from '../observability/telemetry.ts';
 import { runsProjection } from '../projections/runs.ts';
 import { projectRoot } from '../test/support/project-root.ts';
 import { beforeBenchFoldersGo, makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
+import { cpuSecondsOf } from './process-cpu.ts';
 
 /** An agent that needs not exist: the commands are issued below the HTTP interface. */
 const OWNER = newId(Date.now());
@@ -153,9 +153,7 @@ export class BenchService {
 
   /** Seconds of processor time that the service has used in all its threads; NaN but on Linux. */
   cpuSeconds(): number {
-    if (process.platform !== 'linux') return Number.NaN;
-    const fields = readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return (Number(fields[11]) + Number(fields[12])) / 100;
+    return cpuSecondsOf(this.pid);
   }
 
   private async untilReady(): Promise<void> {

@@ -1,14 +1,18 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
-import { openDatabase, type Database } from '../database.ts';
+import { openDatabase, type Database, type Statement } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
+import type { Plan } from './query-sql.ts';
 import { LAYOUT_VERSION } from './view-table.ts';
 
 let opened = 0;
 
+/** Statements kept prepared, by their text; the queries of this kind are few. */
+const KEPT_STATEMENTS = 50;
+
 /**
- * The reading side of one generation on the calling thread: a document by its key and the checkpoint, about
- * 10 µs each, for which a way to another thread would cost more than the reading.
+ * The reading side of one generation on the calling thread: a document by its key or at a known place of an index,
+ * and the checkpoint, about 10 µs each, for which a way to another thread would cost more than the reading.
  */
 export class LiveView {
   /** Tells this opening of the file from any other of this process. */
@@ -20,6 +24,7 @@ export class LiveView {
   readonly #database: Database;
   readonly #selectDocument;
   readonly #selectCheckpoint;
+  readonly #statements = new Map<string, Statement>();
 
   /** @throws the driver's errors: `cannot-open` when the file has gone */
   constructor(file: string, generation: number) {
@@ -56,6 +61,16 @@ export class LiveView {
     return { key, position: row[0], document: JSON.parse(row[1]) as D };
   }
 
+  /** What a query finds that asks for something at a known place: a plan of one statement. */
+  find<D extends JsonObject>(plan: Plan, limit: number): readonly KeptDocument<D>[] {
+    return plan.flatMap(({ sql, parameters }) => {
+      const rows = this.#prepared(sql).all(limit, ...parameters) as [string, string, string][];
+      return rows.map(([key, position, text]) => {
+        return { key, position, document: JSON.parse(text) as D };
+      });
+    });
+  }
+
   checkpoint(): string {
     const row = this.#selectCheckpoint.get() as [string] | undefined;
     return row?.[0] ?? '';
@@ -63,5 +78,16 @@ export class LiveView {
 
   close(): void {
     this.#database.close();
+  }
+
+  #prepared(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= KEPT_STATEMENTS) this.#statements.clear();
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
   }
 }

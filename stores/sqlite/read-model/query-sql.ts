@@ -49,6 +49,26 @@ export function compileFind(projection: Projection, query: Query): CompiledQuery
   );
 }
 
+/**
+ * Whether a query asks for one document (or two) that stands at a known place of an index: its conditions and then
+ * its order are all of one. It then costs no more than reading a document by its key, however many there are.
+ */
+export function isAtKnownPlace({ indexes }: Projection, query: Query): boolean {
+  const { filters, sort, limit, offset = 0, after } = query;
+  if (limit > 2 || offset > 0 || after !== undefined) return false;
+  if (!filters.every(({ op }) => op === 'eq')) return false;
+  if (sort.some(({ direction }) => direction !== sort[0]?.direction)) return false;
+  const equal = new Set(filters.map(({ field }) => field));
+  if (equal.size < filters.length) return false;
+  return indexes.some(
+    (index) =>
+      // What it has besides would stand before the key, by which every order ends.
+      index.length === equal.size + sort.length &&
+      index.slice(0, equal.size).every((field) => equal.has(field)) &&
+      sort.every(({ field }, i) => index[equal.size + i] === field),
+  );
+}
+
 /** One row of one number. @throws TypeError when it does not fit the projection's fields */
 export function compileCount(projection: Projection, filters: readonly Filter[]): CompiledQuery {
   const fields = new Fields(projection);

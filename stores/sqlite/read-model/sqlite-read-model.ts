@@ -15,7 +15,7 @@ import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { unavailable } from './faults.ts';
 import { LiveView } from './live-view.ts';
-import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
+import { compileCount, compileFind, isAtKnownPlace, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
@@ -61,7 +61,11 @@ export class SqliteReadModel implements ReadModel {
     query: Query,
   ): Promise<readonly KeptDocument<D>[]> {
     const compiled = compileFind(projection, query);
-    const reply = await this.#ask(projection, compiled, Math.max(0, Math.trunc(query.limit)));
+    const limit = Math.max(0, Math.trunc(query.limit));
+    if (isAtKnownPlace(projection, query)) {
+      return this.#onLive(projection, (view) => view.find<D>(compiled.plans.rare, limit));
+    }
+    const reply = await this.#ask(projection, compiled, limit);
     const texts = reply.kind === 'rows' ? reply.texts : [];
     const found: KeptDocument<D>[] = [];
     for (let i = 0; i + 2 < texts.length; i += 3) {
@@ -124,6 +128,15 @@ export class SqliteReadModel implements ReadModel {
       }
       const kept = this.#views.get(nameOf(projection));
       if (kept !== undefined) kept.checkedAt = -Infinity;
+    });
+  }
+
+  async withdraw(projection: Projection): Promise<void> {
+    this.#onFiles(projection, () => {
+      const generation = this.#files.live(projection);
+      if (generation === null) return;
+      this.#files.exclusively(() => this.#files.unsetLive(projection, generation));
+      this.#forget(projection);
     });
   }
 

@@ -5,6 +5,7 @@ import type { Query, ReadModel } from '../../../projections/read-model.ts';
 import {
   compileCount,
   compileFind,
+  isAtKnownPlace,
   type Plan,
 } from '../../../stores/sqlite/read-model/query-sql.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
@@ -81,6 +82,45 @@ describe('a query of the embedded read model', function () {
       { field: 'amount', op: 'gt', value: 3 },
     ]);
     expect(explain(compiled.plans.rare, false).join('\n')).to.match(/USING COVERING INDEX/);
+  });
+
+  it('for one document at a known place of an index is told from all others', () => {
+    const red = { field: 'team', op: 'eq', value: 'red' } as const;
+    const byAmount = [{ field: 'amount', direction: 'descending' }] as const;
+    const first: Query = { filters: [red], sort: byAmount, limit: 1 };
+    const isKnown = (changes: Partial<Query>): boolean =>
+      isAtKnownPlace(thingsProjection(), { ...first, ...changes });
+    expect(isKnown({})).to.equal(true);
+    expect(isKnown({ filters: [] })).to.equal(true);
+    const others: readonly Partial<Query>[] = [
+      { limit: 50 },
+      { sort: [] },
+      { offset: 1 },
+      { after: { values: [3], key: 'k' } },
+      { filters: [red, { field: 'active', op: 'eq', value: true }] },
+      { filters: [red, { field: 'amount', op: 'gt', value: 3 }] },
+      { filters: [{ field: 'tags', op: 'has', value: 'x' }], sort: [] },
+      { sort: [{ field: 'name', direction: 'descending' }] },
+      { filters: [], sort: [...byAmount, { field: 'name', direction: 'ascending' }] },
+    ];
+    for (const other of others) expect(isKnown(other), JSON.stringify(other)).to.equal(false);
+  });
+
+  it('for one document at a known place finds the one that a page begins with', async () => {
+    const projection = thingsProjection();
+    readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const documents = Array.from({ length: 100 }, (_, i) =>
+      thing(`k${String(i)}`, i + 1, { team: ['red', 'blue'][i % 2] ?? null, amount: i % 7 }),
+    );
+    await fill(readModel, projection, documents);
+    for (const value of ['red', 'blue', 'none']) {
+      const query: Query = {
+        filters: [{ field: 'team', op: 'eq', value }],
+        sort: [{ field: 'amount', direction: 'descending' }],
+        limit: 1,
+      };
+      expect(await keysOf(readModel, projection, query)).to.deep.equal(expected(documents, query));
+    }
   });
 
   it('for one of several values merges what their indexes give in order', async () => {

@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs';
+
+/** Seconds of processor time that a process has used in all its threads; NaN but on Linux. */
+export function cpuSecondsOf(pid: number): number {
+  if (process.platform !== 'linux') return Number.NaN;
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
