@@ -6,10 +6,11 @@ import { streams } from '../domain/streams.ts';
 import { documentAsOf } from '../projections/as-of.ts';
 import { agentFilters, agentsProjection, type AgentDocument } from '../projections/agents.ts';
 import { Agent, AgentList, Credentials } from './answer-schemas-agents.ts';
-import { remove } from './agent-removal.ts';
+import { refuseLastAdmin, remove } from './agent-removal.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
+import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from './schemas.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
@@ -54,8 +55,11 @@ const list = endpoint<unknown, AgentQuery>({
   query: AgentQuery,
   reads: [agentsProjection],
   answers: { 200: AgentList },
+  refusals: viewRefusals,
   answerHeaders: ['X-Total-Count'],
-  async handle({ dependencies: { readModel }, query }) {
+  async handle(call) {
+    const { query } = call;
+    const { readModel } = (await placeOfReading(call, 'GET /agents')).dependencies;
     const filters = agentFilters({ name: query.name_filter, scope: query.scope_filter });
     const { limit, offset } = query;
     const [found, total] = await Promise.all([
@@ -102,6 +106,7 @@ const update = endpoint<UpdateAgent>({
   summary: 'Changes an agent',
   scopes,
   body: UpdateAgent,
+  reads: [agentsProjection],
   ifMatch: true,
   answers: { 200: Agent },
   answerHeaders: ['ETag'],
@@ -109,6 +114,11 @@ const update = endpoint<UpdateAgent>({
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
+    const { state } = await agents.get(id);
+    const keeps = body.scopes?.includes('admin') ?? true;
+    if (!keeps && state.status === 'registered' && state.scopes.includes('admin')) {
+      await refuseLastAdmin(call, id, 'stays one');
+    }
     const handled = await naming(id, () =>
       updateWithName(store, id, body, context, expectedRevision),
     );

@@ -32,7 +32,7 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
     const agent = (await agents.get(id)).state;
     if (agent.status !== 'registered') throw notFound('agent', id);
     if (id === caller?.agentId) throw conflict('an agent does not remove itself', { agent_id: id });
-    if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id);
+    if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id, 'is not removed');
     await endTasksOf(call, id, query.cancel_tasks);
     const handled = await handle({
       store,
@@ -49,9 +49,11 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
   },
 });
 
-async function refuseLastAdmin(
+/** @throws HttpError 409 where no other agent has the scope `admin`: nobody could register any more */
+export async function refuseLastAdmin(
   { dependencies }: Pick<Call, 'dependencies'>,
   id: string,
+  what: string,
 ): Promise<void> {
   const admins = await dependencies.readModel.find(agentsProjection, {
     filters: agentFilters({ scope: 'admin' }),
@@ -59,7 +61,7 @@ async function refuseLastAdmin(
     limit: 2,
   });
   if (admins.some(({ key }) => key !== id)) return;
-  throw conflict('the last admin is not removed', { agent_id: id });
+  throw conflict(`the last admin ${what}`, { agent_id: id });
 }
 
 /** An agent with live tasks stays, unless they are canceled with it. */

@@ -99,6 +99,7 @@ export function toHttpError(error: unknown): HttpError {
     const code = storeFaults[error.code];
     if (code === 'unavailable') return unavailable('stream_store', 'the event log is away');
     if (code !== undefined) return new HttpError(code, error.message);
+    if (error.code === 'CORRUPT_EVENT') return corrupt(error);
   }
   if (error instanceof ReadModelError) {
     return error.code === 'NO_VIEW'
@@ -113,6 +114,17 @@ export function toHttpError(error: unknown): HttpError {
     return badRequest([{ field: 'path', issue: 'is not well percent-encoded UTF-8' }]);
   }
   return new HttpError('internal_error', 'the service has a fault');
+}
+
+/** Why it can't be read is for the log alone: it may show what was read. */
+function corrupt({ code, stream, revision }: EventStoreError): HttpError {
+  const which = revision === undefined ? 'an event' : `the event ${revision}`;
+  const details = { error_type: code, stream: stream ?? null, revision: revision ?? null };
+  return new HttpError(
+    'internal_error',
+    `${which} of ${stream ?? 'the log'} can't be read`,
+    details,
+  );
 }
 
 /** A part of the service is away. @param component as `GET /health` names it */
@@ -158,6 +170,7 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
     });
     const details = {
       error_type: thrown instanceof Error ? thrown.name : typeof thrown,
+      ...error.details,
       ...(production || !(thrown instanceof Error) ? {} : { traceback: thrown.stack }),
     };
     sendError(response, new HttpError('internal_error', error.message, details), requestId);

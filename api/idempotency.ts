@@ -5,6 +5,7 @@ import { isConflict, type EventStore } from '../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../domain/handle.ts';
 import { IDEMPOTENCY_LIFE, idempotencyFold, receiveCommand } from '../domain/idempotency.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
+import { isJsonObject } from '../domain/json.ts';
 import { streams } from '../domain/streams.ts';
 import type { Answer } from './endpoint.ts';
 import { HttpError, badRequest, errorBody, errorStatuses, toHttpError } from './errors.ts';
@@ -151,8 +152,14 @@ function headersOf(answer: Answer): Record<string, string> {
   return { ...answer.headers, ...(position ? { [POSITION]: position } : {}) };
 }
 
+/** Of what the body says: however it is spaced, and in whichever order its fields stand. */
 function hashOf(body: unknown): string {
   return createHash('sha256')
-    .update(JSON.stringify(body ?? null))
+    .update(JSON.stringify(body ?? null, inOrder))
     .digest('base64url');
+}
+
+function inOrder(_key: string, value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

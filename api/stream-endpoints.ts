@@ -75,13 +75,47 @@ async function page(
   for (let at = from; events.length < limit && characters < PAGE_CHARACTERS;) {
     const wanted = Math.min(READ, limit - events.length);
     const options = { direction, limit: wanted, ...(at === undefined ? {} : { from: at }) };
-    const part = await store.readStream(stream, options);
+    const part = await readable(store, stream, options, events.length > 0);
     for (const event of part) characters += JSON.stringify(event.data).length;
     events.push(...part);
     const last = part.at(-1);
+    // Cut short by an event that can't be read: the next page begins with that.
     if (last === undefined || part.length < wanted) break;
     at = last.revision + (direction === 'forwards' ? 1 : -1);
     if (at < 0) break;
+  }
+  return events;
+}
+
+type Part = { readonly from?: number; readonly direction: Direction; readonly limit: number };
+type Direction = EventsQuery['direction'];
+
+/**
+ * As the log reads it; where it comes upon an event that can't be read, those before it.
+ * @throws EventStoreError `CORRUPT_EVENT` where there are none, unless the page has some already
+ */
+async function readable(
+  store: EventStore,
+  stream: string,
+  part: Part,
+  begun: boolean,
+): Promise<readonly RecordedEvent[]> {
+  const events: RecordedEvent[] = [];
+  try {
+    return await store.readStream(stream, part);
+  } catch (error) {
+    if (!isCorrupt(error)) throw error;
+  }
+  try {
+    for (let at = part.from; at === undefined || at >= 0;) {
+      const one = { ...part, limit: 1, ...(at === undefined ? {} : { from: at }) };
+      const [event] = await store.readStream(stream, one);
+      if (event === undefined) break;
+      events.push(event);
+      at = event.revision + (part.direction === 'forwards' ? 1 : -1);
+    }
+  } catch (error) {
+    if (!isCorrupt(error) || (events.length === 0 && !begun)) throw error;
   }
   return events;
 }
@@ -97,13 +131,26 @@ async function nextFrom(
   if (last === undefined) return null;
   const from = last.revision + (direction === 'forwards' ? 1 : -1);
   if (from < 0) return null;
-  const [more] = await store.readStream(stream, { from, direction, limit: 1 });
-  return more?.revision ?? null;
+  try {
+    const [more] = await store.readStream(stream, { from, direction, limit: 1 });
+    return more?.revision ?? null;
+  } catch (error) {
+    if (isCorrupt(error)) return error.revision ?? from;
+    throw error;
+  }
 }
 
 async function isThere(store: EventStore, stream: string): Promise<boolean> {
-  return (await store.readStream(stream, { direction: 'backwards', limit: 1 })).length > 0;
+  try {
+    return (await store.readStream(stream, { direction: 'backwards', limit: 1 })).length > 0;
+  } catch (error) {
+    if (isCorrupt(error)) return true;
+    throw error;
+  }
 }
+
+const isCorrupt = (error: unknown): error is EventStoreError =>
+  error instanceof EventStoreError && error.code === 'CORRUPT_EVENT';
 
 const cursorAt = (place: string, prefix: string): string =>
   Buffer.from(JSON.stringify([prefix, place])).toString('base64url');

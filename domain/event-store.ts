@@ -223,6 +223,8 @@ export class EventStoreError extends Error {
   readonly expected: ExpectedRevision | undefined;
   /** Where the stream really was; `none` when it had no events. */
   readonly actual: number | 'none' | undefined;
+  /** Of the event that can't be read; undefined where it is not about one. */
+  readonly revision: number | undefined;
 
   constructor(
     code: EventStoreErrorCode,
@@ -231,6 +233,7 @@ export class EventStoreError extends Error {
       readonly stream?: string;
       readonly expected?: ExpectedRevision;
       readonly actual?: number | 'none';
+      readonly revision?: number;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -240,6 +243,7 @@ export class EventStoreError extends Error {
     this.stream = details.stream;
     this.expected = details.expected;
     this.actual = details.actual;
+    this.revision = details.revision;
   }
 }
 

@@ -187,6 +187,6 @@ function sound(event: RecordedEvent): RecordedEvent {
   throw new EventStoreError(
     'CORRUPT_EVENT',
     `Event ${event.revision} of stream ${event.stream} can't be read: ${event.fault}`,
-    { stream: event.stream },
+    { stream: event.stream, revision: event.revision },
   );
 }

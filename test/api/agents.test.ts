@@ -177,6 +177,18 @@ describe('the agents of the HTTP interface', () => {
     await register('gone');
   });
 
+  it('leaves the last admin the scope by which others are registered', async () => {
+    const { admin } = api();
+    const path = `/agents/${admin.id}`;
+    const refused = await admin.client.put(path, { scopes: ['tasks:read'] });
+    expect(refused.status).to.equal(409);
+    expect(refused.at('details')).to.deep.equal({ agent_id: admin.id });
+    const second = await api().signIn(['admin']);
+    expect((await second.client.put(path, { scopes: ['ops'] })).status).to.equal(200);
+    expect((await second.client.put(path, { scopes: ['admin'] })).status).to.equal(200);
+    await admin.client.delete(`/agents/${second.id}`);
+  });
+
   it('does not remove oneself', async () => {
     const { admin } = api();
     expect((await admin.client.delete(`/agents/${admin.id}`)).status).to.equal(409);

@@ -33,6 +33,18 @@ describe('an Idempotency-Key', () => {
     expect(await tasks()).to.equal(1);
   });
 
+  it('takes a body for the same in whichever order its fields stand', async () => {
+    const { admin } = api();
+    const headers = { 'idempotency-key': 'reordered' };
+    const { payload, ...rest } = plainTask(admin.id);
+    const one = { ...payload, params: { a: 1, b: [{ c: 2, d: 3 }] } };
+    const other = { params: { b: [{ d: 3, c: 2 }], a: 1 }, ...payload };
+    const first = await admin.client.post('/tasks', { ...rest, payload: one }, { headers });
+    const again = await admin.client.post('/tasks', { payload: other, ...rest }, { headers });
+    expect(again.header('idempotent-replayed')).to.equal('true');
+    expect(again.at('id')).to.equal(first.at('id'));
+  });
+
   it('gives a refusal again too', async () => {
     const bad = { ...plainTask(caller.id), schedule_expr: 'every day' };
     const first = await send('/tasks', bad);

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { HIDDEN } from '../../api/event-records.ts';
+import { EventStoreError } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
+import type { FaultyEventStore } from '../support/faulty-stores.ts';
 import { useRunningApi, type SignedIn } from '../support/running-api.ts';
 import { plainTask } from './plain-task.ts';
 
@@ -94,5 +96,48 @@ describe('streams over HTTP', () => {
     const answer = await auditor.client.get('/streams/nothing-here');
     expect(answer.status).to.equal(404);
     expect(answer.at('details')).to.deep.equal({ resource: 'stream', id: 'nothing-here' });
+  });
+
+  describe('with an event that does not fit its schema', () => {
+    const BROKEN = 2;
+    const seen = async (path: string): Promise<readonly unknown[]> => {
+      const page = await get(path);
+      return [...(page.at('items') as Items).map(({ revision }) => revision), page.at('next_from')];
+    };
+    let stream = '';
+    let whole: typeof FaultyEventStore.prototype.readStream;
+    before(async () => {
+      stream = streams.task(await makeTask(3));
+      const { store } = api();
+      whole = store.readStream.bind(store);
+      store.readStream = async (name, options) => {
+        const events = await whole(name, options);
+        const broken = name === stream && events.some(({ revision }) => revision === BROKEN);
+        if (!broken) return events;
+        throw new EventStoreError('CORRUPT_EVENT', 'broken', { stream, revision: BROKEN });
+      };
+    });
+    after(() => {
+      api().store.readStream = whole;
+    });
+
+    it('are read up to it, from both sides', async () => {
+      expect(await seen(`/streams/${stream}`)).to.deep.equal([0, 1, BROKEN]);
+      expect(await seen(`/streams/${stream}?direction=backwards`)).to.deep.equal([3, BROKEN]);
+      expect(await seen(`/streams/${stream}?from=3`)).to.deep.equal([3, null]);
+      expect(await seen(`/streams/${stream}?limit=2`)).to.deep.equal([0, 1, BROKEN]);
+    });
+
+    it('are refused from it on, saying which it is', async () => {
+      const { client } = auditor;
+      const paths = [`/streams/${stream}?from=2`, `/streams/${stream}?from=2&direction=backwards`];
+      for (const path of [...paths, `/tasks/${stream.slice('task-'.length)}/history`]) {
+        const answer = await client.get(path);
+        expect(answer.status, path).to.equal(500);
+        expect(answer.at('error')).to.equal('internal_error');
+        const details = { error_type: 'CORRUPT_EVENT', stream, revision: BROKEN };
+        expect(answer.at('details')).to.deep.include(details);
+      }
+    });
   });
 });

@@ -119,7 +119,7 @@ export class LogReader {
       throw new EventStoreError(
         'CORRUPT_EVENT',
         `revision ${event.revision} of ${stream} does not fit its schema: ${event.fault}`,
-        { stream },
+        { stream, revision: event.revision },
       );
     });
   }
