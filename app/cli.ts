@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { SystemClock } from './clock.ts';
@@ -15,6 +16,9 @@ const version = (
 
 const screenOf = (stream: NodeJS.WriteStream): Screen => ({
   write: (said) => void stream.write(said),
+  drained: async () => {
+    if (stream.writableNeedDrain) await once(stream, 'drain');
+  },
   isTerminal: stream.isTTY,
   columns: stream.isTTY ? stream.columns : undefined,
 });

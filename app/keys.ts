@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Log } from '../observability/telemetry.ts';
 import type { Configuration } from './configuration.ts';
 
-const FILE = 'jwt-secret.key';
+/** Where the key of tokens is kept in the data directory. */
+export const KEY_FILE = 'jwt-secret.key';
 
 /** What tokens are signed and verified with. */
 export interface JwtKeys {
@@ -44,7 +45,7 @@ export function webhookSecrets(
 const keyOf = (text: string): KeyObject => createSecretKey(text, 'utf8');
 
 function keptKey(directory: string, log: Log): string {
-  const path = join(directory, FILE);
+  const path = join(directory, KEY_FILE);
   const kept = readKept(path);
   if (kept !== null) return kept;
   mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -21,6 +21,7 @@ import { startExtensions, type ProcessExtensions } from './extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
 import { addGauges } from './gauges.ts';
 import { Going } from './going.ts';
+import { refuseHalfImport } from './half-import.ts';
 import { createHealth } from './health.ts';
 import { jwtKeys, webhookSecrets } from './keys.ts';
 import { followIndexes, type LiveIndexes } from './live-indexes.ts';
@@ -110,6 +111,7 @@ class Service implements RunningService {
     const { configuration, clock, telemetry } = this.options;
     const { roles } = configuration;
     const stores = (this.opened = await openStores(configuration, telemetry));
+    await refuseHalfImport(stores.store);
     this.positions = createPositionWaiter({ readModel: stores.readModel, clock });
     stores.notices?.subscribe((notice) => this.onNotice(notice));
     if (roles.includes('projector')) this.startProjector();

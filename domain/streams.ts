@@ -14,6 +14,7 @@ export const streams = {
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (topic: string): string => `topic-${topic}`,
   operations: (): string => 'operations',
+  imports: (): string => 'import',
   projection: (name: string): string => `projection-${name}`,
   idempotency: (agentId: string, key: string): string =>
     `idem-${nameBasedId('idempotency', agentId, key)}`,

@@ -1,9 +1,11 @@
 import { addAdminCommands } from './admin-command.ts';
 import { addAgentCommands } from './agent-commands.ts';
 import { addApplyCommand } from './apply-command.ts';
+import { addArchiveCommands } from './archive-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addEventCommands } from './event-commands.ts';
+import { addExportCommand } from './export-command.ts';
 import { addOperationsCommands } from './operations-commands.ts';
 import { addOverviewCommands } from './overview-commands.ts';
 import { addProjectionCommands } from './projection-commands.ts';
@@ -31,6 +33,8 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   addReplayCommand(line);
   addApplyCommand(line);
   addSimulateCommand(line);
+  addArchiveCommands(line, version);
+  addExportCommand(line, version);
   addAdminCommands(line);
   addCompletionCommand(line);
   return line;

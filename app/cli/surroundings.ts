@@ -4,6 +4,8 @@ import type { Environment } from '../setting-readers.ts';
 /** One of the two streams that a command writes to. */
 export interface Screen {
   write(text: string): void;
+  /** Resolves when what was written has gone on, where it would else gather in memory. */
+  readonly drained?: () => Promise<void>;
   /** A person looks at it, and not a file or a pipe. */
   readonly isTerminal: boolean;
   /** Characters to a line; undefined where nobody knows. */

@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import { agentEvents, sessionEvents } from './agent-events.ts';
 import { auditEvents } from './audit-events.ts';
 import { backfillEvents } from './backfill-events.ts';
+import { importEvents } from './import-events.ts';
 import { keyEvents } from './key-events.ts';
 import { operationsEvents } from './operations-events.ts';
 import { projectionEvents } from './projection-events.ts';
@@ -24,6 +25,7 @@ export const catalogue = {
   ...idempotencyEvents,
   ...auditEvents,
   ...operationsEvents,
+  ...importEvents,
   ...projectionEvents,
   ...webhookEvents,
 } as const;
@@ -60,6 +62,7 @@ export type BackfillEvent = EventOf<keyof typeof backfillEvents>;
 export type KeyEvent = EventOf<keyof typeof keyEvents>;
 export type TopicEvent = EventOf<keyof typeof topicEvents>;
 export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
+export type ImportEvent = EventOf<keyof typeof importEvents>;
 export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;
 export type WebhookEvent = EventOf<keyof typeof webhookEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;

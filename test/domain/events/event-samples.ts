@@ -219,6 +219,8 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   StreamEntryAdded: [{ data: { text } }, { data: null }],
   TopicTrimmed: [{ cutoff: at, deleted_count: 3, first: 2, before: 6, oldest_at: at }],
+  ImportBegun: [{ export_id: 'export-1', events: 0 }],
+  ImportCompleted: [{ export_id: 'export-1', events: 3 }],
   OperationsHeld: [{ reason: text }],
   OperationsReleased: [{ missed: null }, { missed: 'latest' }],
   ProjectionRebuildRequested: [

@@ -1,0 +1,136 @@
+import type { LogTransfer } from '../../domain/log-transfer.ts';
+import type { RawEvent } from '../../domain/event-store.ts';
+import { contentOf, placeOf } from '../archive/event-lines.ts';
+import { csvLine } from './csv.ts';
+
+/** Which events are wanted; what is left out does not matter. */
+export interface EventFilter {
+  /** Occurred at or after it, and before the other; as the service writes instants. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  /** Types of events. */
+  readonly types?: readonly string[] | undefined;
+  /** What stands before the first `-` of a stream: `task`, `run`. */
+  readonly kinds?: readonly string[] | undefined;
+  /** Of one task: its own events, its fires, those of its runs, and what else names it. */
+  readonly taskId?: string | undefined;
+}
+
+export const exportFormats = ['ndjson', 'csv'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** A part of what is written, and how far the log has been read. */
+export interface ExportedPart {
+  readonly text: string;
+  /** Lines in the text, without a head. */
+  readonly count: number;
+  /** 0 to 1. */
+  readonly share: number;
+  /** Events read with this part, wanted or not. */
+  readonly read: number;
+}
+
+const columns = [
+  'position',
+  'stream',
+  'revision',
+  'type',
+  'occurred_at',
+  'actor',
+  'source',
+  'reason',
+  'correlation_id',
+  'command_id',
+  'event_id',
+  'schema_version',
+  'data',
+] as const;
+
+/** What ends a run: no more of it is looked for. */
+const ends = new Set(['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped']);
+
+/**
+ * The events of a log that pass a filter, in its order, as they were recorded: older versions keep their shape, which
+ * `schemaVersion` names. Reads a part at a time; what is remembered is the unfinished runs of the one task.
+ */
+export async function* exportEvents(
+  log: LogTransfer,
+  format: ExportFormat,
+  filter: EventFilter,
+): AsyncGenerator<ExportedPart> {
+  const wanted = new Wanted(filter);
+  if (format === 'csv') yield { text: csvLine(columns), count: 0, share: 0, read: 0 };
+  for await (const { events, share } of log.contents()) {
+    let text = '';
+    let count = 0;
+    for (const event of events) {
+      if (!wanted.takes(event)) continue;
+      text += format === 'csv' ? csvOf(event) : contentOf(event) + placeOf(event);
+      count += 1;
+    }
+    yield { text, count, share, read: events.length };
+  }
+}
+
+class Wanted {
+  readonly #filter: EventFilter;
+  readonly #types: ReadonlySet<string> | null;
+  readonly #kinds: ReadonlySet<string> | null;
+  readonly #ownStreams: ReadonlySet<string>;
+  readonly #mark: string;
+  /** Streams of the task's runs that have not ended. */
+  readonly #runs = new Set<string>();
+
+  constructor(filter: EventFilter) {
+    const { types, kinds, taskId } = filter;
+    this.#filter = filter;
+    this.#types = types === undefined ? null : new Set(types);
+    this.#kinds = kinds === undefined ? null : new Set(kinds);
+    this.#ownStreams = new Set(taskId === undefined ? [] : [`task-${taskId}`, `fires-${taskId}`]);
+    this.#mark = `"task_id":"${taskId ?? ''}"`;
+  }
+
+  takes(event: RawEvent): boolean {
+    // First, as it remembers what later events are told by.
+    if (this.#filter.taskId !== undefined && !this.#isOfTask(event)) return false;
+    if (this.#types !== null && !this.#types.has(event.type)) return false;
+    if (this.#kinds !== null && !this.#kinds.has(event.stream.split('-', 1)[0] ?? '')) return false;
+    return this.#isInTime(event);
+  }
+
+  #isOfTask({ stream, type, data }: RawEvent): boolean {
+    if (this.#ownStreams.has(stream)) return true;
+    const isOf = this.#runs.has(stream) || data.includes(this.#mark);
+    if (!isOf || !stream.startsWith('run-')) return isOf;
+    if (ends.has(type)) this.#runs.delete(stream);
+    else this.#runs.add(stream);
+    return true;
+  }
+
+  #isInTime({ metadata, createdAt }: RawEvent): boolean {
+    const { since, until } = this.#filter;
+    if (since === undefined && until === undefined) return true;
+    const { occurredAt = createdAt } = objectOf(metadata) as { readonly occurredAt?: string };
+    return (
+      (since === undefined || occurredAt >= since) && (until === undefined || occurredAt < until)
+    );
+  }
+}
+
+function csvOf(event: RawEvent): string {
+  const metadata = objectOf(event.metadata) as Readonly<Record<string, string | undefined>>;
+  const { occurredAt, actor, source, reason, $correlationId, commandId, schemaVersion } = metadata;
+  const { position, stream, revision, type, id, data } = event;
+  const told = [occurredAt, actor, source, reason, $correlationId, commandId, id, schemaVersion];
+  return csvLine([position, stream, revision, type, ...told, data]);
+}
+
+/** Metadata that are damaged say nothing. */
+function objectOf(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,246 @@
+import { copyFile, rename } from 'node:fs/promises';
+import { constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../../domain/clock.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import { load, type CommandContext } from '../../domain/handle.ts';
+import { eventId, nameBasedId } from '../../domain/ids.ts';
+import { beginImport, completeImport } from '../../domain/import.ts';
+import { holdCommand, operationsFold, type HoldOrder } from '../../domain/operations.ts';
+import { streams } from '../../domain/streams.ts';
+import { silent } from '../../observability/telemetry.ts';
+import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
+import { logFile } from '../../stores/sqlite/event-log/schema.ts';
+import { ArchiveFault } from './archive-fault.ts';
+import { syncFile, syncFolder } from './durable-folder.ts';
+import { importEvents } from './import-log.ts';
+import { isKeyOf } from './key-files.ts';
+import { removeCompanions } from './make-archive.ts';
+import { checkFile, readManifest, type EventsManifest, type Manifest } from './manifest.ts';
+import { onTransfer, type LogPlace } from './open-transfer.ts';
+import type { ArchiveProgress } from './progress.ts';
+
+/** Where a log is put together before it is one; within the data directory, so that renaming moves nothing. */
+const STAGING = '.restoring';
+
+interface Filling {
+  readonly place: LogPlace;
+  /** The folder of the archive. */
+  readonly archive: string;
+  readonly clock: Clock;
+  readonly progress: ArchiveProgress;
+  /** In the caller's words. */
+  readonly reason: string | undefined;
+}
+
+/** What a restore has brought. */
+export interface Restored {
+  readonly manifest: Manifest;
+  /** The service is on hold by this order. */
+  readonly hold: HoldOrder;
+}
+
+/** What an import has brought. */
+export interface ImportedArchive {
+  readonly manifest: EventsManifest;
+  readonly events: number;
+  readonly found: number;
+  readonly left: number;
+  readonly content_sha256: string;
+}
+
+/**
+ * Restores a backup (or an export) into an empty data directory or server. The restored log is on hold before any
+ * service can start on it: what is owed since the backup is fired when an operator says so, and how.
+ *
+ * @throws ArchiveFault `refused` where the target is not empty, `damaged` for a backup that is not whole
+ */
+export async function restore(filling: Filling): Promise<Restored> {
+  const { archive, place, progress } = filling;
+  progress.stage('looking at the backup');
+  const manifest = readManifest(archive);
+  await checkFile(archive, manifest.log);
+  for (const key of manifest.keys) await checkFile(archive, key);
+  if (place.eventStoreUrl !== undefined) return restoreToServer(filling, manifest);
+  refuseUsedFolder(place.dataDirectory, archive, manifest);
+  const staging = join(place.dataDirectory, STAGING);
+  rmSync(staging, { recursive: true, force: true });
+  mkdirSync(staging, { recursive: true, mode: 0o700 });
+  try {
+    await fillFolder(filling, manifest, staging);
+    checkLog(staging);
+    progress.stage('putting on hold');
+    const hold = await onStoreIn({ ...place, dataDirectory: staging }, (store) =>
+      holdRestored(store, manifest, filling),
+    );
+    removeCompanions(logFile(staging));
+    progress.stage('closing');
+    await putInPlace(staging, place.dataDirectory, manifest);
+    return { manifest, hold };
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Brings the events of an export into an empty log, or goes on with one that was broken off.
+ * @throws ArchiveFault as {@link restore}
+ */
+export async function importArchive(filling: Filling): Promise<ImportedArchive> {
+  const { archive, place, progress } = filling;
+  progress.stage('looking at the export');
+  const manifest = await readEvents(archive);
+  const imported = await importInto(filling, manifest, null);
+  await onStoreIn(place, (store) =>
+    completeImport(
+      store,
+      manifest.id,
+      imported.events,
+      contextOf(filling, 'svc import', 'complete', manifest),
+    ),
+  );
+  return { manifest, ...imported };
+}
+
+async function restoreToServer(filling: Filling, manifest: Manifest): Promise<Restored> {
+  if (manifest.kind !== 'events') {
+    const how = 'restore it into a folder, and move that by svc export and svc import';
+    throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${how}`);
+  }
+  const held = eventId(
+    contextOf(filling, 'svc restore', 'hold', manifest).commandId,
+    streams.operations(),
+    0,
+  );
+  const { events } = await importInto(filling, manifest, held);
+  filling.progress.stage('putting on hold');
+  // Until the import is said to be completed no service starts: by then it is on hold.
+  return onStoreIn(filling.place, async (store) => {
+    const hold = await holdRestored(store, manifest, filling);
+    const context = contextOf(filling, 'svc restore', 'complete', manifest);
+    await completeImport(store, manifest.id, events, context);
+    return { manifest, hold };
+  });
+}
+
+async function readEvents(archive: string): Promise<EventsManifest> {
+  const manifest = readManifest(archive);
+  if (manifest.kind !== 'events') {
+    throw new ArchiveFault('refused', `${archive} is a backup: svc restore takes it`);
+  }
+  await checkFile(archive, manifest.log);
+  await checkFile(archive, manifest.truncations);
+  return manifest;
+}
+
+function importInto(
+  filling: Filling,
+  manifest: EventsManifest,
+  besides: string | null,
+): ReturnType<typeof importEvents> {
+  const { place, archive, progress } = filling;
+  const context = contextOf(filling, 'svc import', 'begin', manifest);
+  return onTransfer(place, true, (log) =>
+    importEvents(log, archive, manifest, progress, {
+      besides,
+      onFit: async () => {
+        await onStoreIn(place, (store) =>
+          beginImport(store, manifest.id, manifest.events, context),
+        );
+      },
+    }),
+  );
+}
+
+async function fillFolder(filling: Filling, manifest: Manifest, staging: string): Promise<void> {
+  const { archive, progress } = filling;
+  for (const { file } of manifest.keys) {
+    await copyFile(join(archive, file), join(staging, file));
+    await syncFile(join(staging, file));
+  }
+  if (manifest.kind === 'copy') {
+    progress.stage('copying');
+    const file = logFile(staging);
+    await copyFile(join(archive, manifest.log.file), file, constants.COPYFILE_FICLONE);
+    await syncFile(file);
+    progress.stage('checking');
+    await checkFile(staging, manifest.log);
+    return;
+  }
+  await checkFile(archive, manifest.truncations);
+  const place = { dataDirectory: staging, eventStoreUrl: undefined };
+  await onTransfer(place, true, (log) =>
+    importEvents(log, archive, manifest, progress, { besides: null, onFit: async () => {} }),
+  );
+}
+
+/** Everything else first: the log by its name is what makes it a store. */
+async function putInPlace(staging: string, directory: string, manifest: Manifest): Promise<void> {
+  for (const { file } of manifest.keys) await rename(join(staging, file), join(directory, file));
+  await syncFolder(directory);
+  await syncFile(logFile(staging));
+  await rename(logFile(staging), logFile(directory));
+  await syncFolder(directory);
+}
+
+/** @throws ArchiveFault `refused` where the folder holds more than an earlier try has left */
+function refuseUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
+  if (!existsSync(directory)) return;
+  const strange = readdirSync(directory).filter(
+    (name) =>
+      name !== STAGING && name !== 'lost+found' && !isKeyOf(keys, archive, join(directory, name)),
+  );
+  if (strange.length === 0) return;
+  const what = strange.slice(0, 5).join(', ');
+  throw new ArchiveFault(
+    'refused',
+    `${directory} is not empty (${what}): restore into an empty one`,
+  );
+}
+
+/** The order that the restored service is on hold by: a new one, unless it was on hold when it was backed up. */
+async function holdRestored(
+  store: EventStore,
+  manifest: Manifest,
+  filling: Filling,
+): Promise<HoldOrder> {
+  const { state } = await load(store, streams.operations(), operationsFold);
+  if (state.hold !== null) return state.hold;
+  const context = contextOf(filling, 'svc restore', 'hold', manifest);
+  const reason = `restored from the backup of ${manifest.made_at}`;
+  const { state: held } = await holdCommand(store, reason, context);
+  if (held.hold === null) throw new Error('the hold was not written');
+  return held.hold;
+}
+
+function contextOf(
+  { clock, reason }: Filling,
+  source: string,
+  step: string,
+  manifest: Manifest,
+): CommandContext {
+  // Of the archive: who goes on with an import that was broken off says the same again.
+  const commandId = nameBasedId(source, step, manifest.id);
+  const now = clock.now();
+  return { commandId, actor: 'service', source, correlationId: commandId, reason, now };
+}
+
+async function onStoreIn<T>(
+  { dataDirectory: directory, eventStoreUrl: url }: LogPlace,
+  work: (store: EventStore) => Promise<T>,
+): Promise<T> {
+  const shared = { codec: createEventCodec(), telemetry: silent };
+  const store = await (url === undefined
+    ? import('../../stores/sqlite/event-log/event-store.ts').then(({ openSqliteEventStore }) =>
+        openSqliteEventStore({ ...shared, directory }),
+      )
+    : import('../../stores/eventstoredb/event-store.ts').then(({ openEventStoreDb }) =>
+        openEventStoreDb({ ...shared, url }),
+      ));
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}

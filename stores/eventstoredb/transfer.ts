@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import {
+  BEGINNING,
+  isConflict,
+  type EncodedEvent,
+  type Position,
+  type RawEvent,
+} from '../../domain/event-store.ts';
+import type { LogPart, LogTransfer, RawAppend, Truncation } from '../../domain/log-transfer.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { Appending } from './appending.ts';
+import { readConnectionUrl } from './connection-url.ts';
+import { Connection } from './connection.ts';
+import { Horizon } from './horizon.ts';
+import { fromPosition } from './position.ts';
+import { Reading } from './reading.ts';
+import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+import { defaultTimings, type Timings } from './timings.ts';
+import { truncateStream } from './truncation.ts';
+
+/** Events of a part. */
+const PART = 500;
+/** Fillers of one append. */
+const FILLERS = 500;
+/** A read of many events may take longer than one that a request waits for. Milliseconds. */
+const READ_LIMIT = 30_000;
+
+/** Stands where an event was that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
+const FILLER = '$filler';
+
+/**
+ * Opens the log of an EventStoreDB server to be moved.
+ * @throws ConnectionUrlError when the connection string can't be meant so
+ */
+export function openEventStoreDbTransfer(options: {
+  readonly url: string;
+  readonly telemetry: Telemetry;
+  readonly timings?: Partial<Timings>;
+}): LogTransfer {
+  const settings = readConnectionUrl(options.url);
+  const { telemetry } = options;
+  const timings = { ...defaultTimings, readMs: READ_LIMIT, ...options.timings };
+  const connection = new Connection(settings, timings, telemetry);
+  const horizon = new Horizon();
+  const reading = new Reading(connection, timings, horizon);
+  const appending = new Appending({ connection, reading, horizon, timings, telemetry });
+  return new EventStoreDbTransfer({ connection, reading, appending });
+}
+
+class EventStoreDbTransfer implements LogTransfer {
+  readonly engine = 'eventstoredb';
+  readonly #connection: Connection;
+  readonly #reading: Reading;
+  readonly #appending: Appending;
+
+  constructor(parts: {
+    readonly connection: Connection;
+    readonly reading: Reading;
+    readonly appending: Appending;
+  }) {
+    this.#connection = parts.connection;
+    this.#reading = parts.reading;
+    this.#appending = parts.appending;
+  }
+
+  async *contents(): AsyncGenerator<LogPart> {
+    // The engine's own events count: a stream may have been cut off last of all.
+    const end = await this.#reading.end();
+    const length = byteOf(end);
+    let after: Position = BEGINNING;
+    for (let ended = false; !ended && after < end;) {
+      const events: RawEvent[] = [];
+      const truncations: Truncation[] = [];
+      ended = await this.#reading.forwards(after, PART, (event, position) => {
+        if (position > end) return 'enough';
+        after = position;
+        const truncation = truncationOf(event);
+        if (truncation !== null) truncations.push(truncation);
+        else if (!isSystemEvent(event)) events.push(toRaw(event));
+        return events.length < PART && position < end ? 'more' : 'enough';
+      });
+      yield { events, truncations, share: length === 0 ? 1 : byteOf(after) / length };
+    }
+  }
+
+  async append(appends: readonly RawAppend[]): Promise<void> {
+    for (const { stream, events, expected } of appends) {
+      await this.#appending.append(stream, events, expected);
+    }
+  }
+
+  async skipTo(stream: string, revision: number): Promise<void> {
+    const [last] = await this.#reading.stream(stream, 'end', 'backwards', 1);
+    let next = last === undefined ? 0 : Number(last.revision) + 1;
+    while (next < revision) {
+      const events = Array.from({ length: Math.min(FILLERS, revision - next) }, filler);
+      try {
+        const expected = next === 0 ? 'none' : next - 1;
+        await this.#appending.append(stream, events, expected);
+        next += events.length;
+      } catch (error) {
+        // Of a stream that is cut off to its end nothing can be read: only this tells how far it went.
+        const actual = isConflict(error) && typeof error.actual === 'number' ? error.actual : -1;
+        if (actual < next) throw error;
+        next = actual + 1;
+      }
+    }
+    await truncateStream(this.#reading, this.#appending, stream, revision);
+  }
+
+  async close(): Promise<void> {
+    await this.#appending.close();
+    await this.#connection.close();
+  }
+}
+
+const filler = (): EncodedEvent => ({ id: randomUUID(), type: FILLER, data: '{}', metadata: '{}' });
+
+/** Where a position lies in the log, as bytes. */
+function byteOf(position: Position): number {
+  const place = fromPosition(position);
+  return place === 'start' ? 0 : Number(place.commit);
+}
+
+/** A stream's metadata that say from where on it counts; those of a stream that was deleted as a whole do not. */
+function truncationOf({ streamId, type, data }: ClientEvent): Truncation | null {
+  if (type !== '$metadata' || !streamId.startsWith('$$')) return null;
+  const before = (data as { readonly $tb?: unknown } | null)?.$tb;
+  if (typeof before !== 'number' || before <= 0 || before >= Number.MAX_SAFE_INTEGER) return null;
+  return { stream: streamId.slice(2), before };
+}

@@ -1,0 +1,90 @@
+import { backup } from '@photostructure/sqlite';
+import { EventStoreError, type Position } from '../../../domain/event-store.ts';
+import { describeFault, faultOf, type Database } from '../database.ts';
+import { formatPosition } from './position.ts';
+import { LOG, logFile, openLogForReading } from './schema.ts';
+
+/** Pages that are copied at a time, and between two looks whether it is to end. */
+const PAGES = 2_000;
+
+/** What a copy of the log holds. */
+export interface CopiedLog {
+  readonly events: number;
+  /** Of the first and the last event; empty where there is none. */
+  readonly first: Position;
+  readonly last: Position;
+}
+
+/**
+ * Copies the embedded log as it is at one moment, while others write it. The copy is durable when this resolves, and
+ * needs no file beside it.
+ *
+ * @param file where the copy goes; must not be there
+ * @param onShare told how much is done, 0 to 1
+ * @throws EventStoreError `UNAVAILABLE` that names the file which could not be read or written; the signal's reason
+ */
+export async function copyLog(
+  directory: string,
+  file: string,
+  onShare: (share: number) => void,
+  signal: AbortSignal,
+): Promise<CopiedLog> {
+  const source = logFile(directory);
+  const database = openLogForReading(source);
+  try {
+    // While this transaction is open the connection sees one moment of the log: without it each commit of another
+    // process would make the copying begin anew.
+    database.exec('BEGIN');
+    const copied = extentOf(database);
+    await backup(database, file, {
+      rate: PAGES,
+      progress: ({ totalPages, remainingPages }) => {
+        signal.throwIfAborted();
+        onShare(totalPages === 0 ? 1 : 1 - remainingPages / totalPages);
+      },
+    });
+    return copied;
+  } catch (error) {
+    if (signal.aborted || error instanceof EventStoreError) throw error;
+    const detail = describeFault(
+      faultOf(error) === undefined ? 'copy' : `copy of the ${LOG}`,
+      file,
+      error,
+    );
+    throw new EventStoreError('UNAVAILABLE', detail, { cause: error });
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Looks through a whole file of a log for damage.
+ * @throws EventStoreError `CORRUPT_EVENT` where it is damaged or none, `NEWER_SCHEMA`, `UNAVAILABLE`
+ */
+export function checkLog(directory: string): CopiedLog {
+  const file = logFile(directory);
+  try {
+    const database = openLogForReading(file);
+    try {
+      const found = database.prepare('PRAGMA integrity_check(1)').get();
+      const [verdict] = Object.values(found ?? {});
+      if (verdict !== 'ok')
+        throw new EventStoreError('CORRUPT_EVENT', `${file}: ${String(verdict)}`);
+      return extentOf(database);
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    if (error instanceof EventStoreError) throw error;
+    throw new EventStoreError('CORRUPT_EVENT', describeFault(LOG, file, error), { cause: error });
+  }
+}
+
+function extentOf(database: Database): CopiedLog {
+  const row = database
+    .prepare('SELECT count(*) AS events, min(position) AS first, max(position) AS last FROM events')
+    .get();
+  const events = Number(row?.['events']);
+  const at = (name: 'first' | 'last'): Position => formatPosition(Number(row?.[name] ?? 0));
+  return { events, first: at('first'), last: at('last') };
+}
