@@ -13,14 +13,33 @@ import {
 } from './civil.ts';
 import type { TimesOfDay } from './times-of-day.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
+import { spend } from './work.ts';
 
 const LAST_MONTH = MAX_YEAR * 12 + 11;
 const FIRST_MONTH = 12;
 
+/** Steps of work: to look at a month, and at a day. */
+const MONTH = 12;
+const DAY_LOOKED_AT = 3;
+/** The calendar repeats itself after 400 years. */
+const MONTHS_OF_CYCLE = 4800;
+const DAYS_OF_CYCLE = 146_097;
+
+/** A search over so many months is worth remembering. */
+const LONG = 24;
+
+/** Seconds without a fire, both ends included. */
+interface Gap {
+  readonly from: number;
+  readonly to: number;
+  /** The fire at the end that the search went to; null where there is none up to the calendar's end, or the start. */
+  readonly beyond: number | null;
+}
+
 /**
  * Days of a calendar × times of day: every cron rule, and every rrule without BYSETPOS. It goes by
- * whole months, so a search over the 8,000 years to the end of the calendar takes 1–3 ms, and one
- * that found nothing is not repeated.
+ * whole months, so a search over the 8,000 years to the end of the calendar takes 1–3 ms, and a long
+ * one is not repeated.
  */
 export class CalendarRule implements WallRule {
   readonly #days: DayCalendar;
@@ -29,8 +48,10 @@ export class CalendarRule implements WallRule {
   /** The days of the month asked last: fires are mostly asked one after the other. */
   #month = -1;
   #mask = 0;
-  /** From this second on there is known to be nothing. */
-  #barren = Infinity;
+  /** What the last long search went through, in either direction. */
+  #ahead: Gap | null = null;
+  #behind: Gap | null = null;
+  #perPeriod: number | null = null;
 
   /** `start` is the first wall at which the rule may fire. */
   constructor(days: DayCalendar, times: TimesOfDay, start: number = FIRST_DAY * DAY) {
@@ -41,80 +62,109 @@ export class CalendarRule implements WallRule {
 
   next(wall: number): number | null {
     const from = Math.max(Math.ceil(wall / SECOND), this.#start);
-    if (from >= this.#barren) return null;
     const found = this.#next(from);
-    if (found === null) this.#barren = from;
-    return found;
+    return found === null ? null : found * SECOND;
   }
 
   previous(wall: number): number | null {
     const from = Math.min(Math.floor(wall / SECOND), (LAST_DAY + 1) * SECONDS_PER_DAY - 1);
-    if (from < this.#start) return null;
-    let day = Math.floor(from / SECONDS_PER_DAY);
-    const date = civilOf(day);
-    let index = date.year * 12 + date.month - 1;
-    let second = from - day * SECONDS_PER_DAY;
-    const earliest = Math.max(FIRST_MONTH, index - this.#days.period);
-    // Days up to and including this one.
-    let bits = this.#maskOf(index) & (date.day === 31 ? -1 : (1 << date.day) - 1);
-    let first = day - date.day + 1;
-    for (;;) {
-      while (bits !== 0) {
-        const bit = highestBit(bits);
-        if (first + bit < day) {
-          day = first + bit;
-          second = SECONDS_PER_DAY - 1;
-        }
-        const time = this.#times.previous(day, second);
-        if (time >= 0) {
-          const found = day * SECONDS_PER_DAY + time;
-          return found < this.#start ? null : found * SECOND;
-        }
-        bits &= ~(1 << bit);
-        second = SECONDS_PER_DAY - 1;
-      }
-      index = this.#days.previousMonth(index - 1);
-      if (index < earliest) return null;
-      first = firstDay(index);
-      if ((first + 31) * SECONDS_PER_DAY < this.#start) return null;
-      bits = this.#maskOf(index);
-      day = first + 31;
-    }
+    const found = from < this.#start ? null : this.#previous(from);
+    return found === null || found < this.#start ? null : found * SECOND;
   }
 
   count(from: number, to: number): number {
     const low = Math.max(Math.ceil(from / SECOND), this.#start);
     const high = Math.min(Math.ceil(to / SECOND), (LAST_DAY + 1) * SECONDS_PER_DAY);
     if (high <= low) return 0;
-    return this.#countBelow(low, high);
+    const { period } = this.#days;
+    const seconds = (period / MONTHS_OF_CYCLE) * DAYS_OF_CYCLE * SECONDS_PER_DAY;
+    if (this.#times.perDay === null || high - low < 2 * seconds) return this.#countBelow(low, high);
+    // Whole periods are alike, from wherever they are counted.
+    const whole = Math.floor((high - low) / seconds);
+    this.#perPeriod ??= this.#countBelow(low, low + seconds);
+    return whole * this.#perPeriod + this.#countBelow(low + whole * seconds, high);
   }
 
   #next(from: number): number | null {
+    if (this.#times.perDay === 0) return null;
     let day = Math.floor(from / SECONDS_PER_DAY);
     if (day > LAST_DAY) return null;
     let second = from - day * SECONDS_PER_DAY;
     const date = civilOf(day);
-    let index = date.year * 12 + date.month - 1;
+    const begun = date.year * 12 + date.month - 1;
+    let index = begun;
     // What does not come within one period never comes.
     const last = Math.min(LAST_MONTH, index + this.#days.period);
     let first = day - date.day + 1;
     let bits = this.#maskOf(index) & (-1 << (date.day - 1));
+    const end = (beyond: number | null, to: number): number | null => {
+      if (index - begun >= LONG) this.#ahead = { from, to, beyond };
+      return beyond;
+    };
     for (;;) {
+      const known = this.#ahead;
+      const reached = Math.max(from, first * SECONDS_PER_DAY);
+      if (known !== null && reached >= known.from && reached <= known.to) {
+        return end(known.beyond, known.to);
+      }
       while (bits !== 0) {
         const bit = lowestBit(bits);
         if (first + bit > day) {
           day = first + bit;
           second = 0;
         }
+        spend(DAY_LOOKED_AT);
         const time = this.#times.next(day, second);
-        if (time >= 0) return (day * SECONDS_PER_DAY + time) * SECOND;
+        if (time >= 0) return end(day * SECONDS_PER_DAY + time, day * SECONDS_PER_DAY + time - 1);
         bits &= bits - 1;
       }
       index = this.#days.nextMonth(index + 1);
-      if (index > last) return null;
+      if (index > last) return end(null, Infinity);
       first = firstDay(index);
       bits = this.#maskOf(index);
       day = first - 1;
+    }
+  }
+
+  #previous(from: number): number | null {
+    if (this.#times.perDay === 0) return null;
+    let day = Math.floor(from / SECONDS_PER_DAY);
+    const date = civilOf(day);
+    const begun = date.year * 12 + date.month - 1;
+    let index = begun;
+    let second = from - day * SECONDS_PER_DAY;
+    const earliest = Math.max(FIRST_MONTH, index - this.#days.period);
+    // Days up to and including this one.
+    let bits = this.#maskOf(index) & (date.day === 31 ? -1 : (1 << date.day) - 1);
+    let first = day - date.day + 1;
+    const end = (beyond: number | null, to: number): number | null => {
+      if (begun - index >= LONG) this.#behind = { from: to, to: from, beyond };
+      return beyond;
+    };
+    for (;;) {
+      const known = this.#behind;
+      const reached = Math.min(from, (first + 31) * SECONDS_PER_DAY - 1);
+      if (known !== null && reached >= known.from && reached <= known.to) {
+        return end(known.beyond, known.from);
+      }
+      while (bits !== 0) {
+        const bit = highestBit(bits);
+        if (first + bit < day) {
+          day = first + bit;
+          second = SECONDS_PER_DAY - 1;
+        }
+        spend(DAY_LOOKED_AT);
+        const time = this.#times.previous(day, second);
+        if (time >= 0) return end(day * SECONDS_PER_DAY + time, day * SECONDS_PER_DAY + time + 1);
+        bits &= ~(1 << bit);
+        second = SECONDS_PER_DAY - 1;
+      }
+      index = this.#days.previousMonth(index - 1);
+      if (index < earliest) return end(null, -Infinity);
+      first = firstDay(index);
+      if ((first + 31) * SECONDS_PER_DAY < this.#start) return end(null, -Infinity);
+      bits = this.#maskOf(index);
+      day = first + 31;
     }
   }
 
@@ -131,7 +181,7 @@ export class CalendarRule implements WallRule {
       let bits = this.#maskOf(index);
       if (first < firstDayAsked) bits &= -1 << (firstDayAsked - first);
       if (lastDay - first < 31) bits &= (1 << (lastDay - first)) - 1;
-      total += this.#countDays(first, bits);
+      if (bits !== 0) total += this.#countDays(first, bits);
     }
     // So far every whole day from the first to before the last: cut the first, add the last's part.
     const onFirst = low - firstDayAsked * SECONDS_PER_DAY;
@@ -151,6 +201,7 @@ export class CalendarRule implements WallRule {
     if (perDay !== null) return bitCount(mask) * perDay;
     let total = 0;
     for (let bits = mask; bits !== 0; bits &= bits - 1) {
+      spend(DAY_LOOKED_AT);
       total += this.#times.countBelow(first + lowestBit(bits), SECONDS_PER_DAY);
     }
     return total;
@@ -165,6 +216,7 @@ export class CalendarRule implements WallRule {
   #maskOf(index: number): number {
     if (index !== this.#month) {
       this.#month = index;
+      spend(MONTH);
       const year = Math.floor(index / 12);
       this.#mask =
         this.#days.nextMonth(index) === index ? this.#days.mask(year, (index % 12) + 1) : 0;

@@ -1,4 +1,5 @@
 import type { Instant } from '../clock.ts';
+import { spend } from './work.ts';
 import type { FireSource } from './zoned-fires.ts';
 
 /** Fires of a source that lie within bounds, both inclusive; null is no bound. */
@@ -81,9 +82,10 @@ export class AmendedFires implements FireSource {
   constructor(source: FireSource, excluded: readonly Span[], added: readonly Instant[]) {
     this.#source = source;
     this.#excluded = joined(excluded);
+    // In order, so that what the source has looked through for one is not looked through again for the next.
     this.#added = [...new Set(added)]
-      .filter((at) => this.#exclusion(at) === undefined && source.next(at) !== at)
-      .sort((a, b) => a - b);
+      .sort((a, b) => a - b)
+      .filter((at) => this.#exclusion(at) === undefined && source.next(at) !== at);
   }
 
   next(from: Instant): Instant | null {
@@ -112,6 +114,7 @@ export class AmendedFires implements FireSource {
 
   count(from: Instant, to: Instant): number {
     let total = this.#source.count(from, to);
+    spend(this.#excluded.length + this.#added.length);
     for (const span of this.#excluded) {
       const low = Math.max(from, span.from);
       const high = Math.min(to, span.to);
@@ -126,7 +129,16 @@ export class AmendedFires implements FireSource {
   }
 
   #exclusion(at: Instant): Span | undefined {
-    return this.#excluded.find((span) => at >= span.from && at < span.to);
+    let low = 0;
+    let high = this.#excluded.length;
+    spend(5);
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#excluded[middle]?.to ?? Infinity) <= at) low = middle + 1;
+      else high = middle;
+    }
+    const span = this.#excluded[low];
+    return span !== undefined && at >= span.from ? span : undefined;
   }
 }
 

@@ -3,6 +3,7 @@ import {
   civilOf,
   dayOf,
   gcd,
+  isLeapYear,
   lowestBit,
   MAX_YEAR,
   modulo,
@@ -13,6 +14,7 @@ import {
 import { allDays, MonthTable, nthWeekdayDay, weekdayDays } from './month-table.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import type { DayCalendar } from './wall-rule.ts';
+import { spend } from './work.ts';
 
 /** The whole periods a rule keeps step by: every n-th year, month, week or day from its start. */
 export interface DayPhase {
@@ -21,6 +23,10 @@ export interface DayPhase {
   /** The day the rule starts on. */
   readonly start: number;
 }
+
+/** Steps of work for what the table of months does not say of one, and for a kind of year. */
+const MONTH = 15;
+const YEAR = 5000;
 
 const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
 
@@ -42,6 +48,10 @@ export class RruleCalendar implements DayCalendar {
   readonly #startYear: number;
   readonly #startMonth: number;
   readonly #startWeek: number;
+  /** Days from one week or day that the interval meets to the next; 0 where it is by years or months. */
+  readonly #phaseDays: number;
+  /** The months of a year as far as it is counted within the year, by kind of year; null where it is not. */
+  readonly #years: Map<number, readonly number[]> | null;
 
   constructor(parts: RruleParts, phase: DayPhase) {
     const start = civilOf(phase.start);
@@ -64,19 +74,46 @@ export class RruleCalendar implements DayCalendar {
       parts.weekNumbers === null &&
       (phase.interval === 1 || phase.unit === 'YEARLY' || phase.unit === 'MONTHLY');
     this.#table = new MonthTable((length, first) => this.#pattern(length, first));
+    this.#phaseDays = unit === 'DAILY' ? interval : unit === 'WEEKLY' ? interval * 7 : 0;
+    const isYearly = this.#countInYear || parts.yearDays !== null || parts.weekNumbers !== null;
+    this.#years = isYearly ? new Map() : null;
   }
 
   mask(year: number, month: number): number {
     let mask = this.#table.mask(year, month);
     if (this.#plain || mask === 0) return mask;
+    spend(MONTH);
     const first = dayOf(year, month, 1);
     if (this.#phase.interval > 1) mask &= this.#inPhase(first);
-    if (this.#countInYear) mask &= this.#yearWeekdays(year, first);
-    if (this.#parts.yearDays !== null) mask &= this.#yearDays(year, first, this.#parts.yearDays);
-    if (this.#parts.weekNumbers !== null && mask !== 0) {
-      mask &= this.#weeks(mask, first, this.#parts.weekNumbers);
-    }
+    if (mask !== 0 && this.#years !== null) mask &= this.#yearOf(year, this.#years)[month - 1] ?? 0;
     return mask & allDays(monthLength(year, month));
+  }
+
+  /** What the parts that count within the year leave of its months. */
+  #yearOf(year: number, kept: Map<number, readonly number[]>): readonly number[] {
+    // It depends on the weekday it begins with, and on the lengths of the year, of that before and of that after.
+    const leaps = [year - 1, year, year + 1].reduce(
+      (bits, y) => bits * 2 + Number(isLeapYear(y)),
+      0,
+    );
+    const kind = weekdayOf(dayOf(year, 1, 1)) * 8 + leaps;
+    let masks = kept.get(kind);
+    if (masks === undefined) {
+      spend(YEAR);
+      masks = Array.from({ length: 12 }, (_, month) => this.#inYear(year, month + 1));
+      kept.set(kind, masks);
+    }
+    return masks;
+  }
+
+  #inYear(year: number, month: number): number {
+    const first = dayOf(year, month, 1);
+    const { yearDays, weekNumbers } = this.#parts;
+    let mask = allDays(monthLength(year, month));
+    if (this.#countInYear) mask &= this.#yearWeekdays(year, first);
+    if (yearDays !== null) mask &= this.#daysOfYear(year, first, yearDays);
+    if (weekNumbers !== null) mask &= this.#weeks(mask, first, new Set(weekNumbers));
+    return mask;
   }
 
   /** The most days that any month can have. */
@@ -109,11 +146,29 @@ export class RruleCalendar implements DayCalendar {
         if (off > 0) found = (year + direction * off) * 12 + (direction > 0 ? 0 : 11);
       } else if (unit === 'MONTHLY' && interval > 1) {
         found += direction * modulo(direction * (this.#startMonth - found), interval);
+      } else if (this.#phaseDays >= 62) {
+        found = this.#seekDay(found, direction);
       }
       if (found < 0 || this.#months[found % 12] === true) return found;
       found += direction;
     }
     return found;
+  }
+
+  /** The nearest month in one direction with a day of a week or day that a long interval meets. */
+  #seekDay(month: number, direction: 1 | -1): number {
+    const { unit, start } = this.#phase;
+    const year = Math.floor(month / 12);
+    const first = dayOf(year, (month % 12) + 1, 1);
+    const days = this.#phaseDays;
+    const begin = unit === 'DAILY' ? start : this.#startWeek * 7 + this.#parts.weekStart - 4;
+    // A week that began in the month before counts by its last day too.
+    const rest = unit === 'DAILY' ? 0 : 6;
+    const last = first + monthLength(year, (month % 12) + 1) - 1;
+    const before = last - modulo(last - begin, days);
+    if (before + rest >= first) return month;
+    const { year: y, month: m } = civilOf(direction > 0 ? before + days : before + rest);
+    return y * 12 + m - 1;
   }
 
   #pattern(length: number, first: number): number {
@@ -147,9 +202,11 @@ export class RruleCalendar implements DayCalendar {
     if (unit === 'DAILY') {
       for (let day = modulo(start - first, interval); day < 31; day += interval) mask |= 1 << day;
     } else if (unit === 'WEEKLY') {
-      for (let day = 0; day < 31; day++) {
-        const week = weekOf(first + day, this.#parts.weekStart);
-        if (modulo(week - this.#startWeek, interval) === 0) mask |= 1 << day;
+      const { weekStart } = this.#parts;
+      let week = weekOf(first, weekStart);
+      week += modulo(this.#startWeek - week, interval);
+      for (let day = week * 7 + weekStart - 4 - first; day < 31; day += 7 * interval) {
+        mask |= day < 0 ? 0x7f >>> -day : 0x7f << day;
       }
     } else {
       mask = -1;
@@ -176,7 +233,7 @@ export class RruleCalendar implements DayCalendar {
     return mask;
   }
 
-  #yearDays(year: number, first: number, wanted: readonly number[]): number {
+  #daysOfYear(year: number, first: number, wanted: readonly number[]): number {
     const newYear = dayOf(year, 1, 1);
     const length = yearLength(year);
     let mask = 0;
@@ -189,12 +246,12 @@ export class RruleCalendar implements DayCalendar {
   }
 
   /** Those of some days of a month that lie in wanted weeks. */
-  #weeks(days: number, first: number, wanted: readonly number[]): number {
+  #weeks(days: number, first: number, wanted: ReadonlySet<number>): number {
     let mask = 0;
     for (let bits = days; bits !== 0; bits &= bits - 1) {
       const day = lowestBit(bits);
       const { number, total } = weekNumber(first + day, this.#parts.weekStart);
-      if (wanted.includes(number) || wanted.includes(number - total - 1)) mask |= 1 << day;
+      if (wanted.has(number) || wanted.has(number - total - 1)) mask |= 1 << day;
     }
     return mask;
   }

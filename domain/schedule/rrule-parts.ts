@@ -53,11 +53,18 @@ export function parseRruleParts(rule: string): RruleParts {
   const list = (name: string, min: number, max: number, signed = false): number[] | null => {
     const text = parts.get(name);
     if (text === undefined) return null;
-    return text.split(',').map((item) => wholeNumber(name, item, min, max, signed));
+    return unlike(
+      text.split(',').map((item) => wholeNumber(name, item, min, max, signed)),
+      String,
+    );
   };
   const until = parts.get('UNTIL');
   const weekStart = parts.get('WKST');
   const seconds = list('BYSECOND', 0, 60);
+  const days = parts
+    .get('BYDAY')
+    ?.split(',')
+    .map((item) => parseDay('BYDAY', item));
   const parsed: RruleParts = {
     freq,
     interval: whole('INTERVAL', MAX_INTERVAL) ?? 1,
@@ -68,11 +75,7 @@ export function parseRruleParts(rule: string): RruleParts {
     weekNumbers: list('BYWEEKNO', 1, 53, true),
     yearDays: list('BYYEARDAY', 1, 366, true),
     monthDays: list('BYMONTHDAY', 1, 31, true),
-    weekdays:
-      parts
-        .get('BYDAY')
-        ?.split(',')
-        .map((item) => parseDay('BYDAY', item)) ?? null,
+    weekdays: days === undefined ? null : unlike(days, ({ nth, weekday }) => `${nth}${weekday}`),
     hours: list('BYHOUR', 0, 23),
     minutes: list('BYMINUTE', 0, 59),
     // A clock without leap seconds takes second 60 for 59 (RFC 5545, 3.3.12).
@@ -84,6 +87,11 @@ export function parseRruleParts(rule: string): RruleParts {
   }
   checkCombination(parsed, parts);
   return parsed;
+}
+
+/** What stands twice in a list says nothing new, and would cost time. */
+function unlike<T>(values: readonly T[], key: (value: T) => string): T[] {
+  return [...new Map(values.map((value) => [key(value), value])).values()];
 }
 
 function splitParts(rule: string): Map<string, string> {

@@ -5,7 +5,7 @@ import { RruleCalendar, type DayPhase } from './rrule-calendar.ts';
 import { ScheduleError } from './schedule-error.ts';
 import { positionIndexes, SetPositionRule } from './set-position-rule.ts';
 import { SteppedTimes } from './stepped-times.ts';
-import { ClockTimes, ListedTimes, type TimesOfDay } from './times-of-day.ts';
+import { ClockTimes, ListedTimes, SlotTimes, type TimesOfDay } from './times-of-day.ts';
 import type { WallRule } from './wall-rule.ts';
 
 const MINUTES_PER_DAY = 1440;
@@ -16,16 +16,13 @@ const MAX_STEPPED_DAYS = 366;
 /** BYSETPOS chooses from at most so many times of a day. */
 const MAX_CHOICES = 5000;
 
-/** Weeks that months cut can only be counted one by one. */
-const MAX_COUNTED_WEEKS = 300;
-
 const every = (length: number): number[] => Array.from({ length }, (_, value) => value);
 const sorted = (values: readonly number[]): number[] => [...new Set(values)].sort((a, b) => a - b);
 
 /** A rule without its COUNT, UNTIL and zone. */
 export interface BareRule {
   readonly rule: WallRule;
-  /** How many times a day has at most; 1 when clock changes can't bring two of them together. */
+  /** How many times a day has at most. */
   readonly timesPerDay: number;
 }
 
@@ -107,7 +104,11 @@ function makeDaily(
     return { rule: new CalendarRule(calendar, listed, from), timesPerDay: listed.perDay };
   }
   const weekDays = new Set(parts.weekdays?.map((day) => day.weekday)).size;
-  const maxDays = unit === 'WEEKLY' ? weekDays : calendar.maxDays * (unit === 'YEARLY' ? 12 : 1);
+  const weeks = Math.min(parts.weekNumbers?.length ?? 53, 53);
+  const maxDays =
+    unit === 'WEEKLY'
+      ? weekDays
+      : Math.min(calendar.maxDays * (unit === 'YEARLY' ? 12 : 1), weeks * 7);
   const shape = {
     unit,
     positions,
@@ -119,13 +120,6 @@ function makeDaily(
     startDay,
     sameEveryPeriod: unit === 'WEEKLY' && parts.months === null,
   };
-  if (unit === 'WEEKLY' && parts.months !== null && (parts.count ?? 0) > MAX_COUNTED_WEEKS) {
-    throw new ScheduleError(
-      'schedule_expr',
-      `COUNT=${parts.count} beside FREQ=WEEKLY, BYMONTH and BYSETPOS takes too long to count ` +
-        `(at most ${MAX_COUNTED_WEEKS}); give an UNTIL`,
-    );
-  }
   return { rule: new SetPositionRule(shape, from), timesPerDay: times.length };
 }
 
@@ -146,7 +140,8 @@ function makeSubDaily(parts: FilledParts, start: number, from: number): BareRule
   const times = fits
     ? dayTimes(first, Math.min(step, MINUTES_PER_DAY), offsets, accepts)
     : steppedTimes(parts, first, step, offsets, accepts);
-  return { rule: new CalendarRule(calendar, times, from), timesPerDay: Infinity };
+  const timesPerDay = times.perDay ?? Math.ceil(MINUTES_PER_DAY / step) * offsets.length;
+  return { rule: new CalendarRule(calendar, times, from), timesPerDay };
 }
 
 /** The seconds within an hour or minute at which the rule fires. */
@@ -176,7 +171,7 @@ function dayTimes(
   for (let minute = modulo(first, step); minute < MINUTES_PER_DAY; minute += step) {
     if (accepts === null || accepts(minute * 60)) slots.push(minute * 60);
   }
-  return new ListedTimes(slots.flatMap((slot) => offsets.map((offset) => slot + offset)));
+  return new SlotTimes(slots, offsets);
 }
 
 function steppedTimes(
@@ -197,13 +192,8 @@ function steppedTimes(
         `beside BY-parts that limit it takes too long to evaluate (at most ${MAX_STEPPED_DAYS})`,
     );
   }
-  const reached = !limited || reachesAny(first, step, accepts, weekdays);
-  return new SteppedTimes({
-    start: first * 60,
-    step: step * 60,
-    accepts,
-    offsets: reached ? offsets : [],
-  });
+  if (limited && !reachesAny(first, step, accepts, weekdays)) return new ListedTimes([]);
+  return new SteppedTimes({ start: first * 60, step: step * 60, accepts, offsets });
 }
 
 /** Whether a step ever meets an accepted time of day on an accepted weekday. */

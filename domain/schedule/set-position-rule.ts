@@ -1,4 +1,5 @@
 import {
+  bitCount,
   civilOf,
   DAY,
   dayOf,
@@ -10,6 +11,7 @@ import {
 } from './civil.ts';
 import { weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
+import { spend } from './work.ts';
 
 /** The span that BYSETPOS chooses within. */
 export type PositionUnit = 'YEARLY' | 'MONTHLY' | 'WEEKLY';
@@ -20,6 +22,13 @@ const cycles: Readonly<Record<PositionUnit, number>> = {
   MONTHLY: 4800,
   WEEKLY: 20_871,
 };
+
+/** Steps of work to look at a period, and at a month. */
+const PERIOD = 30;
+const MONTH = 12;
+
+/** A search over so many periods is worth remembering. */
+const LONG = 24;
 
 /** The positions (1 is the first, −1 the last) of a set, as indexes in order. */
 export function positionIndexes(positions: readonly number[], size: number): number[] {
@@ -59,6 +68,11 @@ export class SetPositionRule implements WallRule {
   #period = NaN;
   #walls: readonly number[] = [];
   #barren = Infinity;
+  /** Walls that the last long search backwards went through, both ends included, and what it found before them. */
+  #behind: { readonly from: number; readonly to: number; readonly found: number | null } | null =
+    null;
+  /** What the positions come to, by the size of the set they choose from. */
+  readonly #indexes = new Map<number, readonly number[]>();
 
   /** `start` is the first wall at which the rule may fire. */
   constructor(shape: SetPositionShape, start: number) {
@@ -74,42 +88,65 @@ export class SetPositionRule implements WallRule {
     let period = this.#seek(this.#periodOf(from), 1);
     for (let tries = cycles[this.#shape.unit]; tries >= 0 && this.#inRange(period); tries--) {
       for (const found of this.#wallsOf(period)) if (found >= from) return found;
-      period = this.#seek(period + 1, 1);
+      period = this.#following(period);
     }
     this.#barren = from;
     return null;
   }
 
   previous(wall: number): number | null {
-    if (!this.#possible) return null;
+    if (!this.#possible || wall < this.#start) return null;
+    const known = this.#behind;
+    if (known !== null && wall >= known.from && wall <= known.to) return known.found;
     const earliest = this.#periodOf(this.#start);
     let period = this.#seek(this.#periodOf(wall), -1);
-    for (let tries = cycles[this.#shape.unit]; tries >= 0 && period >= earliest; tries--) {
-      const found = this.#wallsOf(period).findLast((at) => at <= wall);
-      if (found !== undefined) return found < this.#start ? null : found;
+    let tries = 0;
+    let found: number | undefined;
+    while (found === undefined && tries <= cycles[this.#shape.unit] && period >= earliest) {
+      found = this.#wallsOf(period).findLast((at) => at <= wall);
       period = this.#seek(period - 1, -1);
+      tries += 1;
     }
-    return null;
+    const result = found === undefined || found < this.#start ? null : found;
+    if (tries >= LONG) this.#behind = { from: result ?? -Infinity, to: wall, found: result };
+    return result;
   }
 
   count(from: number, to: number): number {
     const low = Math.max(from, this.#start);
     if (!this.#possible || to <= low) return 0;
     let total = 0;
+    const first = this.#periodOf(low);
     const last = this.#periodOf(to);
-    const first = this.#seek(this.#periodOf(low), 1);
-    for (let period = first; period <= last && this.#inRange(period);) {
-      for (const wall of this.#wallsOf(period)) if (wall >= low && wall < to) total++;
-      period = this.#seek(period + 1, 1);
+    for (let period = this.#seek(first, 1); period <= last && this.#inRange(period);) {
+      if (period === first || period === last) {
+        for (const wall of this.#wallsOf(period)) if (wall >= low && wall < to) total++;
+      } else {
+        total += this.#sizeOf(period);
+      }
+      period = this.#following(period);
       const { sameEveryPeriod, interval } = this.#shape;
       if (sameEveryPeriod && period < last) {
         // All whole weeks between the first and the last are alike.
         const whole = Math.ceil((last - period) / interval);
-        total += whole * this.#wallsOf(period).length;
+        total += whole * this.#sizeOf(period);
         period += whole * interval;
       }
     }
     return total;
+  }
+
+  /** The next period; weeks in months that are not named are passed over. */
+  #following(period: number): number {
+    const { unit, calendar, weekStart, sameEveryPeriod } = this.#shape;
+    if (unit !== 'WEEKLY' || sameEveryPeriod) return this.#seek(period + 1, 1);
+    const following = firstDayOf(period + 1, weekStart);
+    const { year, month } = civilOf(following);
+    const index = year * 12 + month - 1;
+    const named = calendar.nextMonth(index);
+    if (named === index) return this.#seek(period + 1, 1);
+    const day = dayOf(Math.floor(named / 12), (named % 12) + 1, 1);
+    return this.#seek(weekOf(Math.max(following, day), weekStart), 1);
   }
 
   /** Periods are counted as years, months (`year * 12 + month - 1`) or weeks. */
@@ -146,9 +183,11 @@ export class SetPositionRule implements WallRule {
 
   #wallsOf(period: number): readonly number[] {
     if (period === this.#period) return this.#walls;
-    const { positions, times } = this.#shape;
+    const { times } = this.#shape;
     const days = this.#daysOf(period);
-    const walls = positionIndexes(positions, days.length * times.length).map((index) => {
+    const indexes = this.#indexesIn(days.length);
+    spend(Math.ceil((days.length + indexes.length) / 2));
+    const walls = indexes.map((index) => {
       const day = days[Math.floor(index / times.length)] ?? 0;
       const time = times[index % times.length] ?? 0;
       return (day * SECONDS_PER_DAY + time) * SECOND;
@@ -158,11 +197,38 @@ export class SetPositionRule implements WallRule {
     return walls;
   }
 
+  /** How many walls a period has. */
+  #sizeOf(period: number): number {
+    const { unit, calendar } = this.#shape;
+    if (unit === 'WEEKLY') return this.#indexesIn(this.#daysOf(period).length).length;
+    let days = 0;
+    const from = unit === 'YEARLY' ? period * 12 : period;
+    const to = unit === 'YEARLY' ? from + 12 : from + 1;
+    for (let index = calendar.nextMonth(from); index < to; index = calendar.nextMonth(index + 1)) {
+      spend(MONTH);
+      days += bitCount(calendar.mask(Math.floor(index / 12), (index % 12) + 1));
+    }
+    return this.#indexesIn(days).length;
+  }
+
+  /** What the positions come to in a set of so many days. */
+  #indexesIn(days: number): readonly number[] {
+    let indexes = this.#indexes.get(days);
+    if (indexes === undefined) {
+      const { positions, times } = this.#shape;
+      spend(positions.length * 10);
+      indexes = positionIndexes(positions, days * times.length);
+      this.#indexes.set(days, indexes);
+    }
+    return indexes;
+  }
+
   #daysOf(period: number): number[] {
     const days: number[] = [];
     const { unit, weekStart, calendar } = this.#shape;
+    spend(PERIOD);
     if (unit === 'WEEKLY') {
-      const first = period * 7 + weekStart - 4;
+      const first = firstDayOf(period, weekStart);
       const start = civilOf(first);
       let index = start.year * 12 + start.month - 1;
       // The week's days in the month it begins in, then those in the next.
@@ -183,6 +249,7 @@ export class SetPositionRule implements WallRule {
     const from = unit === 'YEARLY' ? period * 12 : period;
     const to = unit === 'YEARLY' ? from + 12 : from + 1;
     for (let index = calendar.nextMonth(from); index < to; index = calendar.nextMonth(index + 1)) {
+      spend(MONTH);
       const year = Math.floor(index / 12);
       const first = dayOf(year, (index % 12) + 1, 1);
       for (let bits = calendar.mask(year, (index % 12) + 1); bits !== 0; bits &= bits - 1) {
@@ -191,4 +258,9 @@ export class SetPositionRule implements WallRule {
     }
     return days;
   }
+}
+
+/** The day a week begins on. */
+function firstDayOf(week: number, weekStart: number): number {
+  return week * 7 + weekStart - 4;
 }

@@ -1,5 +1,6 @@
 import { modulo, SECONDS_PER_DAY } from './civil.ts';
-import type { TimesOfDay } from './times-of-day.ts';
+import { ListedTimes, type TimesOfDay } from './times-of-day.ts';
+import { spend } from './work.ts';
 
 /** A rule by the hour or minute whose interval doesn't fit into a day, so that every day differs. */
 export interface SteppedShape {
@@ -17,32 +18,37 @@ export interface SteppedShape {
 export class SteppedTimes implements TimesOfDay {
   readonly perDay = null;
   readonly #shape: SteppedShape;
+  readonly #offsets: ListedTimes;
   /** Fires of a whole day, by the second at which its first hour or minute begins. */
   readonly #wholeDays = new Map<number, number>();
 
   constructor(shape: SteppedShape) {
     this.#shape = shape;
+    this.#offsets = new ListedTimes(shape.offsets);
   }
 
   next(day: number, second: number): number {
-    const { step, accepts, offsets } = this.#shape;
+    if (this.#offsets.perDay === 0) return -1;
+    const { step, accepts } = this.#shape;
     let slot = this.#slotBefore(day, second);
     if (slot < 0) slot += step;
     for (; slot < SECONDS_PER_DAY; slot += step) {
+      spend(1);
       if (accepts !== null && !accepts(slot)) continue;
-      for (const offset of offsets) if (slot + offset >= second) return slot + offset;
+      const offset = this.#offsets.next(0, second - slot);
+      if (offset >= 0) return slot + offset;
     }
     return -1;
   }
 
   previous(day: number, second: number): number {
-    const { step, accepts, offsets } = this.#shape;
+    if (this.#offsets.perDay === 0) return -1;
+    const { step, accepts } = this.#shape;
     for (let slot = this.#slotBefore(day, second); slot >= 0; slot -= step) {
+      spend(1);
       if (accepts !== null && !accepts(slot)) continue;
-      for (let i = offsets.length - 1; i >= 0; i--) {
-        const time = slot + (offsets[i] ?? 0);
-        if (time <= second) return time;
-      }
+      const offset = this.#offsets.previous(0, second - slot);
+      if (offset >= 0) return slot + offset;
     }
     return -1;
   }
@@ -58,14 +64,20 @@ export class SteppedTimes implements TimesOfDay {
     return count;
   }
 
+  /** Fires before a second of a day whose first hour or minute begins at `first`. */
   #count(first: number, end: number): number {
-    const { step, accepts, offsets } = this.#shape;
-    let count = 0;
-    for (let slot = first; slot < end; slot += step) {
-      if (accepts !== null && !accepts(slot)) continue;
-      for (const offset of offsets) if (slot + offset < end) count++;
+    const { step, accepts } = this.#shape;
+    const begun = Math.max(0, Math.ceil((end - first) / step));
+    if (begun === 0) return 0;
+    const last = first + (begun - 1) * step;
+    let whole = begun - 1;
+    if (accepts !== null) {
+      spend(begun);
+      whole = 0;
+      for (let slot = first; slot < last; slot += step) if (accepts(slot)) whole += 1;
+      if (!accepts(last)) return whole * this.#offsets.perDay;
     }
-    return count;
+    return whole * this.#offsets.perDay + this.#offsets.countBelow(0, end - last);
   }
 
   /** The last hour or minute that begins at or before a second of a day; negative: the day before. */

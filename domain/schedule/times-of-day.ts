@@ -147,6 +147,51 @@ export class ListedTimes implements TimesOfDay {
   }
 }
 
+/** The same times within each of some slots of a day, such as each third hour: work grows with neither number. */
+export class SlotTimes implements TimesOfDay {
+  readonly perDay: number;
+  readonly #slots: ListedTimes;
+  readonly #offsets: ListedTimes;
+
+  /**
+   * @param slots seconds since midnight at which each begins; no two have a second in common
+   * @param offsets seconds within a slot
+   */
+  constructor(slots: Iterable<number>, offsets: Iterable<number>) {
+    this.#slots = new ListedTimes(slots);
+    this.#offsets = new ListedTimes(offsets);
+    this.perDay = this.#slots.perDay * this.#offsets.perDay;
+  }
+
+  next(_day: number, second: number): number {
+    if (this.perDay === 0) return -1;
+    const slot = this.#slots.previous(0, second);
+    if (slot >= 0) {
+      const offset = this.#offsets.next(0, second - slot);
+      if (offset >= 0) return slot + offset;
+    }
+    const following = this.#slots.next(0, second + 1);
+    return following < 0 ? -1 : following + this.#offsets.next(0, 0);
+  }
+
+  previous(_day: number, second: number): number {
+    if (this.perDay === 0) return -1;
+    const slot = this.#slots.previous(0, second);
+    if (slot < 0) return -1;
+    const offset = this.#offsets.previous(0, second - slot);
+    if (offset >= 0) return slot + offset;
+    const before = this.#slots.previous(0, slot - 1);
+    return before < 0 ? -1 : before + this.#offsets.previous(0, SECONDS_PER_DAY);
+  }
+
+  countBelow(_day: number, second: number): number {
+    const begun = this.#slots.countBelow(0, second);
+    if (begun === 0) return 0;
+    const last = this.#slots.previous(0, second - 1);
+    return (begun - 1) * this.#offsets.perDay + this.#offsets.countBelow(0, second - last);
+  }
+}
+
 function split(second: number): [number, number, number] {
   const hour = Math.floor(second / 3600);
   const rest = second - hour * 3600;

@@ -1,5 +1,6 @@
 import type { Instant } from '../clock.ts';
-import { civilOf, DAY, FIRST_DAY, HOUR, LAST_DAY, SECOND } from './civil.ts';
+import { civilOf, DAY, dayOf, HOUR, isLeapYear, LAST_DAY, SECOND, weekdayOf } from './civil.ts';
+import { isMetered, spendOnce } from './work.ts';
 
 /**
  * A stretch of time with one offset from UTC. `before` is the offset that held until `start`; it
@@ -33,13 +34,27 @@ export const MAX_SHIFT = 25 * HOUR;
  * 6.96 days (Brazil's northeast in October 2000, Gaza's Ramadan in years to come).
  */
 const PROBE = 6 * DAY;
-/** Segments are kept by the chunk (96 days). */
-const CHUNK = 16 * PROBE;
-/** Chunks kept per zone: 210 years. */
+/** Segments are kept by the chunk (48 days). */
+const CHUNK = 8 * PROBE;
+/** Chunks kept per zone: 105 years. */
 const MAX_CHUNKS = 800;
-/** Outside the years 2 to 9999 the offset stays as it is at their ends. */
-const EARLIEST = (FIRST_DAY + 365) * DAY;
+/** Before it no zone had a clock change. */
+const EARLIEST = Date.UTC(1800, 0, 1);
+/**
+ * From this year on, changes come by yearly rules alone (what the tz database lists one by one, as Morocco's, ends
+ * earlier), so years of the same kind have the same changes.
+ */
+const FIRST_REGULAR_YEAR = 2100;
+const REGULAR = Date.UTC(FIRST_REGULAR_YEAR, 0, 1);
+/** From here on the offset stays as it is. */
 const LATEST = (LAST_DAY + 3) * DAY;
+
+/** Steps of work: to make a zone, and to look through a chunk (ten probes, a clock change now and then). */
+const MAKING = 20_000;
+const PROBING = 2700;
+/** Steps to look through one kind of year, and to take it for another year. */
+const PROBING_YEAR = 20_000;
+const REPEATING = 50;
 
 /**
  * Names that ICU knows from old Java and that are not in the tz database; some mean what nobody
@@ -70,6 +85,9 @@ export class Zone {
   readonly constant: boolean;
   readonly #offset: (instant: Instant) => number;
   readonly #chunks = new Map<number, readonly Segment[]>();
+  /** Segments of the regular years, by their number; and of each kind of them, from the year's beginning. */
+  readonly #years = new Map<number, readonly Segment[]>();
+  readonly #kinds = new Map<number, readonly Segment[]>();
   #last: Segment;
 
   /** @throws RangeError for an unknown name; use `zoneOf`. */
@@ -82,17 +100,12 @@ export class Zone {
 
   /** The stretch around an instant. */
   segmentAt(at: Instant): Segment {
+    if (isMetered()) this.#spend(at);
     const last = this.#last;
     if (at >= last.start && at < last.end) return last;
+    if (this.constant) return (this.#last = this.#whole());
     if (at < EARLIEST || at >= LATEST) return this.#outside(at < EARLIEST);
-    const index = Math.floor(at / CHUNK);
-    let segments = this.#chunks.get(index);
-    if (segments === undefined) {
-      if (this.#chunks.size >= MAX_CHUNKS) this.#chunks.clear();
-      segments = this.#probe(index * CHUNK);
-      this.#chunks.set(index, segments);
-    }
-    for (const segment of segments) {
+    for (const segment of at < REGULAR ? this.#chunk(at) : this.#year(at)) {
       if (at < segment.end) return (this.#last = segment);
     }
     throw new RangeError(`no offset of ${this.name} at ${at}`);
@@ -123,6 +136,23 @@ export class Zone {
     return text + offsetText(offset);
   }
 
+  /** What a question about an instant costs where nothing is kept of earlier ones. */
+  #spend(at: Instant): void {
+    if (this.constant || at < EARLIEST || at >= LATEST) return;
+    if (at < REGULAR) {
+      spendOnce(this, Math.floor(at / CHUNK), PROBING);
+    } else {
+      const { year } = civilOf(Math.floor(at / DAY));
+      spendOnce(this.#kinds, kindOf(year), PROBING_YEAR);
+      spendOnce(this.#years, year, REPEATING);
+    }
+  }
+
+  #whole(): Segment {
+    const offset = this.#offset(0);
+    return { start: -Infinity, end: Infinity, offset, before: offset };
+  }
+
   #outside(early: boolean): Segment {
     const { offset } = this.segmentAt(early ? EARLIEST : LATEST - 1);
     return early
@@ -130,19 +160,50 @@ export class Zone {
       : { start: LATEST, end: Infinity, offset, before: offset };
   }
 
-  #probe(start: Instant): readonly Segment[] {
-    if (this.constant) {
-      const offset = this.#offset(0);
-      return [{ start: EARLIEST, end: LATEST, offset, before: offset }];
+  #chunk(at: Instant): readonly Segment[] {
+    const index = Math.floor(at / CHUNK);
+    let segments = this.#chunks.get(index);
+    if (segments === undefined) {
+      segments = this.#probe(index * CHUNK, Math.min((index + 1) * CHUNK, REGULAR));
+      if (this.#chunks.size >= MAX_CHUNKS) this.#chunks.clear();
+      this.#chunks.set(index, segments);
     }
+    return segments;
+  }
+
+  #year(at: Instant): readonly Segment[] {
+    const { year } = civilOf(Math.floor(at / DAY));
+    let segments = this.#years.get(year);
+    if (segments === undefined) {
+      const kind = kindOf(year);
+      const from = Date.UTC(year, 0, 1);
+      let regular = this.#kinds.get(kind);
+      if (regular === undefined) {
+        regular = this.#probe(from, Date.UTC(year + 1, 0, 1)).map((segment) =>
+          moved(segment, -from),
+        );
+        this.#kinds.set(kind, regular);
+      }
+      segments = regular.map((segment) => moved(segment, from));
+      if (this.#years.size >= MAX_CHUNKS) this.#years.clear();
+      this.#years.set(year, segments);
+    }
+    return segments;
+  }
+
+  /** Looks for the clock changes of a span. */
+  #probe(start: Instant, end: Instant): readonly Segment[] {
     const segments: Segment[] = [];
-    // One step earlier, so that a change shortly before the chunk is known to it.
+    // One step earlier, so that a change shortly before the span is known to it.
     let from = start - PROBE;
     let offset = this.#offset(from);
     let before = offset;
-    for (let at = start; at <= start + CHUNK; at += PROBE) {
+    let probed = from;
+    while (probed < end) {
+      let low = probed;
+      const at = Math.min(low + PROBE, end);
+      probed = at;
       const found = this.#offset(at);
-      let low = at - PROBE;
       while (offset !== found) {
         // The first second of the step at which the offset is no longer `offset`.
         let high = at;
@@ -157,10 +218,19 @@ export class Zone {
         from = low = high;
       }
     }
-    const end = start + CHUNK;
     if (from < end) segments.push({ start: from, end, offset, before });
     return segments;
   }
+}
+
+/** Which years have the same days: those of one kind begin alike, and follow on years of one length. */
+function kindOf(year: number): number {
+  const weekday = weekdayOf(dayOf(year, 1, 1));
+  return weekday * 4 + (isLeapYear(year) ? 2 : 0) + (isLeapYear(year - 1) ? 1 : 0);
+}
+
+function moved({ start, end, offset, before }: Segment, by: number): Segment {
+  return { start: start + by, end: end + by, offset, before };
 }
 
 /** The tz database of the runtime, through `Intl`; about 1.5 µs for an instant. */
@@ -216,6 +286,8 @@ const runtimeDatabase: TzDatabase = {
 let database = runtimeDatabase;
 
 const zones = new Map<string, Zone>();
+/** A part of a zone that is no chunk of time. */
+const MADE = Infinity;
 
 /**
  * Lets another tz database hold in this process, null: the runtime's own again. What was compiled before goes on by
@@ -234,10 +306,14 @@ export function zoneOf(name: string): Zone | null {
   // Keyed without case, else a client could fill the memory with spellings of one name.
   const key = name.toLowerCase();
   const kept = zones.get(key);
-  if (kept !== undefined) return kept;
+  if (kept !== undefined) {
+    spendOnce(kept, MADE, MAKING);
+    return kept;
+  }
   if (!/^[a-z][a-z0-9_+/-]*$/.test(key) || notIana.has(key)) return null;
   try {
     const zone = new Zone(name);
+    spendOnce(zone, MADE, MAKING);
     zones.set(key, zone);
     return zone;
   } catch (error) {

@@ -1,7 +1,11 @@
 import type { Instant } from '../clock.ts';
 import { wallText } from './civil.ts';
 import type { WallRule } from './wall-rule.ts';
+import { spend } from './work.ts';
 import { MAX_OFFSET, MAX_SHIFT, type Segment, type Zone } from './zone.ts';
+
+/** Steps of work for a stretch. */
+const STRETCH = 20;
 
 /** A set of instants in order, without end bounds of its own. All instants are milliseconds. */
 export interface FireSource {
@@ -41,6 +45,7 @@ export class ZonedFires implements FireSource {
   next(from: Instant): Instant | null {
     let cursor = from;
     for (;;) {
+      spend(STRETCH);
       const segment = this.#zone.segmentAt(cursor);
       const { offset, end } = segment;
       const low = Math.max(cursor + offset, this.#lowest(segment));
@@ -60,6 +65,7 @@ export class ZonedFires implements FireSource {
   previous(until: Instant): Instant | null {
     let cursor = until;
     for (;;) {
+      spend(STRETCH);
       const segment = this.#zone.segmentAt(cursor);
       const { offset, start, before } = segment;
       const lowest = this.#lowest(segment);
@@ -78,6 +84,12 @@ export class ZonedFires implements FireSource {
     let total = 0;
     let cursor = from;
     while (cursor < to) {
+      spend(STRETCH);
+      // Stretches in which the rule has nothing need not be looked for.
+      const ahead = this.#rule.next(cursor - MAX_OFFSET);
+      if (ahead === null) break;
+      cursor = Math.max(cursor, ahead - MAX_OFFSET);
+      if (cursor >= to) break;
       const segment = this.#zone.segmentAt(cursor);
       const { offset } = segment;
       const end = Math.min(segment.end, to);

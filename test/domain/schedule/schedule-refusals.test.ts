@@ -100,7 +100,7 @@ const rrule: readonly [string, RegExp][] = [
   ['FREQ=MINUTELY;INTERVAL=1441;BYHOUR=3', /meets the same time of day only every 1441 days/],
   [
     'DTSTART;TZID=Europe/Berlin:20260101T000000\nRRULE:FREQ=MINUTELY;COUNT=100000000',
-    /COUNT=100000000 reaches further than 30 years/,
+    /COUNT=100000000 takes too long to count: by 20\d\d there are \d+/,
   ],
 ];
 
