@@ -13,6 +13,7 @@ import { OwnWrites } from './own-writes.ts';
 import { RefusedRequests, type Failed } from './refused-requests.ts';
 import { Routes } from './routes.ts';
 import { sendJson } from './sending.ts';
+import { spanOf, traceCommand } from './tracing.ts';
 import { bodyCheck, queryCheck } from './validation.ts';
 
 /** What all endpoints of one process share. */
@@ -124,10 +125,10 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       const reached = await ownWrites.reached(reads);
       if (reached !== BEGINNING) response.set('X-Read-Position', reached);
     }
-    const answer =
+    const carryOut = (made: Call): Promise<Answer> | Answer =>
       key === undefined || caller === null
-        ? await endpoint.handle(call)
-        : await keys.once(
+        ? endpoint.handle(made)
+        : keys.once(
             {
               agentId: caller.agentId,
               key,
@@ -135,10 +136,14 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
               path: request.originalUrl,
               body,
             },
-            call.context,
+            made.context,
             async (commandId) =>
-              endpoint.handle({ ...call, context: { ...call.context, commandId } }),
+              endpoint.handle({ ...made, context: { ...made.context, commandId } }),
           );
+    const answer =
+      dependencies.telemetry.traces === undefined || endpoint.method === 'get'
+        ? await carryOut(call)
+        : await traceCommand(dependencies.telemetry.traces, response, action, call, carryOut);
     if (answer.position && caller !== null) ownWrites.note(caller.agentId, answer.position);
     seen.answer = answer;
     if (answer.stream === undefined) {
@@ -187,7 +192,7 @@ function contextOf(
     source: request.ip ?? '',
     correlationId: requestIdOf(response),
     reason: reasonOf(request),
-    traceparent: traceparentOf(request),
+    traceparent: spanOf(response)?.traceparent ?? traceparentOf(request),
     now,
   };
 }

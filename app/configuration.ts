@@ -13,6 +13,8 @@ import {
   yesOrNo,
   type Environment,
 } from './setting-readers.ts';
+import type { TraceSettings } from '../observability/trace-settings.ts';
+import { traceConfiguration } from './trace-settings.ts';
 import {
   extensionGrants,
   extensionPaths,
@@ -90,6 +92,8 @@ export interface Configuration {
   readonly webuiRequireAuth: boolean;
   /** `SVC_WEBHOOK_KEY`: what secrets of webhooks are made of, 32 bytes or more; undefined: the key of tokens. */
   readonly webhookKey: string | undefined;
+  /** `OTEL_…`: how traces are made and sent; null: they are off. */
+  readonly traces: TraceSettings | null;
   /** What to log at start, a line each: unknown settings, and those without effect here. */
   readonly warnings: readonly string[];
 }
@@ -103,6 +107,7 @@ export function readConfiguration(env: Environment): Configuration {
   const production = env.NODE_ENV === 'production';
   const eventStoreUrl = storeAddress(env, 'SVC_EVENT_STORE_URL', ['esdb://', 'esdb+discover://']);
   const readModelUrl = storeAddress(env, 'SVC_READ_MODEL_URL', ['mongodb://', 'mongodb+srv://']);
+  const { traces, warnings } = traceConfiguration(env);
   return {
     production,
     port: wholeNumber(env, 'SVC_PORT', { from: 0, to: 65_535, otherwise: 8080 }),
@@ -158,8 +163,10 @@ export function readConfiguration(env: Environment): Configuration {
     extensionSettings: extensionSettings(env),
     requireScopes: yesOrNo(env, 'SVC_REQUIRE_SCOPES'),
     webuiRequireAuth: yesOrNo(env, 'SVC_WEBUI_REQUIRE_AUTH'),
+    traces,
     warnings: [
       ...warningsAbout(env),
+      ...warnings,
       ...(eventStoreUrl !== undefined && readModelUrl === undefined
         ? [
             'SVC_EVENT_STORE_URL is set without SVC_READ_MODEL_URL: ' +

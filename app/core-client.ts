@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { ExtensionError, type CoreAnswer, type CoreRequest } from '../extensions/contract.ts';
 import type { CorePort } from '../extensions/host/ports.ts';
+import type { Traces } from '../observability/telemetry.ts';
 
 /** How long an answer may take. Milliseconds: longer than any `?wait=`. */
 const PATIENCE = 90_000;
@@ -8,7 +9,13 @@ const PATIENCE = 90_000;
 /** Calls the HTTP interface of this process over the loopback, with all of its rules. */
 export class LoopbackCore implements CorePort {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  readonly #traces: Traces | undefined;
   #address: { readonly host: string; readonly port: number } | null = null;
+
+  /** @param traces where its requests are parts of what they are made for */
+  constructor(traces: Traces | undefined) {
+    this.#traces = traces;
+  }
 
   /** Where it listens. @param host as it was told to listen: all addresses include the loopback */
   listensAt(host: string, port: number): void {
@@ -25,6 +32,7 @@ export class LoopbackCore implements CorePort {
     const authorization =
       typeof token !== 'string' ? undefined : / /.test(token) ? token : `Bearer ${token}`;
     const headers = {
+      ...this.#traces?.active()?.headers,
       ...options.headers,
       ...(authorization === undefined ? {} : { authorization }),
       ...(payload === undefined

@@ -1,22 +1,29 @@
 import { createTelemetry } from '../observability/create-telemetry.ts';
+import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration.ts';
 import { credentialsFile } from './first-start.ts';
 import { startService, version, type RunningService } from './service.ts';
 import { ConfigurationError } from './setting-readers.ts';
+import { openTraces, withTraces } from './traces.ts';
 
 /** The service as a process: settings from the environment, ends by SIGTERM or SIGINT with exit code 0. */
 async function main(): Promise<void> {
   const configuration = readConfiguration(process.env);
-  const telemetry = createTelemetry({ level: configuration.logLevel });
-  for (const warning of configuration.warnings) telemetry.log.warn(warning);
+  const bare = createTelemetry({ level: configuration.logLevel });
+  for (const warning of configuration.warnings) bare.log.warn(warning);
+  const traces = await openTraces(configuration.traces, { version, log: bare.log });
+  const telemetry = withTraces(bare, traces);
   const service = await startService({
     configuration,
     clock: new SystemClock(),
     telemetry,
     secrets: (name) => process.env[`SVC_SECRET_${name}`],
   });
-  stopOnSignals(service, telemetry.log);
+  stopOnSignals(async () => {
+    await service.stop();
+    await traces.close();
+  }, telemetry.log);
   telemetry.log.info('listening', {
     address: service.address,
     version,
@@ -26,17 +33,14 @@ async function main(): Promise<void> {
 }
 
 /** The first signal stops the service; a second one shortens nothing. */
-function stopOnSignals(
-  service: RunningService,
-  log: ReturnType<typeof createTelemetry>['log'],
-): void {
+function stopOnSignals(stop: () => Promise<void>, log: Log): void {
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stopping) return;
       stopping = true;
       log.info('stopping', { signal });
-      service.stop().then(
+      stop().then(
         () => {
           log.info('stopped');
           process.exit(0);

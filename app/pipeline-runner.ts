@@ -7,7 +7,7 @@ import { takeOverResults } from '../domain/run-results.ts';
 import { endsOf } from '../domain/run-steps.ts';
 import { executePipeline } from '../scheduler/pipeline-execution.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import type { PipelineRunner } from '../scheduler/run-executor.ts';
+import type { PipelineRunner } from '../scheduler/run-work.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
 
 /** Executes the pipeline of a run's pinned task with the tools of this process. */
@@ -21,7 +21,7 @@ export function pipelineRunner(options: {
   readonly secrets: (name: string) => string | undefined;
 }): PipelineRunner {
   const { store, tools, clock, telemetry, secrets } = options;
-  return ({ run, task, known, attempt, signal, record }) => {
+  return ({ run, task, known, attempt, signal, record, span }) => {
     const { definition } = task;
     const event = known?.request.event ?? null;
     const pipeline = compilePipeline(definition.payload as JsonObject);
@@ -46,7 +46,7 @@ export function pipelineRunner(options: {
           finished,
           attempt,
         },
-        { tools, clock, telemetry, signal, secrets, record },
+        { tools, clock, telemetry, signal, secrets, record, span },
       );
     if (known === null) return execute([]);
     if (known.request.prior_results === null) return execute(endsOf(known.steps));

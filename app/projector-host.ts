@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../domain/clock.ts';
 import { createLog } from '../observability/create-log.ts';
-import type { Telemetry } from '../observability/telemetry.ts';
+import type { Telemetry, Traces } from '../observability/telemetry.ts';
 import { createProjector } from '../projections/projector.ts';
 import { Leadership } from '../scheduler/leadership.ts';
 import { projections } from './projections.ts';
@@ -21,14 +21,16 @@ export async function runProjector(options: {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly tell: (word: ProjectorWord) => void;
+  readonly traces?: Traces | undefined;
 }): Promise<void> {
-  const { data, clock, signal, tell } = options;
+  const { data, clock, signal, tell, traces } = options;
   const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
   // Counted where the process's metrics are: metrics of a thread's own would cost it a timer, and nobody reads them.
   const telemetry: Telemetry = {
     log,
     count: (name, labels = {}, by = 1) => tell({ kind: 'count', name, labels, by }),
     observe: (name, value, labels = {}) => tell({ kind: 'observe', name, labels, value }),
+    traces,
   };
   const stores = await openStores(data.settings, telemetry);
   const { coordination } = stores;

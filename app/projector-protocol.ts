@@ -5,7 +5,9 @@ import type { StoreSettings } from './stores.ts';
 
 /** What the projector of a process is given: plain values, as it may run in a thread. */
 export interface ProjectorThreadData {
-  readonly settings: StoreSettings & Pick<Configuration, 'logLevel' | 'roles'>;
+  readonly settings: StoreSettings & Pick<Configuration, 'logLevel' | 'roles' | 'traces'>;
+  /** Of the service. */
+  readonly version: string;
   /** Owner of the projector's lease. */
   readonly owner: string;
   /** Milliseconds. */

@@ -43,7 +43,7 @@ export function startProjector(options: {
   const runOnce = (): Promise<void> =>
     data.settings.readModelUrl === undefined
       ? runInThread(data, stop.signal, tell)
-      : runProjector({ data, clock, signal: stop.signal, tell });
+      : runProjector({ data, clock, signal: stop.signal, tell, traces: telemetry.traces });
   const running = (async () => {
     while (!stop.signal.aborted) {
       try {

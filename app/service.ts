@@ -217,10 +217,11 @@ class Service implements RunningService {
 
   private startProjector(): void {
     const { configuration, clock, telemetry } = this.options;
-    const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles } = configuration;
+    const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces } = configuration;
     this.projector = startProjector({
       data: {
-        settings: { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles },
+        settings: { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces },
+        version,
         owner: this.member,
         lease: PROJECTOR_LEASE,
       },

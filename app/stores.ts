@@ -3,6 +3,7 @@ import { createEventCodec } from '../domain/events/codec.ts';
 import type { EventCodec, EventStore } from '../domain/event-store.ts';
 import { catalogue, type EventType } from '../domain/events/catalogue.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { tracedEventStore } from '../observability/traced-event-store.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
 import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
@@ -33,7 +34,9 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
   if (embedded) mkdirSync(directory, { recursive: true, mode: 0o700 });
   const notices = embedded ? await openNotices(directory) : null;
   const codec = createEventCodec();
-  const store = await openEventStore(settings, codec, telemetry, notices);
+  const { traces } = telemetry;
+  const opened = await openEventStore(settings, codec, telemetry, notices);
+  const store = traces === undefined ? opened : tracedEventStore(opened, traces);
   const [readModel, coordination] = await openViews(settings, telemetry);
   return {
     store,

@@ -101,19 +101,19 @@ export function createTraces(
 
 class OpenTelemetry implements ProcessTraces {
   readonly close: () => Promise<void>;
+  readonly propagates: boolean;
   readonly #tracer: Tracer;
-  readonly #propagates: boolean;
 
   constructor(tracer: Tracer, propagates: boolean, close: () => Promise<void>) {
     this.#tracer = tracer;
-    this.#propagates = propagates;
+    this.propagates = propagates;
     this.close = close;
   }
 
   begin(name: string, options: SpanOptions = {}): Span {
     const { kind = 'internal', attributes, links = [], parent } = options;
     // What comes by a header is the only parent of a server's span.
-    const heeded = kind === 'server' && !this.#propagates ? undefined : parent;
+    const heeded = kind === 'server' && !this.propagates ? undefined : parent;
     const span = this.#tracer.startSpan(
       name,
       {
@@ -126,22 +126,22 @@ class OpenTelemetry implements ProcessTraces {
       },
       contextOf(heeded),
     );
-    return new TracedSpan(span, this.#propagates);
+    return new TracedSpan(span, this);
   }
 
   active(): Span | undefined {
     const span = trace.getActiveSpan();
-    return span === undefined ? undefined : new TracedSpan(span, this.#propagates);
+    return span === undefined ? undefined : new TracedSpan(span, this);
   }
 }
 
 class TracedSpan implements Span {
   readonly span: OtelSpan;
-  readonly #propagates: boolean;
+  readonly #traces: OpenTelemetry;
 
-  constructor(span: OtelSpan, propagates: boolean) {
+  constructor(span: OtelSpan, traces: OpenTelemetry) {
     this.span = span;
-    this.#propagates = propagates;
+    this.#traces = traces;
   }
 
   get traceparent(): string {
@@ -150,7 +150,15 @@ class TracedSpan implements Span {
   }
 
   get headers(): Readonly<Record<string, string>> {
-    return this.#propagates ? { traceparent: this.traceparent } : {};
+    return this.#traces.propagates ? { traceparent: this.traceparent } : {};
+  }
+
+  child(name: string, options: Omit<SpanOptions, 'parent'> = {}): Span {
+    return this.#traces.begin(name, { ...options, parent: this });
+  }
+
+  rename(name: string): void {
+    this.span.updateName(name);
   }
 
   set(attributes: SpanAttributes): void {

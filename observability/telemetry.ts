@@ -57,6 +57,10 @@ export interface Span {
   readonly traceparent: string;
   /** What a request that is sent because of it carries; nothing where the operator wants none to go out. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Begins a span that is a part of this one. */
+  child(name: string, options?: Omit<SpanOptions, 'parent'>): Span;
+  /** Names it by what was found out only later. */
+  rename(name: string): void;
   set(attributes: SpanAttributes): void;
   /** It has come to nothing. @param type of a small set: a code, a name @param message for people */
   fail(type: string, message?: string): void;

@@ -1,10 +1,16 @@
 import type { Clock, Instant } from '../domain/clock.ts';
-import { EventStoreError, type EventStore } from '../domain/event-store.ts';
+import {
+  EventStoreError,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { BackOff } from './back-off.ts';
 import type { GenerationFeeder } from './generation-feeder.ts';
 import { ReadModelError } from './read-model.ts';
 import type { SharedFeed } from './shared-feed.ts';
+import { traceBatch } from './tracing.ts';
 
 export interface FollowingOptions {
   readonly feeder: GenerationFeeder;
@@ -110,7 +116,7 @@ export class Following {
           await this.#flush();
           break;
         case 'events': {
-          const taken = await feeder.take(page.events, page.upTo);
+          const taken = await this.#take(page.events, page.upTo);
           if (this.#flushBy !== null && this.#flushBy <= clock.now()) await this.#flush();
           const rest = Math.min(gatherMs, taken * GATHER_PER_EVENT);
           if (rest >= 1 && page.events.length < batchSize) await pause(clock, rest, signal);
@@ -121,6 +127,13 @@ export class Following {
       else this.#flushBy ??= clock.now() + FLUSH_MS;
       backOff.reset();
     }
+  }
+
+  #take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
+    const { feeder, telemetry } = this.#options;
+    const { traces } = telemetry;
+    if (traces === undefined) return feeder.take(events, upTo);
+    return traceBatch(traces, feeder.projection, events, () => feeder.take(events, upTo));
   }
 
   async #comeToTheFeed(signal: AbortSignal): Promise<void> {

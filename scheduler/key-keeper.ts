@@ -23,7 +23,7 @@ import { KeyLine, claimOf, isKeyed, keysOf } from './key-line.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
-import type { Admission } from './run-executor.ts';
+import type { Admission } from './run-work.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /** Milliseconds between looks at the keys that runs here wait for, and between two at the same full one. */

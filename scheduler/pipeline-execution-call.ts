@@ -6,6 +6,7 @@ import type { Scope } from '../domain/pipeline/expression.ts';
 import { PipelineFault } from '../domain/pipeline/fault.ts';
 import { start } from '../domain/pipeline/size.ts';
 import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
+import type { Span } from '../observability/telemetry.ts';
 import { ToolError, type Tool, type ToolCall } from './tools/tool.ts';
 
 /** How a call of a tool came out. */
@@ -46,6 +47,7 @@ export function callTool(
   name: string,
   scope: () => Scope,
   signal: AbortSignal,
+  span?: Span,
 ): CallOutcome | Promise<CallOutcome> {
   const registered = progress.environment.tools.find(step.uses);
   if (!registered) return fault(`there is no tool named ${step.uses}`);
@@ -59,7 +61,7 @@ export function callTool(
   if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
   const faults = check(args);
   if (faults.length > 0) return fault(`bad arguments for ${step.uses}: ${faultText(faults)}`);
-  const call = new Call(progress, step, name, tool, args, signal);
+  const call = new Call(progress, step, name, tool, args, signal, span);
   return tool.synchronous === true ? call.synchronous() : call.patient(0);
 }
 
@@ -73,6 +75,7 @@ class Call {
   private readonly tool: Tool;
   private readonly args: JsonValue;
   private readonly signal: AbortSignal;
+  private readonly span: Span | undefined;
   private readonly log: LogLine[] = [];
 
   constructor(
@@ -82,6 +85,7 @@ class Call {
     tool: Tool,
     args: JsonValue,
     signal: AbortSignal,
+    span: Span | undefined,
   ) {
     this.progress = progress;
     this.step = step;
@@ -89,13 +93,14 @@ class Call {
     this.tool = tool;
     this.args = args;
     this.signal = signal;
+    this.span = span;
   }
 
   /** One try without timers; a failure that further tries may heal goes on patiently. */
   synchronous(): CallOutcome | Promise<CallOutcome> {
     let result: unknown;
     try {
-      result = this.tool.run(this.args, this.about(this.signal));
+      result = this.run(this.signal);
     } catch (error) {
       const failure = failureOf(error);
       if (this.step.maxRetries > 0 && failure.retryable) return this.patient(1, failure);
@@ -175,7 +180,14 @@ class Call {
 
   /** Runs the tool; what it throws at once is a rejection too. */
   private async started(signal: AbortSignal): Promise<unknown> {
-    return this.tool.run(this.args, this.about(signal));
+    return this.run(signal);
+  }
+
+  private run(signal: AbortSignal): unknown {
+    const { span } = this;
+    const about = this.about(signal);
+    if (span === undefined) return this.tool.run(this.args, about);
+    return span.within(() => this.tool.run(this.args, { ...about, span }));
   }
 
   /** Never rejects. */

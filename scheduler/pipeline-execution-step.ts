@@ -4,6 +4,7 @@ import { isFalsy, type Expression, type Scope } from '../domain/pipeline/express
 import { PipelineFault } from '../domain/pipeline/fault.ts';
 import { callTool, type CallOutcome, type Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
+import { traceStep } from './tracing.ts';
 
 /** How a step came out, for those who lead the run through its steps. */
 export type StepOutcome =
@@ -43,7 +44,16 @@ export function runOnce(
   scope: () => Scope,
   signal: AbortSignal,
 ): StepOutcome | Promise<StepOutcome> {
-  const startedAt = progress.environment.clock.now();
+  const { clock, span } = progress.environment;
+  const startedAt = clock.now();
+  if (span !== undefined) {
+    return traceStep(span, progress, step.uses, name, (traced) => {
+      const calling = callTool(progress, step, name, scope, signal, traced);
+      return calling instanceof Promise
+        ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
+        : note(progress, step, name, startedAt, calling);
+    });
+  }
   const calling = callTool(progress, step, name, scope, signal);
   return calling instanceof Promise
     ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))

@@ -2,7 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { StepEnd } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { CompiledPipeline } from '../domain/pipeline/compile.ts';
-import type { Telemetry } from '../observability/telemetry.ts';
+import type { Span, Telemetry } from '../observability/telemetry.ts';
 import { runGroup } from './pipeline-execution-group.ts';
 import { runCall } from './pipeline-execution-items.ts';
 import { Progress } from './pipeline-execution-progress.ts';
@@ -42,6 +42,8 @@ export interface Environment {
    * that could be noticed outside starts. When it rejects, the execution stops and rejects with the same error.
    */
   readonly record: (steps: readonly StepEnd[]) => Promise<void>;
+  /** Of the attempt; none where it is not traced. */
+  readonly span?: Span | undefined;
   /** Told how long calls of tools took that do not answer at once. */
   readonly telemetry?: Pick<Telemetry, 'observe'>;
   /** For the pauses between tries; default `Math.random`. */

@@ -5,19 +5,20 @@ import {
   type EventStore,
   type RecordedEvent,
 } from '../domain/event-store.ts';
-import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
+import type { RunEvent } from '../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
-import type { JsonObject } from '../domain/json.ts';
 import { deadlineOf, runFold, startRun, type KnownRun } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
 import type { LiveTask } from '../domain/task.ts';
-import type { Telemetry } from '../observability/telemetry.ts';
+import type { Span, Telemetry } from '../observability/telemetry.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
 import { afterFailure, failedOutright, isPassing, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
+import type { Admission, PipelineOutcome, PipelineRunner } from './run-work.ts';
+import { beginRun, failBy, traceEnd } from './tracing.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
 const GIVE_UP = 10_000;
@@ -36,39 +37,6 @@ export interface RunHandle {
   /** An event of the run's stream, this process's own included. */
   onEvent(event: RecordedEvent): void;
 }
-
-/** What executing a pipeline came to. */
-export type PipelineOutcome =
-  | { readonly kind: 'succeeded'; readonly steps: readonly StepEnd[]; readonly output: JsonObject }
-  | {
-      readonly kind: 'failed';
-      readonly error: string;
-      readonly step: string | null;
-      readonly retryable: boolean;
-      readonly retryAfterMs?: number;
-      readonly steps: readonly StepEnd[];
-      readonly output: JsonObject;
-    }
-  | { readonly kind: 'aborted'; readonly steps: readonly StepEnd[] };
-
-/** Executes a task's pipeline: `scheduler/pipeline-execution.ts`, given its tools. */
-export type PipelineRunner = (work: {
-  readonly run: QueuedRun;
-  readonly task: LiveTask;
-  /** What the run's stream holds; null where that is the request alone. */
-  readonly known: KnownRun | null;
-  readonly attempt: number;
-  readonly signal: AbortSignal;
-  readonly record: (steps: readonly StepEnd[]) => Promise<void>;
-}) => Promise<PipelineOutcome>;
-
-/** Whether a run may start now. */
-export type Admission =
-  | { readonly kind: 'go' }
-  /** Not before then, unless something changes. */
-  | { readonly kind: 'wait'; readonly until: Instant }
-  /** Never: this event ends it. */
-  | { readonly kind: 'end'; readonly event: RunEvent };
 
 export interface ExecutorOptions {
   readonly store: EventStore;
@@ -121,6 +89,8 @@ class Execution implements RunHandle {
   /** The pipeline has ended, or was given up: it records nothing more. */
   private over = false;
   private admitted: LiveTask | null = null;
+  /** Of this attempt; none where traces are off. */
+  private span: Span | undefined;
   private cancelTimers: Cancel[] = [];
   private giveUp: () => void = () => {};
 
@@ -157,6 +127,7 @@ class Execution implements RunHandle {
     try {
       return await this.steps();
     } catch (error) {
+      if (this.span !== undefined) failBy(this.span, error);
       // A lost race: whoever won goes on with it, and the log tells the queue.
       if (isConflict(error)) {
         telemetry.count('worker_lost_races_total');
@@ -167,11 +138,12 @@ class Execution implements RunHandle {
       return putOff(this.run, error, this.options);
     } finally {
       for (const cancel of this.cancelTimers) cancel();
+      this.span?.end();
     }
   }
 
   private async steps(): Promise<Instant | null> {
-    const { tasks, queue, admit, released, lost } = this.options;
+    const { tasks, queue, admit, released, lost, store, telemetry } = this.options;
     const { run } = this;
     const task =
       tasks.peek(run.taskId, run.taskRevision) ?? (await tasks.at(run.taskId, run.taskRevision));
@@ -196,6 +168,8 @@ class Execution implements RunHandle {
       released(run, task);
       return null;
     }
+    const { traces } = telemetry;
+    if (traces !== undefined) this.span = await beginRun(traces, store, run);
     const startedAt = await this.begin(run, known);
     const outcome = await this.execute(task, known, startedAt);
     this.freeSlot();
@@ -236,6 +210,7 @@ class Execution implements RunHandle {
       known,
       attempt: run.attempt,
       signal: controller.signal,
+      span: this.span,
       record: async (steps) => {
         if (this.over) throw this.lostRace();
         await this.append(steps.map((data) => ({ type: 'RunStepCompleted', data })));
@@ -283,7 +258,9 @@ class Execution implements RunHandle {
       await this.append(events);
     }
     const last = events.at(-1);
-    if (last) tellEnd(this.options, last, startedAt);
+    if (!last) return;
+    tellEnd(this.options, last, startedAt);
+    if (this.span !== undefined) traceEnd(this.span, last);
   }
 
   private endingEvents(
@@ -364,8 +341,9 @@ class Execution implements RunHandle {
     const { run } = this;
     const stream = streams.run(run.id);
     const commandId = newId(now);
+    const { traceparent } = this.span ?? {};
     const base = { commandId, actor: 'service', source: membership.id, correlationId: run.id, now };
-    const newEvents = toNewEvents(stream, events, base);
+    const newEvents = toNewEvents(stream, events, { ...base, traceparent });
     for (let attempt = 0; ; attempt += 1) {
       try {
         const result = await store.append(stream, newEvents, this.revision);

@@ -4,7 +4,7 @@ import type { RunEvent } from '../domain/events/catalogue.ts';
 import { retryTime } from '../domain/run.ts';
 import type { TaskDefinition } from '../domain/task-definition.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import type { PipelineOutcome } from './run-executor.ts';
+import type { PipelineOutcome } from './run-work.ts';
 
 /** What the metrics of executions call what an event did to a run. */
 const statusOf = (event: RunEvent): string =>

@@ -17,6 +17,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './due-index.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Leadership } from './leadership.ts';
+import { traceFire } from './tracing.ts';
 
 /** How many tasks are decided before others get a turn on the event loop. */
 const CHUNK = 64;
@@ -223,7 +224,7 @@ export class Scheduler {
     let retryAt = 0;
     try {
       const decision = this.decisionOn(entry, now);
-      if (decision.events.length > 0) decided = await this.write(entry, decision, now);
+      if (decision.events.length > 0) decided = await this.writeTraced(entry, decision, now);
       else retryAt = now + RETRY_AFTER;
     } catch (error) {
       const doubled = Math.min(RETRY_AFTER * 2 ** entry.failures, MOST_RETRY_AFTER);
@@ -245,10 +246,18 @@ export class Scheduler {
     this.index.settle(entry, decided, retryAt);
   }
 
-  private async write(entry: DueEntry, decision: FiresDecision, now: Instant): Promise<Rhythm> {
+  private writeTraced(entry: DueEntry, decision: FiresDecision, now: Instant): Promise<Rhythm> {
+    const { traces } = this.telemetry;
+    if (traces === undefined) return this.write(entry, decision, { now });
+    return traceFire(traces, this.store, entry, decision, ({ traceparent }) =>
+      this.write(entry, decision, { now, traceparent }),
+    );
+  }
+
+  private async write(entry: DueEntry, decision: FiresDecision, at: Moment): Promise<Rhythm> {
     const { taskId, rhythm } = entry;
     const stream = streams.fires(taskId);
-    const decisionContext = this.contextOf(newId(now), taskId, now);
+    const decisionContext = this.contextOf(newId(at.now), taskId, at);
     const fires: StreamAppend = {
       stream,
       events: toNewEvents(stream, decision.events, decisionContext),
@@ -256,9 +265,9 @@ export class Scheduler {
     };
     const { definition } = rhythm;
     const written = isUnconditional(definition)
-      ? await this.appendWithRuns(fires, decision.runs, now)
-      : await this.appendThenAsk(fires, decision.runs, definition, now);
-    this.report(decision, written.skipped, now);
+      ? await this.appendWithRuns(fires, decision.runs, at)
+      : await this.appendThenAsk(fires, decision.runs, definition, at);
+    this.report(decision, written.skipped, at.now);
     let revision = written.revision - decision.events.length;
     let evolved: Rhythm | null = rhythm;
     for (const event of decision.events) {
@@ -273,9 +282,9 @@ export class Scheduler {
   private async appendWithRuns(
     fires: StreamAppend,
     runs: readonly ScheduledRun[],
-    now: Instant,
+    at: Moment,
   ): Promise<Written> {
-    const requests = runs.map((run) => requestOf(run, this.runContextOf(run, now)));
+    const requests = runs.map((run) => requestOf(run, this.runContextOf(run, at)));
     let first: AppendResult | undefined;
     try {
       [first] = await this.store.appendInOrder([fires, ...requests]);
@@ -299,13 +308,13 @@ export class Scheduler {
     fires: StreamAppend,
     runs: readonly ScheduledRun[],
     rules: RequestRules,
-    now: Instant,
+    at: Moment,
   ): Promise<Written> {
     const { revision } = await this.store.append(fires.stream, fires.events, fires.expected);
     const skipped = new Map<string, string>();
     for (const run of runs) {
       try {
-        const context = this.runContextOf(run, now);
+        const context = this.runContextOf(run, at);
         const requested = await requestRun(this.store, { ...run, rules, context });
         if (requested.kind === 'skipped') skipped.set(run.runId, requested.reason);
         this.onRequested(run.runId);
@@ -336,14 +345,18 @@ export class Scheduler {
     }
   }
 
-  private contextOf(commandId: string, correlationId: string, now: Instant): CommandContext {
-    return { commandId, actor: 'service', source: this.name, correlationId, now };
+  private contextOf(commandId: string, correlationId: string, at: Moment): CommandContext {
+    const { now, traceparent } = at;
+    return { commandId, actor: 'service', source: this.name, correlationId, traceparent, now };
   }
 
-  private runContextOf({ runId, request }: ScheduledRun, now: Instant): CommandContext {
-    return this.contextOf(requestCommandId(runId, request), runId, now);
+  private runContextOf({ runId, request }: ScheduledRun, at: Moment): CommandContext {
+    return this.contextOf(requestCommandId(runId, request), runId, at);
   }
 }
+
+/** When something is decided, and as a part of which trace. */
+type Moment = Pick<CommandContext, 'now' | 'traceparent'>;
 
 /** A decision, and the time in which it is the right one: from `from`, and before `until`. */
 interface DecidedAhead {

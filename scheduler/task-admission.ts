@@ -2,7 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import { requireTask, type LiveTask } from '../domain/task.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
-import type { Admission } from './run-executor.ts';
+import type { Admission } from './run-work.ts';
 import type { QueuedRun } from './run-queue.ts';
 
 const go: Admission = { kind: 'go' };

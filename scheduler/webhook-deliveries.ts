@@ -1,5 +1,5 @@
 import { fromIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
-import { isConflict, type EventStore } from '../domain/event-store.ts';
+import { isConflict, type EventStore, type ExpectedRevision } from '../domain/event-store.ts';
 import type { DataOf } from '../domain/events/catalogue.ts';
 import { load, toNewEvents, type CommandContext } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
@@ -11,8 +11,9 @@ import {
   type WebhookAnswer,
 } from '../domain/webhook.ts';
 import { takeWebhookAway } from '../domain/webhook-commands.ts';
-import type { Telemetry } from '../observability/telemetry.ts';
+import type { Span, Telemetry } from '../observability/telemetry.ts';
 import { Heap } from './heap.ts';
+import { traceDelivery } from './tracing.ts';
 import { signingVersions, type WebhookAgents } from './webhook-agents.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
@@ -200,11 +201,28 @@ export class WebhookDeliveries {
     const { state, revision } = await load(store, streams.webhook(id), webhookFold);
     if (state.state !== 'pending') return null;
     if (state.dueAt > clock.now()) return state.dueAt;
-    const answer = await this.send(id, state, signal);
+    const { traces } = telemetry;
+    if (traces === undefined) return this.deliver(id, state, revision, signal);
+    const about = { id, agentId: state.scheduled.agent_id, attempt: state.attempts + 1 };
+    return traceDelivery(traces, store, about, (span) =>
+      this.deliver(id, state, revision, signal, span),
+    );
+  }
+
+  /** @returns when the next attempt is to be made; null for never */
+  private async deliver(
+    id: string,
+    state: KnownWebhook,
+    revision: ExpectedRevision,
+    signal: AbortSignal,
+    span?: Span,
+  ): Promise<Instant | null> {
+    const { store, clock, telemetry } = this.options;
+    const answer = await this.send(id, state, signal, span);
     const now = clock.now();
     telemetry.observe('webhook_delivery_seconds', answer.took / 1000);
     const events = answerWebhook(id, state, answer, now);
-    const context = this.context(id, now);
+    const context = this.context(id, now, span);
     const stream = streams.webhook(id);
     const appended = toNewEvents(stream, events, context);
     for (;;) {
@@ -224,6 +242,7 @@ export class WebhookDeliveries {
     const [event] = events;
     const failed = event?.type === 'WebhookFailed' ? event.data : null;
     telemetry.count('webhook_deliveries_total', { outcome: outcomeOf(failed) });
+    if (failed !== null) span?.fail('not_delivered', failed.error);
     if (failed?.end === 'gone' && failed.url !== null) {
       const reason = 'its webhook answered 410 Gone';
       const { agent_id } = state.scheduled;
@@ -236,6 +255,7 @@ export class WebhookDeliveries {
     id: string,
     { scheduled }: KnownWebhook,
     signal: AbortSignal,
+    span: Span | undefined,
   ): Promise<WebhookAnswer> {
     const { agents, sender, clock, secretOf } = this.options;
     const { agent_id, payload } = scheduled;
@@ -248,15 +268,16 @@ export class WebhookDeliveries {
     const begun = clock.now();
     const { url, secretVersion } = webhook;
     const secrets = signingVersions(webhook, begun).map((version) => secretOf(agent_id, version));
-    const post = { id, url, body: JSON.stringify(payload), secrets };
+    const post = { id, url, body: JSON.stringify(payload), secrets, span };
     const { refused, ...reply } = await sender.send(post, signal);
     const took = Math.max(0, Math.round(clock.now() - begun));
     return { ...reply, url, secretVersion, took, end: refused ? 'refused' : null };
   }
 
-  private context(id: string, now: Instant): CommandContext {
+  private context(id: string, now: Instant, span: Span | undefined): CommandContext {
     const { name: source } = this.options;
-    return { commandId: newId(now), actor: 'service', source, correlationId: id, now };
+    const { traceparent } = span ?? {};
+    return { commandId: newId(now), actor: 'service', source, correlationId: id, traceparent, now };
   }
 }
 

@@ -1,7 +1,9 @@
 import { Webhook as Signer } from 'standardwebhooks';
 import { Agent, request } from 'undici';
 import type { Clock, Instant } from '../domain/clock.ts';
+import type { Span } from '../observability/telemetry.ts';
 import { retryAfterMs } from './tools/http-response.ts';
+import { traceRequest } from './tracing.ts';
 import {
   isPrivateAddress,
   PrivateAddressError,
@@ -25,6 +27,8 @@ export interface WebhookPost {
   readonly body: string;
   /** Each signs; `whsec_…`. */
   readonly secrets: readonly string[];
+  /** Of the delivery; none where it is not traced. */
+  readonly span?: Span | undefined;
 }
 
 /** What came back. */
@@ -94,18 +98,23 @@ export class WebhookSender {
     const { clock, userAgent: agent } = this;
     const url = new URL(post.url);
     if (this.isPrivate !== null) refusePrivateHost(url, this.isPrivate);
-    const { statusCode, headers, body } = await request(url, {
-      dispatcher: this.agent,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': agent,
-        ...credentialsOf(url),
-        ...signedHeaders(post, clock.now()),
-      },
-      body: post.body,
-      signal,
-    });
+    const sendWithin = (span?: Span): ReturnType<typeof request> =>
+      request(url, {
+        dispatcher: this.agent,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': agent,
+          ...span?.headers,
+          ...credentialsOf(url),
+          ...signedHeaders(post, clock.now()),
+        },
+        body: post.body,
+        signal,
+      });
+    const { statusCode, headers, body } = await (post.span === undefined
+      ? sendWithin()
+      : traceRequest(post.span, 'POST', url, sendWithin));
     const chunks: Buffer[] = [];
     let length = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {

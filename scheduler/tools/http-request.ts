@@ -1,5 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Agent, request, type Dispatcher } from 'undici';
+import type { Span } from '../../observability/telemetry.ts';
+import { traceRequest } from '../tracing.ts';
 import { defineTool } from './basic-tools.ts';
 import { decodeBody, mayPass, plainHeaders, readBody, retryAfterMs } from './http-response.ts';
 import {
@@ -115,19 +117,21 @@ async function fetchAll(args: Arguments, call: ToolCall, means: Means): Promise<
 
 async function fetchOne(
   hop: Hop,
-  { signal }: ToolCall,
+  { signal, span }: ToolCall,
   { agent, isPrivate }: Means,
 ): Promise<Dispatcher.ResponseData> {
   if (isPrivate) refusePrivateHost(hop.url, isPrivate);
   const { url, method, headers, body } = hop;
-  try {
-    return await request(url, {
+  const send = (sent?: Span): Promise<Dispatcher.ResponseData> =>
+    request(url, {
       dispatcher: agent,
       method,
-      headers: Object.fromEntries(headers),
+      headers: { ...sent?.headers, ...Object.fromEntries(headers) },
       body,
       signal,
     });
+  try {
+    return await (span === undefined ? send() : traceRequest(span, method, url, send));
   } catch (error) {
     throw toolErrorOf(error, hop);
   }

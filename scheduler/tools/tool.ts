@@ -1,5 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
+import type { Span } from '../../observability/telemetry.ts';
 
 /** Something a pipeline's step can use. */
 export interface Tool {
@@ -37,6 +38,8 @@ export interface ToolCall {
   readonly step: string;
   /** Id of the agent that the run acts for: the task's `created_by`. */
   readonly actAs: string;
+  /** Of the step; none where it is not traced. */
+  readonly span?: Span;
   /** Adds a line to the run's log. */
   log(level: LogLevel, message: string, data?: unknown): void;
 }

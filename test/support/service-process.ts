@@ -51,7 +51,7 @@ export class ServiceProcess {
     const [program, ...args] = command;
     this.#child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...strangersTo('SVC_', 'JWT_', 'NODE_ENV'), SVC_PORT: '0', ...settings },
+      env: { ...strangersTo('SVC_', 'JWT_', 'NODE_ENV', 'OTEL_'), SVC_PORT: '0', ...settings },
     });
     this.#child.stdout?.setEncoding('utf8').on('data', this.#output.send);
     this.#child.stderr?.setEncoding('utf8').on('data', this.#output.send);

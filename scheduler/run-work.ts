@@ -1,0 +1,42 @@
+import type { Instant } from '../domain/clock.ts';
+import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { KnownRun } from '../domain/run.ts';
+import type { LiveTask } from '../domain/task.ts';
+import type { Span } from '../observability/telemetry.ts';
+import type { QueuedRun } from './run-queue.ts';
+
+/** Whether a run may start now. */
+export type Admission =
+  | { readonly kind: 'go' }
+  /** Not before then, unless something changes. */
+  | { readonly kind: 'wait'; readonly until: Instant }
+  /** Never: this event ends it. */
+  | { readonly kind: 'end'; readonly event: RunEvent };
+
+/** What executing a pipeline came to. */
+export type PipelineOutcome =
+  | { readonly kind: 'succeeded'; readonly steps: readonly StepEnd[]; readonly output: JsonObject }
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      readonly step: string | null;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      readonly steps: readonly StepEnd[];
+      readonly output: JsonObject;
+    }
+  | { readonly kind: 'aborted'; readonly steps: readonly StepEnd[] };
+
+/** Executes a task's pipeline: `scheduler/pipeline-execution.ts`, given its tools. */
+export type PipelineRunner = (work: {
+  readonly run: QueuedRun;
+  readonly task: LiveTask;
+  /** What the run's stream holds; null where that is the request alone. */
+  readonly known: KnownRun | null;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  readonly record: (steps: readonly StepEnd[]) => Promise<void>;
+  /** Of the attempt; none where it is not traced. */
+  readonly span?: Span | undefined;
+}) => Promise<PipelineOutcome>;

@@ -1,0 +1,188 @@
+import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
+import type { EventType, RunEvent } from '../domain/events/catalogue.ts';
+import type { FiresDecision } from '../domain/fires.ts';
+import type { Rhythm } from '../domain/rhythm.ts';
+import { streams } from '../domain/streams.ts';
+import type { Span, Traces } from '../observability/telemetry.ts';
+import type { Progress } from './pipeline-execution-progress.ts';
+import type { StepOutcome } from './pipeline-execution-step.ts';
+import type { QueuedRun } from './run-queue.ts';
+
+/** How much of a stream's end is looked through for the event that something comes from. */
+const LOOKED_THROUGH = 200;
+
+/** What a run, or an attempt of it, comes from. */
+const requests: ReadonlySet<EventType> = new Set<EventType>(['RunRequested', 'RunRetried']);
+
+/** What a delivery comes from. */
+const orders: ReadonlySet<EventType> = new Set<EventType>(['WebhookScheduled', 'WebhookRepeated']);
+
+/**
+ * Decides fires within a span. The first ones after a command (that made the task, or set its rhythm anew) belong to
+ * that command's trace; those that follow begin traces of their own, linked to it: a trace of a task that fires for
+ * years would never end.
+ * @param write given the span whose `traceparent` the events are to carry
+ */
+export async function traceFire<T>(
+  traces: Traces,
+  store: EventStore,
+  entry: { readonly taskId: string; readonly rhythm: Rhythm },
+  decision: FiresDecision,
+  write: (span: Span) => Promise<T>,
+): Promise<T> {
+  const { taskId, rhythm } = entry;
+  const { set, fires } = rhythm;
+  const from = { from: set.revision, limit: 1 };
+  const [command] = await store.readStream(streams.task(taskId), from);
+  const cause = command?.metadata.traceparent;
+  const isFirst = fires === null || fires.task_revision < set.revision;
+  const [run] = decision.runs;
+  const span = traces.begin('fire', {
+    kind: 'producer',
+    ...(isFirst ? { parent: cause } : { links: cause === undefined ? [] : [cause] }),
+    attributes: {
+      'svc.task.id': taskId,
+      'svc.run.id': run?.runId,
+      'svc.fire.nominal': run?.request.scheduled_for ?? undefined,
+      'svc.fire.runs': decision.runs.length,
+    },
+  });
+  return within(span, write);
+}
+
+/** Begins the span of an attempt of a run: a part of the trace of whatever has requested it, wherever that was. */
+export async function beginRun(traces: Traces, store: EventStore, run: QueuedRun): Promise<Span> {
+  const stream = streams.run(run.id);
+  return traces.begin('run', {
+    kind: 'consumer',
+    // What is plain holds nothing but the request.
+    parent: await traceparentIn(store, stream, requests, run.plain ? 1 : LOOKED_THROUGH),
+    attributes: {
+      'svc.run.id': run.id,
+      'svc.run.trigger': run.trigger,
+      'svc.run.attempt': run.attempt + 1,
+      'svc.task.id': run.taskId,
+    },
+  });
+}
+
+/** Says on its span what became of an attempt. */
+export function traceEnd(span: Span, event: RunEvent): void {
+  span.set({ 'svc.run.outcome': event.type });
+  if (event.type === 'RunFailed' || event.type === 'RunAttemptFailed') {
+    span.fail('run_failed', event.data.error);
+  }
+}
+
+/** Leads a delivery of a webhook within a span. */
+export async function traceDelivery<T>(
+  traces: Traces,
+  store: EventStore,
+  delivery: { readonly id: string; readonly agentId: string; readonly attempt: number },
+  deliver: (span: Span) => Promise<T>,
+): Promise<T> {
+  const { id, agentId, attempt } = delivery;
+  const span = traces.begin('deliver webhook', {
+    kind: 'producer',
+    parent: await traceparentIn(store, streams.webhook(id), orders, LOOKED_THROUGH),
+    attributes: {
+      'svc.delivery.id': id,
+      'svc.delivery.attempt': attempt,
+      'svc.agent.id': agentId,
+    },
+  });
+  return within(span, deliver);
+}
+
+/** Runs a step within a span. @param uses the step's tool @param name the step, or the item of a `for_each` */
+export function traceStep(
+  parent: Span,
+  progress: Pick<Progress, 'errorOf'>,
+  uses: string,
+  name: string,
+  work: (span: Span) => StepOutcome | Promise<StepOutcome>,
+): StepOutcome | Promise<StepOutcome> {
+  const span = parent.child(`step ${uses}`, { attributes: { 'svc.step': name, 'svc.tool': uses } });
+  const end = (outcome: StepOutcome): StepOutcome => {
+    const error = progress.errorOf(name);
+    // Also where the run goes on: `on_error: continue`.
+    if (error !== '') span.fail('step_failed', error);
+    if (outcome.kind === 'aborted') span.set({ 'svc.step.aborted': true });
+    span.end();
+    return outcome;
+  };
+  const outcome = work(span);
+  if (!(outcome instanceof Promise)) return end(outcome);
+  return outcome.then(end, (error: unknown) => {
+    failBy(span, error);
+    span.end();
+    throw error;
+  });
+}
+
+/**
+ * Sends a request to another service within a span of its own. Its path and query are left out: they may hold tokens.
+ * @param send adds the headers of the span, and resolves once an answer begins
+ */
+export async function traceRequest<T extends { readonly statusCode: number }>(
+  parent: Span,
+  method: string,
+  url: URL,
+  send: (span: Span) => Promise<T>,
+): Promise<T> {
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
+  const span = parent.child(method, {
+    kind: 'client',
+    attributes: {
+      'http.request.method': method,
+      'url.scheme': url.protocol.slice(0, -1),
+      'server.address': url.hostname,
+      'server.port': port,
+    },
+  });
+  return within(span, async () => {
+    const answer = await send(span);
+    const { statusCode } = answer;
+    span.set({ 'http.response.status_code': statusCode });
+    if (statusCode >= 400) span.fail(String(statusCode));
+    return answer;
+  });
+}
+
+/** What a span says of an error that was thrown: its code or its name, and never what it was about. */
+export function failBy(span: Span, error: unknown): void {
+  // Somebody else was first, as may happen: what is written there counts.
+  if (isConflict(error)) span.set({ 'svc.lost_race': true });
+  else span.fail(typeOf(error), error instanceof EventStoreError ? error.message : undefined);
+}
+
+function typeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return code === '' ? error.name : code;
+}
+
+async function within<T>(span: Span, work: (span: Span) => Promise<T>): Promise<T> {
+  try {
+    return await work(span);
+  } catch (error) {
+    failBy(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** What the last of some events in a stream carries; none where they are not to be found. */
+async function traceparentIn(
+  store: EventStore,
+  stream: string,
+  types: ReadonlySet<EventType>,
+  limit: number,
+): Promise<string | undefined> {
+  const last = await store.readStream(stream, { direction: 'backwards', limit });
+  const found = last.find(({ type }) => types.has(type));
+  if (found !== undefined || last.length < limit) return found?.metadata.traceparent;
+  const [first] = await store.readStream(stream, { limit: 1 });
+  return first?.metadata.traceparent;
+}
