@@ -58,18 +58,27 @@ export async function momentAsked(
   if (caller !== null && !caller.admin && !caller.scopes.includes(auditScope)) {
     throw forbidden(`as_of needs the scope ${auditScope}`, [auditScope], caller.scopes);
   }
-  const moment = await momentOf(text, dependencies);
+  const moment = await momentOf(text, dependencies, 'as_of');
   await recordReading(call, action);
   return moment;
 }
 
-async function momentOf(text: string, { store }: Call['dependencies']): Promise<Moment> {
+/**
+ * The moment that a text means.
+ * @param field as the caller knows it
+ * @throws HttpError 400 for what is neither an instant nor a position of the log
+ */
+export async function momentOf(
+  text: string,
+  { store }: Pick<Call['dependencies'], 'store'>,
+  field: string,
+): Promise<Moment> {
   if (/^[0-9a-f]{16,}$/.test(text)) {
     const head = await store.head();
     if (text.length === head.length && text <= head) return { kind: 'position', position: text };
-    throw badRequest([{ field: 'as_of', issue: 'is not a position of this log' }]);
+    throw badRequest([{ field, issue: 'is not a position of this log' }]);
   }
-  const at = instant('as_of', text);
-  if (at === undefined) throw badRequest([{ field: 'as_of', issue: 'is required' }]);
+  const at = instant(field, text);
+  if (at === undefined) throw badRequest([{ field, issue: 'is required' }]);
   return { kind: 'instant', at };
 }

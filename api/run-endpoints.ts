@@ -30,6 +30,7 @@ import { endpoint, idIn, type Call, type Endpoint } from './endpoint.ts';
 import { forbidden, notFound } from './errors.ts';
 import { instant } from './instant.ts';
 import { emptyPage, listPage } from './listing.ts';
+import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { showInList, showRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from './schemas.ts';
 
@@ -43,7 +44,10 @@ const list = endpoint<unknown, RunQuery>({
   query: RunQuery,
   reads: [runsProjection],
   answers: { 200: RunPage },
-  async handle({ dependencies, query }) {
+  refusals: viewRefusals,
+  async handle(call) {
+    const { query } = call;
+    const { dependencies } = await placeOfReading(call, 'GET /runs');
     const listing = runListing({
       task_id: query.task_id?.toLowerCase(),
       success: query.success,
@@ -128,11 +132,13 @@ const stats = endpoint<unknown, DaysQuery>({
   query: TaskDays,
   reads: [statisticsProjection],
   answers: { 200: TaskStatistics },
+  refusals: viewRefusals,
   async handle(call) {
-    const { dependencies, query } = call;
+    const { query } = call;
+    const place = await placeOfReading(call, 'GET /task/{task_id}/stats');
+    const { now } = place;
     const taskId = await knownTask(call);
-    const now = dependencies.clock.now();
-    const days = await daysOf(call, taskId, firstDayOf(query.days, now));
+    const days = await daysOf(place, taskId, firstDayOf(query.days, now));
     return { body: taskStatistics(taskId, query.days, days, now) };
   },
 });
@@ -146,12 +152,14 @@ const summary = endpoint<unknown, DaysQuery>({
   query: SummaryDays,
   reads: [statisticsProjection],
   answers: { 200: StatisticsSummary },
+  refusals: viewRefusals,
   async handle(call) {
-    const { dependencies, query } = call;
-    const now = dependencies.clock.now();
+    const { query } = call;
+    const place = await placeOfReading(call, 'GET /stats/summary');
+    const { dependencies, now } = place;
     const firstDay = firstDayOf(query.days, now);
     const [days, tasks] = await Promise.all([
-      daysOf(call, null, firstDay),
+      daysOf(place, null, firstDay),
       dependencies.readModel.count(statisticsProjection, tasksExecutedSince(firstDay)),
     ]);
     return { body: statisticsSummary(query.days, days, tasks, now) };

@@ -9,6 +9,7 @@ import {
 } from '../domain/vocabulary.ts';
 import { AnyObject, Nullable, OneOf, closed } from '../domain/events/schema-parts.ts';
 import { KEPT_OF_A_TOPIC } from '../projections/published.ts';
+import { ReplayName } from './answer-schemas-replays.ts';
 import { pageParameters } from './listing.ts';
 
 /** The schemas of what the interface takes; types and validators come from here. */
@@ -38,9 +39,13 @@ export type UpdateAgent = Static<typeof UpdateAgent>;
 
 const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
 
+/** Views as of a moment, by the name that they were made under, in place of those that follow the log. */
+const view = Type.Optional(ReplayName);
+
 /** The list of agents is a bare array, which has no place for a cursor to go on from. */
 export const AgentQuery = Type.Object({
   ...plainPageParameters,
+  view,
   name_filter: Type.Optional(Type.String({ maxLength: 100 })),
   scope_filter: Type.Optional(Type.String({ maxLength: 100 })),
 });
@@ -87,6 +92,7 @@ export type UpdateTask = Static<typeof UpdateTask>;
 
 export const TaskQuery = Type.Object({
   ...pageParameters,
+  view,
   status: Type.Optional(OneOf(taskStatuses)),
   created_by: Type.Optional(uuid),
   schedule_kind: Type.Optional(OneOf(scheduleKinds)),
@@ -119,6 +125,7 @@ const timestamp = Type.String({ maxLength: 64 });
 
 export const RunQuery = Type.Object({
   ...pageParameters,
+  view,
   task_id: Type.Optional(uuid),
   success: Type.Optional(Type.Boolean()),
   state: Type.Optional(OneOf(runStates)),
@@ -134,6 +141,7 @@ export const DaysQuery = (otherwise: number) =>
   Type.Object({
     days: Type.Integer({ minimum: 1, maximum: 365, default: otherwise }),
     after: pageParameters.after,
+    view,
   });
 export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;
 

@@ -7,6 +7,7 @@ import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
 import { listPage } from './listing.ts';
+import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from './schemas.ts';
 import { checkDefinition, checkOwner, mayChange, normalise } from './task-definitions.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
@@ -51,7 +52,10 @@ const list = endpoint<unknown, TaskQuery>({
   query: TaskQuery,
   reads: [tasksProjection],
   answers: { 200: TaskPage },
-  async handle({ dependencies, query }) {
+  refusals: viewRefusals,
+  async handle(call) {
+    const { query } = call;
+    const { dependencies } = await placeOfReading(call, 'GET /tasks');
     const filters = taskFilters({ ...query, created_by: query.created_by?.toLowerCase() });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
     const page = await listPage(

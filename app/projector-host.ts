@@ -3,6 +3,8 @@ import type { Clock } from '../domain/clock.ts';
 import { createLog } from '../observability/create-log.ts';
 import type { Telemetry, Traces } from '../observability/telemetry.ts';
 import { createProjector } from '../projections/projector.ts';
+import { REPLAY_REPORT } from '../projections/replay-report.ts';
+import { Replayer } from '../projections/replayer.ts';
 import { Leadership } from '../scheduler/leadership.ts';
 import { projections } from './projections.ts';
 import { reportProjections } from './projector-report.ts';
@@ -100,6 +102,13 @@ async function projectWhileLeading(
     signal: ending.signal,
     tell: (views) => tell({ kind: 'status', leads: true, views }),
   });
+  const replayer = new Replayer({
+    ...{ store, readModel, clock, telemetry, fence },
+    async tell(progress) {
+      await coordination.remember(REPLAY_REPORT, JSON.stringify(progress), fence);
+    },
+  });
+  const replaying = replayer.run(ending.signal);
   try {
     await projector.run(ending.signal);
   } finally {
@@ -107,7 +116,7 @@ async function projectWhileLeading(
     stopTelling();
     leadership.offChange(endUnlessLeading);
     signal.removeEventListener('abort', end);
-    await telling;
+    await Promise.all([telling, replaying]);
     tell({ kind: 'status', leads: false, views: [] });
   }
 }

@@ -15,6 +15,7 @@ export const streams = {
   topic: (topic: string): string => `topic-${topic}`,
   operations: (): string => 'operations',
   imports: (): string => 'import',
+  replays: (): string => 'replays',
   projection: (name: string): string => `projection-${name}`,
   idempotency: (agentId: string, key: string): string =>
     `idem-${nameBasedId('idempotency', agentId, key)}`,

@@ -63,6 +63,10 @@ export type RebuildSwitch = (typeof rebuildSwitches)[number];
 export const parkedOrders = ['retry', 'skip'] as const;
 export type ParkedOrder = (typeof parkedOrders)[number];
 
+/** Why views as of a moment were thrown away: somebody asked for it, or their time was over. */
+export const replayEnds = ['asked', 'expired'] as const;
+export type ReplayEnd = (typeof replayEnds)[number];
+
 /** What an agent's webhook is told of. */
 export const webhookTypes = ['run.succeeded', 'run.failed', 'task.paused', 'webhook.test'] as const;
 export type WebhookType = (typeof webhookTypes)[number];

@@ -100,6 +100,9 @@ export interface ReadModel {
   /** Lets reads go to a generation, at once and in every process within a second. */
   switchTo(projection: Projection, generation: number): Promise<void>;
 
+  /** Lets reads go nowhere, in every process within a second, until the next switch. Nothing where there is no view. */
+  withdraw(projection: Projection): Promise<void>;
+
   /** Generations that exist, ascending. */
   generations(projection: Projection): Promise<readonly number[]>;
 

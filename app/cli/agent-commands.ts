@@ -52,16 +52,18 @@ function addList(line: CommandLine, group: Command): void {
     .option('--name <text>', 'those with a text in the name')
     .option('--scope <scope>', 'those with a scope')
     .option('--limit <n>', 'how many, 1 to 200 (50)', wholeNumberOf(1, 200))
-    .option('--offset <n>', 'leaves out so many', wholeNumberOf(0, 999_999_999));
+    .option('--offset <n>', 'leaves out so many', wholeNumberOf(0, 999_999_999))
+    .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
   interface Options {
     readonly name?: string;
     readonly scope?: string;
     readonly limit?: number;
     readonly offset?: number;
+    readonly view?: string;
   }
   line.does<Options>(list, ['agents list --scope admin'], async (session, options) => {
-    const { name, scope, limit, offset } = options;
-    const query = { name_filter: name, scope_filter: scope, limit, offset };
+    const { name, scope, limit, offset, view } = options;
+    const query = { name_filter: name, scope_filter: scope, limit, offset, view };
     const agents = await session.client.get<readonly AgentRecord[]>('/agents', { query });
     session.answer(agents, () =>
       session.table(

@@ -58,15 +58,16 @@ function addStats(line: CommandLine): void {
     .command('stats')
     .description('how the runs went, by day')
     .option('--task <id>', 'of one task')
-    .option('--days <n>', '1 to 365 (7; 30 of a task)', wholeNumberOf(1, 365));
-  type Options = { readonly task?: string; readonly days?: number };
+    .option('--days <n>', '1 to 365 (7; 30 of a task)', wholeNumberOf(1, 365))
+    .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
+  type Options = { readonly task?: string; readonly days?: number; readonly view?: string };
   line.does<Options>(
     stats,
     ['stats --days 30', 'stats --task 01a1fc11-…'],
     async (session, given) => {
-      const { task, days } = given;
+      const { task, days, view } = given;
       const path = task === undefined ? '/stats/summary' : `/task/${part(task)}/stats`;
-      const answer = await session.client.get<Statistics>(path, { query: { days } });
+      const answer = await session.client.get<Statistics>(path, { query: { days, view } });
       session.answer(answer, () => showStatistics(session, answer));
     },
   );

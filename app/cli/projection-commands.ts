@@ -1,18 +1,18 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { addPaging, listAll, shownOf, type Paging } from './listing.ts';
 import { printable } from './paint.ts';
 import type { CommandLine } from './program.ts';
 import {
-  barOf,
   differenceOf,
   followRebuild,
+  progressOf,
   readProjections,
   type ShownProjection,
 } from './rebuild-follow.ts';
 import type { Done } from './records.ts';
 import type { Session } from './session.ts';
 import { duration, shortTime } from './times.ts';
-import { part } from './values.ts';
+import { part, rateOf } from './values.ts';
 
 /** `svc projections …`, scope `ops` */
 export function addProjectionCommands(line: CommandLine): Command {
@@ -135,7 +135,7 @@ function statusOf(session: Session, shown: ShownProjection): string {
     rebuild === null
       ? []
       : [
-          `version ${rebuild.version}: ${barOf(rebuild)}`,
+          `version ${rebuild.version}: ${progressOf(rebuild)}`,
           ...(rebuild.detail === null ? [] : [session.paint.bad(printable(rebuild.detail))]),
           ...(rebuild.comparison === null ? [] : [differenceOf(session, rebuild)]),
         ];
@@ -146,10 +146,4 @@ function statusOf(session: Session, shown: ShownProjection): string {
     ...back,
     ...making,
   ].join('\n');
-}
-
-function rateOf(text: string): number {
-  const rate = Number(text);
-  if (Number.isFinite(rate) && rate > 0) return rate;
-  throw new InvalidArgumentError('It must be a number above 0.');
 }

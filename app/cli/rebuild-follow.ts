@@ -79,7 +79,7 @@ export async function followRebuild(
     if (shown === undefined) throw new CommandFault(exitCodes.notFound, `${name} is gone`);
     const { rebuild } = shown;
     const isUnderWay = rebuild?.version === version;
-    const text = isUnderWay ? barOf(rebuild) : `version ${shown.version} is read`;
+    const text = isUnderWay ? progressOf(rebuild) : `version ${shown.version} is read`;
     const now = isUnderWay ? Math.floor(rebuild.progress * 10) : 11;
     if (err.isTerminal) err.write(`\r\u001b[2K${text}`);
     else if (now !== tenth) err.write(`${text}\n`);
@@ -97,13 +97,18 @@ export async function followRebuild(
   }
 }
 
-/** `[████████░░░░] 46 %  48,000 events  31,250/s  2 s left` */
-export function barOf(rebuild: ShownRebuild): string {
-  const { progress, handled, events_per_second: rate, seconds_left: left, state } = rebuild;
+/** `[████████░░░░]  46 %`, of 0..1 */
+export function barOf(progress: number): string {
   const full = Math.round(progress * BAR);
   const bar = `[${'█'.repeat(full)}${'░'.repeat(BAR - full)}]`;
+  return `${bar} ${String(Math.floor(progress * 100)).padStart(3)} %`;
+}
+
+/** `[████████░░░░] 46 %  48,000 events  31,250/s  2 s left` */
+export function progressOf(rebuild: ShownRebuild): string {
+  const { progress, handled, events_per_second: rate, seconds_left: left, state } = rebuild;
   const parts = [
-    `${bar} ${String(Math.floor(progress * 100)).padStart(3)} %`,
+    barOf(progress),
     `${handled.toLocaleString('en')} events`,
     ...(state === 'filling' ? [`${rate.toLocaleString('en')}/s`] : [state.replace('_', ' ')]),
     ...(state === 'filling' && left !== null ? [`${duration(left)} left`] : []),

@@ -42,6 +42,7 @@ interface ListOptions extends Paging {
   readonly since?: string;
   readonly until?: string;
   readonly errors?: boolean;
+  readonly view?: string;
 }
 
 function addList(line: CommandLine, group: Command): void {
@@ -54,16 +55,17 @@ function addList(line: CommandLine, group: Command): void {
     .addOption(new Option('--trigger <trigger>').choices([...runTriggers]))
     .option('--since <instant>', 'started at or after')
     .option('--until <instant>', 'started at or before')
-    .option('--errors', 'errors at full length');
+    .option('--errors', 'errors at full length')
+    .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
   addPaging(list);
   const examples = [
     'runs list --state failed --since 2026-11-20T00:00Z',
     'runs ls --task 01a1fc11-…',
   ];
   line.does<ListOptions>(list, examples, async (session, options) => {
-    const { task, state, trigger, since, until, errors } = options;
+    const { task, state, trigger, since, until, errors, view } = options;
     const times = { start_time: since, end_time: until };
-    const query = { task_id: task, state, trigger, ...times, include_errors: errors };
+    const query = { task_id: task, state, trigger, ...times, include_errors: errors, view };
     const page = await listAll<RunRecord>(session.client, '/runs', query, options);
     session.answer(page, () => {
       const rows = page.items.map((run) => [

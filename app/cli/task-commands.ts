@@ -45,6 +45,7 @@ interface ListOptions extends Paging {
   readonly tag?: string;
   readonly search?: string;
   readonly createdBy?: string;
+  readonly view?: string;
 }
 
 function addList(line: CommandLine, group: Command): void {
@@ -56,7 +57,8 @@ function addList(line: CommandLine, group: Command): void {
     .addOption(new Option('--kind <kind>', 'of its schedule').choices([...scheduleKinds]))
     .option('--tag <tag>', 'those with a tag')
     .option('--search <text>', 'those with a text in the title')
-    .option('--created-by <agent>', "an agent's");
+    .option('--created-by <agent>', "an agent's")
+    .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
   addPaging(list);
   const examples = [
     'tasks list --status active',
@@ -64,8 +66,8 @@ function addList(line: CommandLine, group: Command): void {
     'tasks ls --all',
   ];
   line.does<ListOptions>(list, examples, async (session, options) => {
-    const { status, kind, tag, search, createdBy } = options;
-    const query = { status, schedule_kind: kind, tag, search, created_by: createdBy };
+    const { status, kind, tag, search, createdBy, view } = options;
+    const query = { status, schedule_kind: kind, tag, search, created_by: createdBy, view };
     const page = await listAll<TaskRecord>(session.client, '/tasks', query, options);
     session.answer(page, () => {
       const rows = page.items.map((task) => [

@@ -13,6 +13,13 @@ export function wholeNumberOf(from: number, to: number): (text: string) => numbe
   };
 }
 
+/** Reads an option that is a number above 0. */
+export function rateOf(text: string): number {
+  const rate = Number(text);
+  if (Number.isFinite(rate) && rate > 0) return rate;
+  throw new InvalidArgumentError('It must be a number above 0.');
+}
+
 /** Reads an option that may be given several times. */
 export function several(text: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), text];

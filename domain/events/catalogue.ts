@@ -6,6 +6,7 @@ import { importEvents } from './import-events.ts';
 import { keyEvents } from './key-events.ts';
 import { operationsEvents } from './operations-events.ts';
 import { projectionEvents } from './projection-events.ts';
+import { replayEvents } from './replay-events.ts';
 import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
 import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
@@ -27,6 +28,7 @@ export const catalogue = {
   ...operationsEvents,
   ...importEvents,
   ...projectionEvents,
+  ...replayEvents,
   ...webhookEvents,
 } as const;
 
@@ -64,6 +66,7 @@ export type TopicEvent = EventOf<keyof typeof topicEvents>;
 export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
 export type ImportEvent = EventOf<keyof typeof importEvents>;
 export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;
+export type ReplayEvent = EventOf<keyof typeof replayEvents>;
 export type WebhookEvent = EventOf<keyof typeof webhookEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
 

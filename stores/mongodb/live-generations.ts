@@ -37,6 +37,12 @@ export class LiveGenerations {
     this.#believe(view, generation);
   }
 
+  /** Points to none. */
+  async unset(db: Db, view: string): Promise<void> {
+    await db.collection<StoredPointer>(VIEWS).deleteOne({ _id: view });
+    this.#believe(view, undefined);
+  }
+
   #believe(view: string, generation: number | undefined): void {
     if (generation === undefined) this.#believed.delete(view);
     else this.#believed.set(view, { generation, until: this.#now() + BELIEVED_FOR });

@@ -142,6 +142,10 @@ class MongoReadModel implements ReadModel {
     return this.#run('switch', (db) => this.#live.set(db, viewOf(projection), generation));
   }
 
+  withdraw(projection: Projection): Promise<void> {
+    return this.#run('withdraw', (db) => this.#live.unset(db, viewOf(projection)));
+  }
+
   generations(projection: Projection): Promise<readonly number[]> {
     return this.#run('generations', async (db) => {
       const stored = await db

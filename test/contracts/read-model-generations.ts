@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { BEGINNING } from '../../domain/event-store.ts';
-import type { Projection, ReadModel } from '../../projections/read-model.ts';
+import { ReadModelError, type Projection, type ReadModel } from '../../projections/read-model.ts';
 import { eventually } from '../support/signals.ts';
 import {
   at,
@@ -196,6 +196,28 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await anew.checkpoint()).to.equal(BEGINNING);
       expect((await anew.load(['a'])).size).to.equal(0);
       await anew.close();
+    });
+
+    it('is read no longer once it is withdrawn, in any process, and can be thrown away', async () => {
+      const { readModel } = harness();
+      const other = await harness().another();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, {})], 3);
+      expect(await keysOf(other, projection, {})).to.deep.equal(['a']);
+      await readModel.withdraw(projection);
+      await rejectsWith('NO_VIEW', readModel.get(projection, 'a'));
+      expect(await other.liveGeneration(projection)).to.equal(null);
+      await readModel.discard(projection, 3);
+      const isGone = (): Promise<boolean> =>
+        other.count(projection, []).then(
+          () => false,
+          (error: unknown) => error instanceof ReadModelError && error.code === 'NO_VIEW',
+        );
+      await eventually(isGone, { limitMs: 1_000, what: 'the view to be gone elsewhere' });
+      expect(await readModel.generations(projection)).to.deep.equal([]);
+      await readModel.withdraw(projection);
+      await fill(readModel, projection, [thing('b', 1, {})], 3);
+      expect(await keysOf(readModel, projection, {})).to.deep.equal(['b']);
     });
 
     it('thrown away under its writer is not written any more', async () => {

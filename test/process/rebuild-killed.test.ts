@@ -38,8 +38,8 @@ describe('a rebuild whose projector is killed', function () {
   const start = (roles: string): Promise<ServiceProcess> =>
     ServiceProcess.start({ SVC_DATA_DIR: directory(), SVC_ROLES: roles, SVC_RATE_LIMIT: '0' });
 
-  /** A log with runs that have ended, one each second up to now. */
-  async function seed(): Promise<void> {
+  /** A log with runs that have ended, one each second up to now. @returns the time of the first */
+  async function seed(): Promise<number> {
     const codec = createEventCodec();
     const store = await openSqliteEventStore({ directory: directory(), codec, telemetry: silent });
     const begun = Date.now() - RUNS * 1000;
@@ -61,10 +61,11 @@ describe('a rebuild whose projector is killed', function () {
       await store.appendInOrder(appends);
     }
     await store.close();
+    return begun;
   }
 
   it('goes on at each stage, while reads never stop', async () => {
-    await seed();
+    const begun = await seed();
     let projector = ServiceProcess.begin({
       SVC_DATA_DIR: directory(),
       SVC_ROLES: 'projector',
@@ -113,6 +114,31 @@ describe('a rebuild whose projector is killed', function () {
     await order('rollback');
     await eventually(async () => {
       expect((await look()).version).to.equal(1);
+    }, limits);
+    // Views as of a moment are made by the same ways.
+    const until = toIso(begun + (RUNS / 2 - 1) * 1000);
+    await client.post('/replays', { name: 'half', until, rate: 4_000 });
+    const replay = async (): Promise<{ readonly state: string; readonly progress: number }> => {
+      const { json } = await client.get('/replays');
+      const [first] = json['replays'] as { readonly state: string; readonly progress: number }[];
+      return found(() => first);
+    };
+    await eventually(async () => {
+      expect((await replay()).progress).to.be.greaterThan(0.1);
+    }, limits);
+    await killAndStart();
+    await eventually(async () => {
+      expect((await replay()).state).to.equal('ready');
+    }, limits);
+    expect((await client.get('/runs?view=half')).at('total')).to.equal(RUNS / 2);
+    const past = await client.get('/stats/summary?view=half&days=2');
+    expect(past.at('total_runs')).to.equal(RUNS / 2);
+    await projector.kill();
+    const dropping = client.delete('/replays/half');
+    projector = await start('projector');
+    expect((await dropping).status).to.equal(200);
+    await eventually(async () => {
+      expect((await client.get('/replays')).json).to.deep.equal({ replays: [] });
     }, limits);
     const { answered, failed } = await reads.stop();
     expect(failed).to.deep.equal([]);

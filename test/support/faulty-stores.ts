@@ -171,6 +171,7 @@ function bound(readModel: ReadModel): ReadModel {
   return {
     get: (projection, key) => readModel.get(projection, key),
     find: (projection, query) => readModel.find(projection, query),
+    withdraw: (projection) => readModel.withdraw(projection),
     count: (projection, filters) => readModel.count(projection, filters),
     checkpoint: (projection) => readModel.checkpoint(projection),
     openWriter: (projection, options) => readModel.openWriter(projection, options),

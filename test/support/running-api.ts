@@ -25,6 +25,8 @@ import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/task.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { LiveStreams } from '../../projections/live-streams.ts';
+import { Replayer } from '../../projections/replayer.ts';
+import { REPLAY_REPORT } from '../../projections/replay-report.ts';
 import { createPositionWaiter } from '../../projections/position-waiter.ts';
 import { createProjector } from '../../projections/projector.ts';
 import { TopicIndex } from '../../projections/topic-index.ts';
@@ -155,8 +157,15 @@ export class RunningApi {
       (started: () => void) => tasks.follow(stop.signal, started),
       (started: () => void) => topics.follow(stop.signal, started),
     ];
+    const replayer = new Replayer({
+      ...{ store: log, readModel: kept, telemetry, clock, fence: 1 },
+      tell: async (progress) => {
+        await coordination.remember(REPLAY_REPORT, JSON.stringify(progress), 1);
+      },
+    });
     const running: Promise<unknown>[] = [
       projector.run(stop.signal),
+      replayer.run(stop.signal),
       reportProjections({
         status: () => projector.status(),
         coordination,

@@ -65,3 +65,45 @@ describe('svc replay, of a record', () => {
     expect((await call(['task', id])).code).to.equal(2);
   });
 });
+
+describe('svc replay, of whole views', () => {
+  const api = useRunningApi();
+  let position: string;
+
+  before(async () => {
+    const { client, id } = api().admin;
+    await client.post('/tasks', plainTask(id));
+    position = await api().store.head();
+    await client.post('/tasks', plainTask(id));
+  });
+
+  const call = (words: readonly string[]): Promise<Called> => {
+    const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
+    return svc(words, { env });
+  };
+
+  it('makes them under a name, shows how far it is, reads them, and throws them away', async () => {
+    const made = await call(['replay', '--until', position, '--into', 'early']);
+    expect(made.code).to.equal(0);
+    expect(made.err).to.match(/^\[[█░]{24}\] +\d+ %/);
+    expect(made.out).to.match(/^as of \S+ \S+Z: 1 tasks, 0 runs, .*; read it with --view early/);
+    const past = await call(['tasks', 'list', '--view', 'early', '--json']);
+    expect(past.json['total']).to.equal(1);
+    expect((await call(['tasks', 'list', '--json'])).json['total']).to.equal(2);
+    expect((await call(['stats', '--view', 'early'])).code).to.equal(0);
+    expect((await call(['runs', 'list', '--view', 'early'])).out).to.equal('no runs\n');
+    expect((await call(['agents', 'list', '--view', 'early'])).out).to.match(/admin/);
+    expect((await call(['replay', 'list'])).out).to.match(/^early +\S+ \S+Z +ready +0 /m);
+    expect((await call(['replay', 'drop', 'early'])).code).to.equal(0);
+    expect((await call(['replay', 'list'])).out).to.equal('there is none\n');
+    expect((await call(['runs', 'list', '--view', 'early'])).code).to.equal(3);
+  });
+
+  it('is refused without a moment or a name, and for a name that is taken', async () => {
+    expect((await call(['replay', '--until', position])).code).to.equal(2);
+    expect((await call(['replay', '--until', position, '--into', 'No'])).code).to.equal(2);
+    const detached = ['replay', '--until', position, '--into', 'twice', '--detach'];
+    expect((await call(detached)).code).to.equal(0);
+    expect((await call(detached)).code).to.equal(5);
+  });
+});

@@ -256,6 +256,20 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { schema: 1, version: 2, key: 'a', error: null },
     { schema: 1, version: 2, key: 'a', error: text },
   ],
+  ReplayRequested: [
+    {
+      ...{ name: 'friday', version: 1, until: '01', at, views: ['runs', 'tasks'] },
+      ...{ rate: null, kept_until: at },
+    },
+    { name: 'a_1', version: 2, until: '01', at, views: ['runs'], rate: 0.5, kept_until: at },
+  ],
+  ReplayReady: [{ name: 'friday', version: 1, documents: { runs: 5, tasks: 0 } }],
+  ReplayFailed: [{ name: 'friday', version: 1, error: text }],
+  ReplayDropRequested: [{ name: 'friday', version: 1 }],
+  ReplayDropped: [
+    { name: 'friday', version: 1, cause: 'asked' },
+    { name: 'friday', version: 1, cause: 'expired' },
+  ],
   CommandReceived: [
     { agent_id: 'a', request_hash: 'h', method: 'POST', path: '/tasks', expires_at: at },
   ],
