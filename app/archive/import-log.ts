@@ -53,8 +53,8 @@ export async function importEvents(
   await ways.onFit();
   progress.stage('importing');
   await appendFrom(log, wanted.events(), found, cut, (done) => {
-    progress.signal.throwIfAborted();
     progress.move(done / Math.max(1, manifest.events), done);
+    progress.signal.throwIfAborted();
   });
   progress.stage('checking');
   const held = await digestOf(log, besides, (share, events) => {

@@ -2,7 +2,7 @@ import type { ArchiveProgress } from '../archive/progress.ts';
 import { ArchiveFault } from '../archive/archive-fault.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { CommandFault, exitCodes, type ExitCode } from './faults.ts';
+import { BrokenOff, CommandFault, exitCodes, type ExitCode } from './faults.ts';
 import type { Session } from './session.ts';
 import { duration } from './times.ts';
 
@@ -78,9 +78,7 @@ export async function withScreen<T>(
   try {
     return await work(screen);
   } catch (error) {
-    if (screen.signal.aborted) {
-      throw new CommandFault(exitCodes.failure, 'it was broken off', error);
-    }
+    if (screen.signal.aborted) throw new BrokenOff(error);
     throw faultOf(error);
   } finally {
     screen.end();

@@ -28,6 +28,14 @@ export class CommandFault extends Error {
   }
 }
 
+/** Ends a command that Ctrl-C has broken off before it had done what it was to do, so that it does not pass for done. */
+export class BrokenOff extends CommandFault {
+  constructor(cause: unknown) {
+    super(exitCodes.failure, 'it was broken off; what was begun is not done', cause);
+    this.name = 'BrokenOff';
+  }
+}
+
 /** A fault of use: the caller can do it right by writing something else. */
 export function usageFault(message: string): CommandFault {
   return new CommandFault(exitCodes.usage, message);

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { CommandFault, exitCodes } from './faults.ts';
+import { BrokenOff, CommandFault, exitCodes } from './faults.ts';
 import { Session, type GlobalOptions } from './session.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -74,7 +74,7 @@ export class CommandLine {
         return asked ? exitCodes.ok : exitCodes.usage;
       }
       // Ctrl-C ends what goes on for ever; that is how one is done with it.
-      if (signal.aborted) return exitCodes.ok;
+      if (signal.aborted && !(error instanceof BrokenOff)) return exitCodes.ok;
       const message = error instanceof Error ? error.message : String(error);
       err.write(`svc: ${message}\n`);
       return error instanceof CommandFault ? error.exitCode : exitCodes.failure;

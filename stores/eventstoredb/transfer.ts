@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   BEGINNING,
+  EventStoreError,
   isConflict,
   type EncodedEvent,
   type Position,
@@ -85,6 +86,12 @@ class EventStoreDbTransfer implements LogTransfer {
 
   async append(appends: readonly RawAppend[]): Promise<void> {
     for (const { stream, events, expected } of appends) {
+      for (const [index, event] of events.entries()) {
+        if (isJson(event.data)) continue;
+        const revision = (expected === 'none' ? 0 : expected + 1) + index;
+        const text = `revision ${revision} of ${stream} is damaged: EventStoreDB takes JSON alone`;
+        throw new EventStoreError('INVALID_EVENT', text, { stream });
+      }
       await this.#appending.append(stream, events, expected);
     }
   }
@@ -115,6 +122,15 @@ class EventStoreDbTransfer implements LogTransfer {
 }
 
 const filler = (): EncodedEvent => ({ id: randomUUID(), type: FILLER, data: '{}', metadata: '{}' });
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Where a position lies in the log, as bytes. */
 function byteOf(position: Position): number {

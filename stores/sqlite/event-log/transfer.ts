@@ -7,9 +7,9 @@ import type {
   RecordedEvent,
 } from '../../../domain/event-store.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
-import type { LogPart, LogTransfer, RawAppend, Truncation } from '../../../domain/log-transfer.ts';
+import type { LogPart, LogTransfer, RawAppend } from '../../../domain/log-transfer.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { describeFault, faultOf, type Database } from '../database.ts';
+import { describeFault, faultOf, type Database, type Statement } from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
 import { prepareForArrays } from './log-writer.ts';
 import { formatPosition } from './position.ts';
@@ -28,12 +28,14 @@ const CONTENTS = `
   SELECT events.position, streams.name, events.revision, events.id, types.name, events.created_at,
     events.data, events.metadata
   FROM events JOIN streams ON streams.id = events.stream JOIN types ON types.id = events.type
-  ORDER BY events.position`;
+  WHERE events.position > ? ORDER BY events.position LIMIT ?`;
 
 /** Of these nothing is left but how far they went. */
 const GONE_STREAMS = `
   SELECT name, truncated_revision FROM streams
-  WHERE truncated_revision >= 0 AND NOT EXISTS (SELECT 1 FROM events WHERE stream = streams.id)`;
+  WHERE name > ? AND truncated_revision >= 0
+    AND NOT EXISTS (SELECT 1 FROM events WHERE stream = streams.id)
+  ORDER BY name LIMIT ?`;
 
 const SKIP = `
   INSERT INTO streams (name, truncated_revision) VALUES (?, ?)
@@ -112,38 +114,30 @@ class SqliteTransfer implements LogTransfer {
   }
 
   *#events(database: Database, head: number): Generator<LogPart> {
-    const rows = this.#guard(() => prepareForArrays(database, CONTENTS).iterate());
-    // Guarded row by row: the driver reads on with each.
-    const next = (): unknown =>
-      this.#guard(() => {
-        const { done, value } = rows.next();
-        return done === true ? undefined : value;
-      });
-    let events: RawEvent[] = [];
-    let characters = 0;
-    for (let row = next(); row !== undefined; row = next()) {
-      const event = rawOf(row as readonly (string | number)[]);
-      events.push(event);
-      characters += event.data.length + event.metadata.length;
-      if (events.length < PART && characters < PART_CHARACTERS) continue;
-      yield { events, truncations: [], share: Number(event.position) / Math.max(1, head) };
-      events = [];
-      characters = 0;
+    const statement = this.#guard(() => prepareForArrays(database, CONTENTS));
+    for (let after = 0; ;) {
+      const events = this.#guard(() => readPart(statement, after));
+      const last = events.at(-1);
+      yield {
+        events,
+        truncations: [],
+        share: last === undefined ? 1 : Number(last.position) / Math.max(1, head),
+      };
+      if (last === undefined) return;
+      after = Number(last.position);
     }
-    yield { events, truncations: [], share: 1 };
   }
 
   *#gone(database: Database): Generator<LogPart> {
-    let truncations: Truncation[] = [];
-    const rows = this.#guard(() => prepareForArrays(database, GONE_STREAMS).iterate());
-    for (const row of rows) {
-      const [stream, revision] = row as unknown as readonly [string, number];
-      truncations.push({ stream, before: revision + 1 });
-      if (truncations.length < GONE) continue;
-      yield { events: [], truncations, share: 1 };
-      truncations = [];
+    const statement = this.#guard(() => prepareForArrays(database, GONE_STREAMS));
+    for (let after = ''; ;) {
+      const rows = this.#guard(() => statement.all(after, GONE)) as unknown as [string, number][];
+      const truncations = rows.map(([stream, revision]) => ({ stream, before: revision + 1 }));
+      if (truncations.length > 0) yield { events: [], truncations, share: 1 };
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < GONE) return;
+      [after] = last;
     }
-    if (truncations.length > 0) yield { events: [], truncations, share: 1 };
   }
 
   #writable(): EventStore {
@@ -160,6 +154,19 @@ class SqliteTransfer implements LogTransfer {
       throw new EventStoreError('UNAVAILABLE', text, { cause: error });
     }
   }
+}
+
+/** The next events, as many as are to be in memory. */
+function readPart(statement: Statement, after: number): RawEvent[] {
+  const events: RawEvent[] = [];
+  let characters = 0;
+  for (const row of statement.iterate(after, PART)) {
+    const event = rawOf(row as unknown as readonly (string | number)[]);
+    events.push(event);
+    characters += event.data.length + event.metadata.length;
+    if (characters > PART_CHARACTERS) break;
+  }
+  return events;
 }
 
 function rawOf(row: readonly (string | number)[]): RawEvent {

@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { addCutStream, addRaw, addRuns, addTask, manifestIn, onLog } from './small-log.ts';
+import { Ledger } from '../../process/ledger.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { projectRoot } from '../../support/project-root.ts';
+import { svc, type Called } from '../cli/command-line.ts';
+
+const AT = Date.parse('2026-05-01T10:00:00Z');
+const RUNS = 30;
+
+describe('a log that is moved', function () {
+  this.timeout(60_000);
+  const directory = useTemporaryDirectory();
+  const servers: EventStoreDbServer[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.stop();
+  });
+  const path = (name: string): string => join(directory(), name);
+  const startServer = async (): Promise<EventStoreDbServer> => {
+    const server = await EventStoreDbServer.start();
+    servers.push(server);
+    return server;
+  };
+  /** Calls the command line on the embedded store of a folder, or on a server. */
+  const on = (place: string | EventStoreDbServer, ...words: string[]): Promise<Called> => {
+    const env =
+      typeof place === 'string'
+        ? { SVC_DATA_DIR: path(place) }
+        : { SVC_DATA_DIR: path('beside'), SVC_EVENT_STORE_URL: place.url };
+    return svc(words, { env });
+  };
+  const done = async (called: Promise<Called>): Promise<Called> => {
+    const ended = await called;
+    expect(ended.code, ended.err).to.equal(0);
+    return ended;
+  };
+
+  /** A log with what is hard to move. */
+  async function seed(name: string, runs = RUNS): Promise<void> {
+    await onLog(path(name), async (store) => {
+      const task = await addTask(store, AT);
+      await addRuns(store, task, AT, runs);
+      await addCutStream(store, 'demo-cut', 7, 4);
+      await addCutStream(store, 'demo-gone', 3, 3);
+    });
+    const sample = 'test/domain/events/samples/run-requested-1.json';
+    const old = JSON.parse(readFileSync(join(projectRoot, sample), 'utf8')) as {
+      stream: string;
+      type: string;
+      data: object;
+      metadata: object;
+    };
+    const texts = { data: JSON.stringify(old.data), metadata: JSON.stringify(old.metadata) };
+    await addRaw(path(name), old.stream, { type: old.type, ...texts });
+  }
+
+  /** What a log says, without what belongs to the log it stands in. */
+  const storyIn = (name: string): readonly object[] =>
+    Ledger.read(path(name))
+      .events.filter(({ stream }) => stream !== 'import')
+      .map(({ position: _position, createdAt: _createdAt, ...event }) => event);
+
+  it('is the same after a way to EventStoreDB and back', async () => {
+    await seed('here');
+    const server = await startServer();
+    await done(on('here', 'export', path('out')));
+    const before = manifestIn(path('out'));
+    expect(before.events).to.equal(1 + RUNS * 3 + 3 + 1);
+    const imported = await done(on(server, 'import', path('out')));
+    expect(imported.out).to.include(before.content_sha256);
+    await done(on(server, 'export', path('back')));
+    expect(manifestIn(path('back')).content_sha256).to.equal(before.content_sha256);
+    await done(on('there', 'import', path('back')));
+    await done(on('there', 'export', path('again')));
+    expect(manifestIn(path('again')).content_sha256).to.equal(before.content_sha256);
+    expect(storyIn('there')).to.deep.equal(storyIn('here'));
+
+    // Streams go on where they went on, also those of which nothing is left.
+    await onLog(path('there'), async (store) => {
+      const [first] = await store.readStream('demo-cut', { limit: 1 });
+      expect(first?.revision).to.equal(4);
+      const event = first as NonNullable<typeof first>;
+      const next = { ...event, id: '00000000-0000-4000-8000-000000000001' };
+      expect((await store.append('demo-gone', [next], 2)).revision).to.equal(3);
+    });
+  });
+
+  it('leaves behind what a server has only marked as cut off', async () => {
+    await seed('here');
+    const server = await startServer();
+    await done(on('here', 'export', path('out')));
+    await done(on(server, 'import', path('out')));
+    // Its events stay in the log of a server until that is scavenged.
+    server.write('$$demo-cut', '$metadata', JSON.stringify({ $tb: 6 }));
+    await done(on(server, 'export', path('back')));
+    expect(manifestIn(path('back')).events).to.equal(manifestIn(path('out')).events);
+    const { out } = await done(on('there', 'import', path('back')));
+    expect(out).to.include('2 had been cut off');
+    await onLog(path('there'), async (store) => {
+      const events = await store.readStream('demo-cut');
+      expect(events.map(({ revision }) => revision)).to.deep.equal([6]);
+    });
+  });
+
+  it('goes on where an import was broken off, and is refused where something else stands', async () => {
+    await seed('here', 700);
+    await done(on('here', 'export', path('out')));
+    const stop = new AbortController();
+    const broken = await svc(['import', path('out')], {
+      env: { SVC_DATA_DIR: path('there') },
+      terminal: true,
+      signal: stop.signal,
+      written: { send: (text: string) => text.includes('1,000 events') && stop.abort() } as never,
+    });
+    expect(broken.code).to.equal(1);
+    expect(broken.err).to.include('it was broken off');
+    expect(Ledger.read(path('there')).events).to.have.lengthOf(1000 + 1);
+    const { json } = await done(on('there', 'import', path('out'), '--json'));
+    expect(json['found']).to.equal(1000);
+    expect(storyIn('there')).to.deep.equal(storyIn('here'));
+    const again = await done(on('there', 'import', path('out'), '--json'));
+    expect(again.json['found']).to.equal(manifestIn(path('out')).events);
+
+    await onLog(path('there'), (store) => addTask(store, AT));
+    const refused = await on('there', 'import', path('out'));
+    expect(refused.code).to.equal(5);
+    expect(refused.err).to.include('the log is not empty').and.to.include('TaskCreated');
+    await onLog(path('other'), (store) => addTask(store, AT));
+    expect((await on('other', 'import', path('out'))).code).to.equal(5);
+    expect(Ledger.read(path('other')).events.map(({ stream }) => stream)).to.not.include('import');
+  });
+
+  it('is not taken from an export that was changed or cut short', async () => {
+    await onLog(path('here'), (store) => addTask(store, AT));
+    await done(on('here', 'export', path('out')));
+    const lines = join(path('out'), 'events.ndjson');
+    const whole = readFileSync(lines, 'utf8');
+    appendFileSync(lines, ' ');
+    const longer = await on('there', 'import', path('out'));
+    expect(longer.code).to.equal(1);
+    expect(longer.err).to.include('events.ndjson is damaged');
+    writeFileSync(lines, whole.replace('cron', 'cran'));
+    expect((await on('there', 'import', path('out'))).err).to.include('another SHA-256');
+    expect((await on('there', 'import', directory())).err).to.include('is no export and no backup');
+    expect(existsSync(path('there'))).to.equal(false);
+  });
+
+  it('keeps a damaged event as it is from folder to folder, and says that no server takes it', async () => {
+    const metadata = JSON.stringify({ occurredAt: '2026-05-01T10:00:00.000Z' });
+    await addRaw(path('here'), 'run-broken', { type: 'RunStarted', data: '{"cut', metadata });
+    await done(on('here', 'export', path('out')));
+    await done(on('there', 'import', path('out')));
+    await done(on('there', 'export', path('again')));
+    const of = (name: string): string => manifestIn(path(name)).content_sha256;
+    expect(of('again')).to.equal(of('out'));
+    const refused = await on(await startServer(), 'import', path('out'));
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.include('revision 0 of run-broken is damaged');
+  });
+});

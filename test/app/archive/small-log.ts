@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import type { DomainEvent } from '../../../domain/events/catalogue.ts';
+import type { EventStore, StreamAppend } from '../../../domain/event-store.ts';
+import { toNewEvents } from '../../../domain/handle.ts';
+import { nameBasedId, newId } from '../../../domain/ids.ts';
+import { toIso } from '../../../domain/clock.ts';
+import { streams } from '../../../domain/streams.ts';
+import { createTaskCommand } from '../../../domain/task-commands.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteTransfer } from '../../../stores/sqlite/event-log/transfer.ts';
+import { definition, request, success } from '../../projections/recorded.ts';
+
+/** Texts that moving must not change: what ends lines elsewhere, halves of characters, quotes. */
+export const oddText = 'line\u2028paragraph\u2029 "quoted" \\ \n tab\t 😀 \ud800 =1+1';
+
+/** Works on the log of a folder. */
+export async function onLog<T>(
+  directory: string,
+  work: (store: EventStore) => Promise<T>,
+): Promise<T> {
+  const codec = createEventCodec();
+  const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs of a task that were done, one each second, in appends of a few at a time. */
+export async function addRuns(
+  store: EventStore,
+  taskId: string,
+  at: number,
+  count: number,
+): Promise<void> {
+  const appends: StreamAppend[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const begun = at + n * 1000;
+    const id = newId(begun);
+    const leased_until = toIso(begun + 60_000);
+    const events: readonly DomainEvent[] = [
+      { type: 'RunRequested', data: request({ task_id: taskId, created_by: 'agent-1' }) },
+      { type: 'RunStarted', data: { worker: oddText, attempt: 1, leased_until } },
+      { type: 'RunSucceeded', data: { ...success(), task_id: taskId } },
+    ];
+    const stream = streams.run(id);
+    const base = { actor: 'service', source: 'test', correlationId: id };
+    for (const [index, event] of events.entries()) {
+      const context = { ...base, commandId: nameBasedId(id, String(index)), now: begun + index };
+      const expected = index === 0 ? 'none' : index - 1;
+      appends.push({ stream, events: toNewEvents(stream, [event], context), expected });
+    }
+  }
+  await store.appendInOrder(appends);
+}
+
+/** A task, by cron each minute unless said otherwise. @returns its id */
+export async function addTask(
+  store: EventStore,
+  at: number,
+  fields: Parameters<typeof definition>[0] = {},
+): Promise<string> {
+  const taskId = newId(at);
+  const context = { commandId: newId(at), actor: 'agent-1', source: 'test', correlationId: taskId };
+  await createTaskCommand({
+    store,
+    taskId,
+    definition: definition({ title: oddText, schedule_expr: '* * * * *', ...fields }),
+    context: { ...context, now: at },
+  });
+  return taskId;
+}
+
+/** Entries of a stream of an extension's, of which the first are cut off. */
+export async function addCutStream(
+  store: EventStore,
+  stream: string,
+  entries: number,
+  before: number,
+): Promise<void> {
+  const now = Date.parse('2026-05-01T00:00:00Z');
+  const id = nameBasedId('test', stream);
+  const context = { commandId: id, actor: 'service', source: 'test', correlationId: id, now };
+  const events = Array.from({ length: entries }, (_, n): DomainEvent => {
+    return { type: 'StreamEntryAdded', data: { data: { n } } };
+  });
+  await store.append(stream, toNewEvents(stream, events, context), 'none');
+  await store.truncate(stream, before);
+}
+
+/** Writes an event as it is given: of an older release, or damaged. */
+export async function addRaw(
+  directory: string,
+  stream: string,
+  event: { readonly type: string; readonly data: string; readonly metadata: string },
+): Promise<void> {
+  const log = await openSqliteTransfer({ directory, create: true, telemetry: silent });
+  try {
+    const id = nameBasedId('raw', stream);
+    await log.append([{ stream, expected: 'none', events: [{ id, ...event }] }]);
+  } finally {
+    await log.close();
+  }
+}
+
+/** The manifest of an archive, as far as tests look at it. */
+export function manifestIn(folder: string): {
+  readonly events: number;
+  readonly content_sha256: string;
+  readonly id: string;
+  readonly log: { readonly file: string; readonly sha256: string; readonly bytes: number };
+  readonly truncations: { readonly streams: number };
+} {
+  return JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as ReturnType<
+    typeof manifestIn
+  >;
+}
+
+/** The SHA-256 of a file. */
+export function sha256Of(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
