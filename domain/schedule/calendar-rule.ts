@@ -19,7 +19,7 @@ const LAST_MONTH = MAX_YEAR * 12 + 11;
 const FIRST_MONTH = 12;
 
 /** Steps of work: to look at a month, and at a day. */
-const MONTH = 12;
+const MONTH = 10;
 const DAY_LOOKED_AT = 3;
 /** The calendar repeats itself after 400 years. */
 const MONTHS_OF_CYCLE = 4800;
@@ -174,10 +174,24 @@ export class CalendarRule implements WallRule {
     const firstDayAsked = Math.floor(low / SECONDS_PER_DAY);
     let total = 0;
     const start = civilOf(firstDayAsked);
+    let counted = start.year;
     let index = this.#days.nextMonth(start.year * 12 + start.month - 1);
     for (; index <= LAST_MONTH; index = this.#days.nextMonth(index + 1)) {
       const first = firstDay(index);
       if (first > lastDay) break;
+      if (this.#times.perDay !== null && first >= firstDayAsked) {
+        const year = Math.floor(index / 12);
+        const days = dayOf(year + 1, 1, 1) <= lastDay ? this.#days.daysOfYear(year) : null;
+        // Of a year that has begun nothing was counted before its first month with any days.
+        if (days !== null && (index % 12 === 0 || year > counted)) {
+          spend(MONTH);
+          total += days * this.#times.perDay;
+          counted = year;
+          index = year * 12 + 11;
+          continue;
+        }
+      }
+      counted = Math.floor(index / 12);
       let bits = this.#maskOf(index);
       if (first < firstDayAsked) bits &= -1 << (firstDayAsked - first);
       if (lastDay - first < 31) bits &= (1 << (lastDay - first)) - 1;

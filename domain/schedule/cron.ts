@@ -95,6 +95,10 @@ class CronCalendar implements DayCalendar {
     return this.#table.mask(year, month);
   }
 
+  daysOfYear(): null {
+    return null;
+  }
+
   nextMonth(month: number): number {
     let found = month;
     while (!this.#months.has((found % 12) + 1)) found++;

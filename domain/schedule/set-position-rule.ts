@@ -9,7 +9,7 @@ import {
   SECOND,
   SECONDS_PER_DAY,
 } from './civil.ts';
-import { weekOf } from './rrule-calendar.ts';
+import { dayOfWeek, weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
 import { spend } from './work.ts';
 
@@ -140,7 +140,7 @@ export class SetPositionRule implements WallRule {
   #following(period: number): number {
     const { unit, calendar, weekStart, sameEveryPeriod } = this.#shape;
     if (unit !== 'WEEKLY' || sameEveryPeriod) return this.#seek(period + 1, 1);
-    const following = firstDayOf(period + 1, weekStart);
+    const following = dayOfWeek(period + 1, weekStart);
     const { year, month } = civilOf(following);
     const index = year * 12 + month - 1;
     const named = calendar.nextMonth(index);
@@ -228,7 +228,7 @@ export class SetPositionRule implements WallRule {
     const { unit, weekStart, calendar } = this.#shape;
     spend(PERIOD);
     if (unit === 'WEEKLY') {
-      const first = firstDayOf(period, weekStart);
+      const first = dayOfWeek(period, weekStart);
       const start = civilOf(first);
       let index = start.year * 12 + start.month - 1;
       // The week's days in the month it begins in, then those in the next.
@@ -258,9 +258,4 @@ export class SetPositionRule implements WallRule {
     }
     return days;
   }
-}
-
-/** The day a week begins on. */
-function firstDayOf(week: number, weekStart: number): number {
-  return week * 7 + weekStart - 4;
 }

@@ -15,6 +15,8 @@ export interface WallRule {
 export interface DayCalendar {
   /** The matching days of a month (1–12): bit 0 is the first. */
   mask(year: number, month: number): number;
+  /** How many days of a year match; null where only its months tell. */
+  daysOfYear(year: number): number | null;
   /**
    * The first month ≥ the one given that may have matching days. Months are counted as
    * `year * 12 + month - 1`.
