@@ -78,7 +78,7 @@ async function makeLog(directory: string, runs: number): Promise<void> {
 }
 
 /** Runs one after the other, each with a step's result, {@link OVERLAP} of them under way at a time. */
-async function fillLog(store: EventStore, runs: number): Promise<void> {
+export async function fillLog(store: EventStore, runs: number): Promise<void> {
   const underWay: Promise<unknown>[] = [];
   let appends: StreamAppend[] = [];
   for (let at = 0; at < runs + OVERLAP * (EVENTS_OF_A_RUN - 1); at += 1) {
@@ -153,7 +153,8 @@ function eventOf(run: number, turn: number): DomainEvent {
   return { type: 'RunSucceeded', data: { task_id, started_at, attempt: 1, steps: [step], output } };
 }
 
-function timeOf(run: number, turn: number): string {
+/** When an event of a run occurred: a run a second. */
+export function timeOf(run: number, turn: number): string {
   return toIso(1_767_225_600_000 + run * 1_000 + turn * 200);
 }
 

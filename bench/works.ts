@@ -1,4 +1,5 @@
 import { benchAppend } from './append.ts';
+import { benchAsOf } from './as-of.ts';
 import { benchIdle } from './idle.ts';
 import { benchKeys, benchOneKey } from './keys.ts';
 import { benchNextFire } from './next-fire.ts';
@@ -17,7 +18,7 @@ export interface Amounts {
   readonly due: number;
   /** Runs of `latency`. */
   readonly idle: number;
-  /** Events of `rebuild`. */
+  /** Events of `rebuild` and `as-of`. */
   readonly events: number;
   /** Runs of `keys-100`. */
   readonly keyed: number;
@@ -126,6 +127,22 @@ export const works: Readonly<Record<string, Work>> = {
     async measure({ events }) {
       const { ours, raw, ratio } = await benchRebuild({ events });
       return { 'events/s': ours, 'plain events/s': raw, ratio };
+    },
+  },
+  'as-of': {
+    targets: [
+      { figure: 'run p99 ms', is: 'less than', value: 20, because: 'the aim' },
+      { figure: 'task p99 ms', is: 'less than', value: 20, because: 'the aim' },
+    ],
+    count: ({ events }) => events,
+    async measure({ events }) {
+      const { runs, tasks } = await benchAsOf({ events });
+      return {
+        'run p50 ms': percentile(runs, 0.5),
+        'run p99 ms': percentile(runs, 0.99),
+        'task p50 ms': percentile(tasks, 0.5),
+        'task p99 ms': percentile(tasks, 0.99),
+      };
     },
   },
   views: {
