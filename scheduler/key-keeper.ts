@@ -211,6 +211,7 @@ export class KeyKeeper {
    */
   private justWaits(known: KeyState, claim: KeyClaim, now: Instant): boolean {
     if (standsBehindTheLine(known, claim, now)) return true;
+    if (this.watch.comesAfterMany(known, claim)) return true;
     if (known.kind !== 'concurrency' || holdKey(known, claim, now).outcome === 'held') return false;
     if (this.mayLook(known, false)) return false;
     this.fillLine(known, this.queue.get(claim.run_id) ?? null);

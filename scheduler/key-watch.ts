@@ -2,7 +2,13 @@ import type { Clock } from '../domain/clock.ts';
 import type { EventStore, RecordedEvent } from '../domain/event-store.ts';
 import type { KeyEvent } from '../domain/events/catalogue.ts';
 import type { KnownKey } from '../domain/key-stream.ts';
-import { LONGEST_LINE, nextInLine, type KeyName, type KeyState } from '../domain/key.ts';
+import {
+  LONGEST_LINE,
+  nextInLine,
+  type KeyClaim,
+  type KeyName,
+  type KeyState,
+} from '../domain/key.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { Membership } from './membership.ts';
@@ -201,6 +207,26 @@ export class KeyWatch {
 
   private next(state: KeyState, runs: ReadonlyMap<string, QueuedRun>): readonly QueuedRun[] {
     return nextInLine(state).flatMap(({ run_id }) => runs.get(run_id) ?? []);
+  }
+
+  /**
+   * Whether a claim comes after a whole line of those here who found no place: they all get theirs when the line has
+   * become short. A place for each at once would be an event of the whole line for each.
+   */
+  comesAfterMany(state: KeyState, claim: KeyClaim): boolean {
+    const runs = this.waiting.get(streams.key(state.kind, state.owner, state.key));
+    if (runs === undefined || state.waiters.length < SHORT_LINE) return false;
+    const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
+    if (placed.has(claim.run_id)) return false;
+    let before = 0;
+    for (const { id, priority, since, state: stage, ended } of runs.values()) {
+      if (id === claim.run_id || placed.has(id) || ended || stage === 'running') continue;
+      if (priority > claim.priority || (priority === claim.priority && since > claim.since))
+        continue;
+      before += 1;
+      if (before >= LONGEST_LINE) return true;
+    }
+    return false;
   }
 
   /** Those who found the line full, the best first, as many as it takes; none while it is not shorter than `below`. */
