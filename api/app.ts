@@ -98,7 +98,11 @@ export function createApi(
   }
   mountAll(app, endpoints, shared);
   observe(app, observing);
-  serveDescription(app, endpoints, settings.version);
+  serveDescription(app, endpoints, {
+    version: settings.version,
+    log: telemetry.log,
+    extensions,
+  });
   if (extensions !== null) {
     app.use((request, response, next) => extensions.refuse(request, response, next));
   }

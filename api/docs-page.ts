@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Express, Request, Response } from 'express';
+import type { JsonObject } from '../domain/json.ts';
+import type { Log } from '../observability/telemetry.ts';
 import type { Endpoint } from './endpoint.ts';
+import { endpointsOf, hostEndpoints, type DescribingExtension } from './extension-endpoints.ts';
 import { takenBy } from './measuring.ts';
 import { describeInterface } from './openapi.ts';
 import { pageHeaders } from './security-headers.ts';
@@ -27,16 +30,21 @@ const assets: Readonly<Record<string, string>> = {
 export function serveDescription(
   app: Express,
   endpoints: readonly Endpoint[],
-  version: string,
+  about: {
+    readonly version: string;
+    readonly log: Log;
+    /** null: there are none in this process. */
+    readonly extensions: { described(): readonly DescribingExtension[] } | null;
+  },
 ): void {
-  const description = describeInterface([...endpoints, ...unlistedEndpoints], version);
+  const describe = describer(endpoints, about);
   const serve = (path: string, answer: (response: Response) => Promise<void> | void): void => {
     app.get(path, (_request: Request, response: Response) => {
       takenBy(response, path);
       return answer(response);
     });
   };
-  serve('/openapi.json', (response) => sendJson(response, 200, description));
+  serve('/openapi.json', (response) => sendJson(response, 200, describe()));
   serve('/docs', (response) => {
     response.set(pageHeaders());
     response.type('html').send(page);
@@ -54,6 +62,38 @@ export function serveDescription(
       response.send(await content);
     });
   }
+}
+
+/** Gives the description, made anew where other extensions are loaded than before. */
+function describer(
+  endpoints: readonly Endpoint[],
+  { version, log, extensions }: Parameters<typeof serveDescription>[2],
+): () => JsonObject {
+  const core = [...endpoints, ...unlistedEndpoints];
+  let made: { readonly of: string; readonly description: JsonObject } | undefined;
+  return () => {
+    const loaded = extensions?.described() ?? [];
+    const of = loaded.map(({ id }) => id).join(' ');
+    if (made?.of === of) return made.description;
+    const theirs = loaded.flatMap((extension) => {
+      try {
+        const described = endpointsOf(extension, core);
+        // One that can't be described leaves the others as they are.
+        describeInterface([...core, ...described], version);
+        return described;
+      } catch (error) {
+        log.warn('endpoints of an extension can not be described', {
+          extension: extension.id,
+          error,
+        });
+        return [];
+      }
+    });
+    const host = extensions === null ? [] : hostEndpoints;
+    const description = describeInterface([...core, ...host, ...theirs], version);
+    made = { of, description };
+    return description;
+  };
 }
 
 /** Packages stand beside the compiled service as they do beside its source. */

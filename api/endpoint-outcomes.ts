@@ -36,4 +36,4 @@ export function refusalsOf(endpoint: DescribedEndpoint): readonly ErrorCode[] {
 }
 
 /** Whether a part of a path stands for an id, as {@link Endpoint.paths} writes them. */
-export const isIdentifier = (segment: string): boolean => /^:.*id$/.test(segment);
+export const isIdentifier = (segment: string): boolean => /^:(?!extension_id$).*id$/.test(segment);

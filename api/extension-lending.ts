@@ -4,6 +4,7 @@ import type { Authentication } from './authentication.ts';
 import { readJson } from './body.ts';
 import type { Caller } from './endpoint.ts';
 import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
+import type { DescribingExtension } from './extension-endpoints.ts';
 import type { InnerRequest, InnerRequests } from './inner-requests.ts';
 import { takenBy } from './measuring.ts';
 import type { PageAccess, Visitor } from './page-access.ts';
@@ -16,6 +17,8 @@ export interface MountedExtensions {
   useHttp(lent: Lent): void;
   /** Serves a request at `/ext/…`, or lets it go on. */
   serve(request: Request, response: Response, next: NextFunction): Promise<void> | void;
+  /** Those that are loaded, with what they say of their endpoints. */
+  described(): readonly DescribingExtension[];
   /** Tells what is wrong with a request at `/ext/…` that nobody has answered. */
   refuse(request: Request, response: Response, next: NextFunction): void;
 }

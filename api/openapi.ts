@@ -96,7 +96,7 @@ const tags: Readonly<Record<string, string>> = {
   topics: 'events',
   stream: 'events',
   health: 'service',
-  ext: 'service',
+  ext: 'extensions',
   docs: 'service',
   'openapi.json': 'service',
 };
@@ -155,7 +155,9 @@ function requestBody(
 ): JsonObject {
   if (body === undefined) return {};
   const fields = (body as { readonly required?: readonly string[] }).required ?? [];
-  const required = bodyOptional !== true && fields.length > 0;
+  // What may be anything is at least there.
+  const needed = fields.length > 0 || Object.keys(body).length === 0;
+  const required = bodyOptional !== true && needed;
   const content = { 'application/json': { schema: schemas.taken(body) } };
   return { requestBody: { required, content } };
 }

@@ -11,6 +11,33 @@ export interface ExtensionModule {
   setup(context: ExtensionContext): Promise<void> | void;
   /** Called when the process stops, and has 2 s. */
   shutdown?(): Promise<void> | void;
+  /** What clients can ask of it: described in `/openapi.json` for as long as it is loaded. */
+  readonly endpoints?: readonly EndpointDescription[];
+}
+
+/** An endpoint of an extension, as `/openapi.json` describes it. It routes nothing: the router does. */
+export interface EndpointDescription {
+  readonly method: 'get' | 'post' | 'put' | 'delete';
+  /** Below `/ext/<id>`, as the router has it: `/publish/:stream`. */
+  readonly path: string;
+  /** In a line. */
+  readonly summary: string;
+  /** Any one of these (or `admin`) is enough; empty: any valid token; null: no token is needed. */
+  readonly scopes: readonly string[] | null;
+  /** JSON schema of an object: its properties are the parameters of the query. */
+  readonly query?: object;
+  /** JSON schema of the body. */
+  readonly body?: object;
+  /**
+   * JSON schemas of what is answered where nothing is wrong, by status. `contentMediaType` names what is not JSON;
+   * `{"$ref": "Task"}` is the service's own schema of that name, as `/openapi.json` has it.
+   */
+  readonly answers: Readonly<Record<number, object>>;
+  readonly answerHeaders?: readonly ('ETag' | 'Location')[];
+  /** Takes an `Idempotency-Key`. */
+  readonly idempotent?: boolean;
+  /** What it refuses beside bad requests, tokens and scopes, and what is not there. */
+  readonly refusals?: readonly ExtensionErrorCode[];
 }
 
 /** What an extension may ask for in its manifest. */

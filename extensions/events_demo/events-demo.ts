@@ -1,11 +1,45 @@
 import type { Request, Response } from 'express';
+import { Type } from '@sinclair/typebox';
 import {
   ExtensionError,
   badInput,
+  type EndpointDescription,
   type ExtensionCaller,
   type ExtensionContext,
   type StreamEntry,
 } from '../contract.ts';
+
+export const endpoints: readonly EndpointDescription[] = [
+  {
+    method: 'post',
+    path: '/publish/:stream',
+    summary: 'Appends a body of any shape to a stream of the demonstration',
+    scopes: ['events:publish'],
+    body: Type.Unknown(),
+    answers: {
+      200: Type.Object(
+        {
+          success: Type.Literal(true),
+          stream: Type.String(),
+          event_id: Type.String({ pattern: '^[0-9]+-[0-9]+$' }),
+          message: Type.String(),
+        },
+        { additionalProperties: false },
+      ),
+    },
+    refusals: ['payload_too_large'],
+  },
+  {
+    method: 'get',
+    path: '/subscribe/:stream',
+    summary: 'Tells of what is published to a stream of the demonstration',
+    scopes: ['events:read'],
+    query: Type.Object({
+      from: Type.Optional(Type.Literal('start', { description: 'begins with the first' })),
+    }),
+    answers: { 200: Type.String({ contentMediaType: 'text/event-stream' }) },
+  },
+];
 
 /** What a subscriber may leave unread before it is let go; it goes on by `Last-Event-ID`. Bytes. */
 const MOST_UNREAD = 1024 * 1024;

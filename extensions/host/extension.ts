@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import type { Capability, ExtensionInfo, SocketHandler } from '../contract.ts';
+import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
 import type { Found, FoundExtension, Source } from './discovery.ts';
 
 /**
@@ -36,6 +36,8 @@ export class Extension {
   readonly sockets = new Map<string, SocketHandler>();
   /** How long its setup took, in milliseconds; 0 before. */
   loadedMs = 0;
+  /** What its module says of them. */
+  endpoints: readonly EndpointDescription[] = [];
   #state: ExtensionState;
   #reason: string | null = null;
   #faults = 0;

@@ -9,6 +9,7 @@ import { BackgroundTasks } from './background.ts';
 import { createContext } from './context.ts';
 import { builtInFolder, discover, sources, type Source } from './discovery.ts';
 import { Duty } from './duty.ts';
+import { readEndpoints } from './endpoints.ts';
 import { eventAccess } from './events.ts';
 import { Extension, faultText } from './extension.ts';
 import { OwnStreams } from './own-streams.ts';
@@ -21,6 +22,9 @@ import { ExtensionTools } from './tools.ts';
 /** How long a setup may take, and a shutdown. Milliseconds. */
 const SETUP_LIMIT = 10_000;
 const SHUTDOWN_LIMIT = 2_000;
+
+/** An extension with what it says of its endpoints. */
+export type DescribedExtension = Pick<Extension, 'id' | 'endpoints'>;
 
 /** What belongs to an extension that has been set up, or is being so. */
 interface Parts {
@@ -119,6 +123,11 @@ export class ExtensionHost {
       loaded_extensions: count('loaded'),
       failed_extensions: count('failed'),
     };
+  }
+
+  /** What the loaded extensions say of their endpoints. */
+  described(): readonly DescribedExtension[] {
+    return [...this.#extensions.values()].filter(({ state }) => state === 'loaded');
   }
 
   /** A request that asks for another protocol; bound, as a listener of the server. */
@@ -235,9 +244,13 @@ export class ExtensionHost {
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
       innerFor: (request) => this.#http?.innerFor(request) ?? { headers: {}, over: () => {} },
     });
+    const endpoints = readEndpoints(module.endpoints);
     await enter(() => module.setup(context));
     if (extension.state !== 'loading') return;
-    if (extension.has('ROUTES')) extension.router = routes;
+    if (extension.has('ROUTES')) {
+      extension.router = routes;
+      extension.endpoints = endpoints;
+    }
   }
 
   /** A subscriber or a background task threw. */

@@ -14,10 +14,10 @@ import {
   type Invoker,
   type ToolDescription,
 } from './catalogue.ts';
+import { offers } from './endpoints.ts';
 import type { Parameters } from './service-tools.ts';
 
-/** What `GET meta` names. */
-const offers = ['handshake', 'list_tools', 'invoke', 'schema', 'sse'] as const;
+export { endpoints } from './endpoints.ts';
 
 /** Between heartbeats where `SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS` says nothing else. Seconds. */
 const BEAT = '15';

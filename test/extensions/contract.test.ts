@@ -39,7 +39,7 @@ describe('an extension', () => {
   it('has a health by convention, or its own', async () => {
     await hosting().write('plain', manifestOf('plain'), 'export function setup() {}');
     const own = `export function setup({ routes }) {
-      routes.get('/health', (_request, response) => response.json({ status: 'fair' }));
+      routes.get('/health', (_request, response) => response.json({ status: 'fair', timestamp: new Date().toISOString(), version: '1', checks: {} }));
     }`;
     await hosting().write('own', manifestOf('own'), own);
     const { client } = await hosting().start();
@@ -202,5 +202,29 @@ describe('an extension', () => {
     const status = await client.get('/ext/status');
     expect(status.at('discovery_sources')).to.deep.equal(['builtin', 'entry_point']);
     expect(status.at('extensions.plug.info.version')).to.equal('2.0.0');
+  });
+
+  it('fails where what it says of its endpoints is at fault', async () => {
+    const setup = 'export function setup() {}';
+    const module = (endpoints: string): string =>
+      `${setup}\nexport const endpoints = ${endpoints};`;
+    const good = "{ method: 'get', path: '/a', summary: 'a', scopes: null, answers: { 200: {} } }";
+    await hosting().write('good', manifestOf('good'), module(`[${good}]`));
+    await hosting().write('none', manifestOf('none'), module('7'));
+    await hosting().write('wrong', manifestOf('wrong'), module(`[{ ...${good}, path: 'a' }]`));
+    await hosting().write(
+      'round',
+      manifestOf('round'),
+      `${module('[]')}\nendpoints[0] = endpoints;`,
+    );
+    const { client, host } = await hosting().start();
+    expect(host.described().map(({ id }) => id)).to.include('good');
+    const status = await client.get('/ext/status');
+    const reasons = ['none', 'wrong', 'round'].map((id) =>
+      status.textAt(`extensions.${id}.info.reason`),
+    );
+    expect(reasons[0]).to.match(/its endpoints are at fault: endpoints must be array/);
+    expect(reasons[1]).to.match(/endpoints\.0\.path/);
+    expect(reasons[2]).to.match(/no JSON/);
   });
 });

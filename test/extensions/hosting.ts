@@ -158,6 +158,10 @@ export class Hosting {
       ),
     );
     app.disable('etag');
+    app.use((_request, response, next) => {
+      response.setHeader('X-Request-Id', 'of-the-test');
+      next();
+    });
     app.use(host.serve);
     app.use(host.refuse);
     app.use(errorHandler(this.#telemetry, false));

@@ -107,10 +107,12 @@ async function start(settings: Readonly<Record<string, string>>) {
 async function signUps(service: RunningService, open: ApiClient): Promise<ToolService> {
   const first = await service.firstAdmin;
   if (first === null) throw new Error('an empty store has no first agent');
-  await eventually(async () => {
+  const ready = async (): Promise<void> => {
     const { status, text } = await open.get('/health/ready');
     if (status !== 200) throw new Error(text);
-  });
+  };
+  // All views are made anew, on a machine that may be busy.
+  await eventually(ready, { limitMs: 15_000 });
   const signIn = async (id: string, agent_secret: string): Promise<Signed> => {
     const answer = await open.post('/agents/auth/token', { agent_id: id, agent_secret });
     return { id, client: open.as(answer.textAt('access_token')) };

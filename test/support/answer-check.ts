@@ -6,8 +6,12 @@ import { endpoints } from '../../api/app.ts';
 import { answerHeaders } from '../../api/endpoint.ts';
 import { refusalsOf, type DescribedEndpoint } from '../../api/endpoint-outcomes.ts';
 import { errorStatuses, type ErrorCode } from '../../api/errors.ts';
+import { endpointsOf, hostEndpoints } from '../../api/extension-endpoints.ts';
 import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
 import { isUuid } from '../../domain/ids.ts';
+import { endpoints as eventsDemo } from '../../extensions/events_demo/events-demo.ts';
+import { endpoints as mcpHttp } from '../../extensions/mcp_http/mcp-http.ts';
+import { endpoints as webui } from '../../extensions/webui/webui.ts';
 
 /** An answer as it came over the wire. */
 export interface SentAnswer {
@@ -29,7 +33,16 @@ const ajv = new Ajv({
   },
 });
 
-const described: readonly DescribedEndpoint[] = [...unlistedEndpoints, ...endpoints];
+const core: readonly DescribedEndpoint[] = [...unlistedEndpoints, ...endpoints];
+
+/** The endpoints of the extensions that come with the service. */
+export const builtInEndpoints: readonly DescribedEndpoint[] = [
+  { id: 'webui', endpoints: webui },
+  { id: 'events_demo', endpoints: eventsDemo },
+  { id: 'mcp_http', endpoints: mcpHttp },
+].flatMap((extension) => endpointsOf(extension, core));
+
+const described = [...core, ...hostEndpoints, ...builtInEndpoints];
 const routes = described.flatMap((endpoint) =>
   endpoint.paths.map((path) => ({ endpoint, pattern: patternOf(path) })),
 );
@@ -37,7 +50,7 @@ const compiled = new Map<TSchema, ValidateFunction>();
 
 /**
  * Holds an answer of the service to what its endpoint declares: status, type, every field of the body, headers.
- * Paths that no endpoint has are held to the one error body; those of extensions are theirs.
+ * Paths that no endpoint has are held to the one error body; those of extensions of the tests' own are theirs.
  *
  * @throws Error saying what is off
  */

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { hostEndpoints } from '../../api/extension-endpoints.ts';
+import { isJsonObject, type JsonObject } from '../../domain/json.ts';
+import { builtInEndpoints } from '../support/answer-check.ts';
+import { eventually } from '../support/signals.ts';
+import { morning, useToolService } from './tool-protocol.ts';
+
+/** Of a client behind the proxy that the service trusts. */
+const from = (address: string): Readonly<Record<string, string>> => ({
+  'x-forwarded-for': address,
+});
+const basic = (id: string, secret: string): Readonly<Record<string, string>> => ({
+  authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+});
+
+describe('a service with extensions', () => {
+  // One for all of them: it takes longer to start than they take.
+  const service = useToolService({ SVC_TRUST_PROXY: '1', SVC_WEBUI_REQUIRE_AUTH: 'true' });
+
+  describe('asked by one of them', () => {
+    const body = { tool: 'create_task', parameters: morning };
+
+    /** How many requests some work costs its caller, with the one that asks how many are left. */
+    async function costOf(work: () => Promise<unknown>): Promise<number> {
+      const left = async () => {
+        const { headers } = await service().admin.client.get('/topics');
+        return [headers['x-ratelimit-reset'], Number(headers['x-ratelimit-remaining'])] as const;
+      };
+      for (;;) {
+        const [window, before] = await left();
+        await work();
+        const [same, after] = await left();
+        if (window === same) return before - after;
+      }
+    }
+
+    it("stands in the log with the caller's address and the request's id", async () => {
+      const { client, id } = service().admin;
+      const headers = { ...from('203.0.113.7'), 'x-request-id': 'asked-for-a-task' };
+      const answers = [
+        await client.post(
+          '/ext/webui/api/tasks',
+          { ...morning, title: 'By the page' },
+          { headers },
+        ),
+        await client.post('/ext/mcp_http/invoke', body, { headers }),
+      ];
+      const tasks = [answers[0]?.at('id'), answers[1]?.at('result.task_id')];
+      for (const task of tasks) {
+        const stream = await client.get(`/streams/task-${String(task)}`);
+        expect(stream.at('items.0.metadata'), stream.text).to.include({
+          actor: id,
+          source: '203.0.113.7',
+          $correlationId: 'asked-for-a-task',
+        });
+      }
+    });
+
+    it('is refused in the audit from there, too', async () => {
+      const { client } = await service().signUp('refused', ['tasks:read']);
+      const headers = from('203.0.113.8');
+      const refused = await client.post('/ext/webui/api/tasks', morning, { headers });
+      expect(refused.status).to.equal(403);
+      await eventually(async () => {
+        const audit = await service().admin.client.get('/audit?type=CommandRefused');
+        expect(audit.at('items.0'), audit.text).to.deep.include({
+          source: '203.0.113.8',
+          action: 'POST /tasks',
+        });
+      });
+    });
+
+    it('counts once against the limits', async () => {
+      const { client } = service().admin;
+      expect(await costOf(() => client.get('/ext/webui/api/tasks'))).to.equal(2);
+    });
+
+    it('takes no ticket that a client has made', async () => {
+      const { client } = service().admin;
+      const headers = { 'x-svc-inner': 'a ticket' };
+      expect(await costOf(() => client.get('/tasks?limit=1', { headers }))).to.equal(2);
+    });
+  });
+
+  describe('whose page is closed by SVC_WEBUI_REQUIRE_AUTH', () => {
+    const secret = 'a secret of the page';
+    const get = (path: string, headers: Readonly<Record<string, string>>) =>
+      service().admin.client.get(path, { token: null, headers });
+
+    before(async () => {
+      const { id, client } = service().admin;
+      await client.post(`/agents/${service().reader.id}/credentials`, { agent_secret: secret });
+      expect(id).not.to.equal(service().reader.id);
+    });
+
+    it('lets browsers ask for an id and a secret', async () => {
+      const asked = await get('/ext/webui/', {});
+      expect(asked.status).to.equal(401);
+      expect(asked.header('www-authenticate')).to.match(/^Basic realm="[^"]+", .*Bearer$/);
+      const headers = basic(service().reader.id, secret);
+      for (const path of ['/ext/webui/', '/ext/webui/static/index.html']) {
+        expect((await get(path, headers)).status, path).to.equal(200);
+      }
+    });
+
+    it('opens by a token as well', async () => {
+      const { client } = service().admin;
+      expect((await client.get('/ext/webui/')).status).to.equal(200);
+      expect((await client.get('/ext/webui/', { token: 'none' })).status).to.equal(401);
+    });
+
+    it('takes a secret for the page alone, and for reading it', async () => {
+      const headers = basic(service().reader.id, secret);
+      const answers = await Promise.all([
+        get('/runs', headers),
+        get('/ext/webui/api/tasks', headers),
+        get('/ext/mcp_http/tools', headers),
+        service().admin.client.post('/ext/webui/', {}, { token: null, headers }),
+      ]);
+      expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 401, 401]);
+    });
+
+    it('closes with a new secret, and to those who guess', async () => {
+      const { id } = await service().signUp('visitor', []);
+      const given = async (agent_secret: string) =>
+        service().admin.client.post(`/agents/${id}/credentials`, { agent_secret });
+      await given('the first secret');
+      expect((await get('/ext/webui/', basic(id, 'the first secret'))).status).to.equal(200);
+      await given('the second secret');
+      expect((await get('/ext/webui/', basic(id, 'the first secret'))).status).to.equal(401);
+      const unknown = ['', 'no-uuid:x', `${id}`].map((text) => ({
+        authorization: `Basic ${Buffer.from(text).toString('base64')}`,
+      }));
+      for (const headers of unknown) {
+        expect((await get('/ext/webui/', headers)).status).to.equal(401);
+      }
+      const statuses: number[] = [];
+      // A minute that ends meanwhile lets ten more through.
+      while (!statuses.includes(429) && statuses.length < 21) {
+        statuses.push((await get('/ext/webui/', basic(id, `guess ${statuses.length}`))).status);
+      }
+      expect(new Set(statuses)).to.deep.equal(new Set([401, 429]));
+    });
+  });
+
+  describe('described by /openapi.json', () => {
+    let paths: JsonObject;
+    before(async () => {
+      const answer = await service().admin.client.get('/openapi.json', { token: null });
+      paths = answer.json['paths'] as JsonObject;
+    });
+    const operation = (method: string, path: string): JsonObject => {
+      const operations = paths[path];
+      const found = isJsonObject(operations) ? operations[method] : undefined;
+      if (!isJsonObject(found)) throw new Error(`there is no ${method} ${path}`);
+      return found;
+    };
+
+    it('has their endpoints, each by the schemas that its answers are held to', () => {
+      const described = [...hostEndpoints, ...builtInEndpoints];
+      expect(described.length).to.be.greaterThan(10);
+      for (const { method, paths: own, answers } of described) {
+        const found = operation(method, own[0].replaceAll(/:([a-z_]+)/g, '{$1}'));
+        expect(found['responses']).to.include.keys(Object.keys(answers));
+      }
+    });
+
+    it('says what they take, who may call, and refers to the schemas of the service', () => {
+      const create = operation('post', '/ext/webui/api/tasks');
+      expect(create['security']).to.deep.equal([{ bearer: ['tasks:write'] }]);
+      expect(JSON.stringify(create['responses'])).to.include('"#/components/schemas/Task"');
+      expect(JSON.stringify(create['requestBody'])).to.include('"#/components/schemas/UpdateTask"');
+      const publish = operation('post', '/ext/events_demo/publish/{stream}');
+      expect(publish['requestBody']).to.include({ required: true });
+      const health = operation('get', '/ext/{extension_id}/health');
+      expect(health['parameters']).to.deep.include({
+        name: 'extension_id',
+        in: 'path',
+        required: true,
+        schema: { type: 'string', minLength: 1 },
+      });
+      expect(operation('get', '/ext/mcp_http/meta')['security']).to.deep.equal([]);
+    });
+
+    it('is as true of the status and the health of each as of what the service itself answers', async () => {
+      const { client } = service().admin;
+      const status = await client.get('/ext/status', { token: null });
+      const extensions = status.at('extensions') as Readonly<Record<string, { state: string }>>;
+      expect(extensions).to.have.keys('events_demo', 'hello', 'mcp_http', 'observability', 'webui');
+      for (const [id, { state }] of Object.entries(extensions)) {
+        expect(state, id).to.equal('loaded');
+        expect((await client.get(`/ext/${id}/health`)).at('status'), id).to.equal('healthy');
+        expect((await client.get(`/ext/${id}/health`, { token: null })).status, id).to.equal(401);
+      }
+      expect((await client.get('/ext/nobody/health')).status).to.equal(404);
+    });
+  });
+});
