@@ -1,6 +1,7 @@
 import type { Express, Request, Response } from 'express';
 import { BEGINNING } from '../domain/event-store.ts';
 import { isUuid, newId } from '../domain/ids.ts';
+import { ReadModelError } from '../projections/read-model.ts';
 import { Authentication } from './authentication.ts';
 import { readJson } from './body.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -10,6 +11,7 @@ import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
 import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
+import { beingMade } from './projection-state.ts';
 import { RefusedRequests, type Failed } from './refused-requests.ts';
 import { Routes } from './routes.ts';
 import { sendJson } from './sending.ts';
@@ -166,7 +168,8 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       await serve(request, response, given, seen);
     } catch (error) {
       refused.thrown(error, failed());
-      throw error;
+      const isMissing = error instanceof ReadModelError && error.code === 'NO_VIEW';
+      throw isMissing ? await beingMade(dependencies, reads ?? dependencies.projections) : error;
     }
     // Of a command with an Idempotency-Key a refusal is an answer.
     if ((seen.answer?.status ?? 200) >= 400) refused.answered(seen.answer?.body, failed());

@@ -8,6 +8,7 @@ import { PROJECTION_REPORT, parseProjectionReport } from '../projections/project
 import { rebuildStatus, type ProjectionStatus } from '../projections/projection-status.ts';
 import { ReadModelError, type Projection } from '../projections/read-model.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { HttpError } from './errors.ts';
 
 /** A report older than this is of a projector that is gone. Milliseconds. */
 const REPORT_LIMIT = 10_000;
@@ -15,7 +16,34 @@ const REPORT_LIMIT = 10_000;
 /** How long an order may take until it is carried out, while its caller waits. Milliseconds. */
 const PATIENCE = 5_000;
 
+/** Seconds until a client is to ask again at the latest. */
+const LONGEST_RETRY = 30;
+
 type Parts = Pick<ApiDependencies, 'store' | 'readModel' | 'coordination' | 'clock'>;
+
+/**
+ * What is answered while a view that a read needs is made for the first time, or in a new shape: how far each is that
+ * can't be read, and when to ask again.
+ */
+export async function beingMade(
+  { readModel, coordination }: Pick<Parts, 'readModel' | 'coordination'>,
+  reads: readonly Projection[],
+): Promise<HttpError> {
+  const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
+  const live = await Promise.all(reads.map((each) => readModel.liveGeneration(each)));
+  const views = reads
+    .filter((_, index) => live[index] === null)
+    .map(({ name }) => {
+      const told = report?.views.find((view) => view.name === name)?.rebuild ?? null;
+      return { name, progress: told?.progress ?? 0, seconds_left: told?.seconds_left ?? null };
+    });
+  const seconds = Math.max(1, ...views.map(({ seconds_left }) => seconds_left ?? 1));
+  const after = String(Math.min(LONGEST_RETRY, Math.ceil(seconds)));
+  const names = views.map(({ name }) => name).join(', ');
+  const message = names === '' ? 'a view was being made' : `being made: ${names}`;
+  const details = { component: 'projections', views };
+  return new HttpError('unavailable', message, details, { 'Retry-After': after });
+}
 
 /** The orders for a view. */
 export async function ordersOf(

@@ -2,7 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import { load } from '../domain/handle.ts';
 import { operationsFold } from '../domain/operations.ts';
 import { streams } from '../domain/streams.ts';
-import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
+import type { EventStore, Position } from '../domain/event-store.ts';
 import type { HealthReports } from '../api/dependencies.ts';
 import {
   healthReport,
@@ -18,7 +18,12 @@ import {
   workersCheck,
   type ProjectionState,
 } from '../observability/health-rules.ts';
-import { PROJECTION_REPORT, parseProjectionReport } from '../projections/projection-report.ts';
+import { shapeRead } from '../projections/older-shape.ts';
+import {
+  PROJECTION_REPORT,
+  parseProjectionReport,
+  type ProjectionReport,
+} from '../projections/projection-report.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import { runsProjection } from '../projections/runs.ts';
 import {
@@ -89,6 +94,9 @@ export function createHealth(options: {
     return projectionsCheck(shown, LAG_LIMIT);
   };
 
+  const readable = async (): Promise<HealthCheck> =>
+    viewsCheck(readModel, parseProjectionReport(await coordination.recall(PROJECTION_REPORT)));
+
   return {
     async report() {
       const [stored, ...rest] = await Promise.all([
@@ -104,7 +112,7 @@ export function createHealth(options: {
       const checks = await storeChecks();
       const waitedFor = going.notGoing();
       if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
-      else checks.push(await orUnhealthy('projections', () => viewsCheck(readModel)));
+      else checks.push(await orUnhealthy('projections', readable));
       const answer = readiness(checks, started());
       return { status: answer.httpStatus, body: answer.body };
     },
@@ -129,17 +137,25 @@ function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {
   return { name: 'projections', status: 'unhealthy', message: `not yet: ${message}` };
 }
 
-/** Before the projector has made a view for the first time, every question to it would be answered with 503. */
-async function viewsCheck(readModel: ReadModel): Promise<HealthCheck> {
-  const live = await Promise.all(projections.map((each) => readModel.liveGeneration(each)));
-  const missing = projections.filter((_, index) => live[index] === null).map(({ name }) => name);
-  return missing.length === 0
-    ? { name: 'projections', status: 'healthy', message: 'there' }
-    : {
-        name: 'projections',
-        status: 'unhealthy',
-        message: `not yet made: ${missing.join(', ')}`,
-      };
+/** What can't be read would be answered with 503: a view that was never made, or not in a shape that this code reads. */
+async function viewsCheck(
+  readModel: ReadModel,
+  report: ProjectionReport | null,
+): Promise<HealthCheck> {
+  const shapes = await Promise.all(projections.map((each) => shapeRead(readModel, each)));
+  const progress = ({ name }: Projection): string => {
+    const making = report?.views.find((view) => view.name === name)?.rebuild?.progress;
+    return making === undefined ? name : `${name} (${Math.floor(making * 100)} %)`;
+  };
+  const named = (which: (projection: Projection, index: number) => boolean): string =>
+    projections.filter(which).map(progress).join(', ');
+  const missing = named((_, index) => shapes[index] === null);
+  if (missing !== '') {
+    return { name: 'projections', status: 'unhealthy', message: `not yet made: ${missing}` };
+  }
+  const older = named(({ schema }, index) => shapes[index]?.schema !== schema);
+  const message = older === '' ? 'there' : `there; in an older shape until made anew: ${older}`;
+  return { name: 'projections', status: 'healthy', message };
 }
 
 async function orUnhealthy(
@@ -181,8 +197,7 @@ class ViewLag {
 
   private async lookAt(projection: Projection, head: Position): Promise<Place> {
     const { name } = projection;
-    const live = await this.readModel.liveGeneration(projection);
-    const position = live === null ? BEGINNING : await this.readModel.checkpoint(projection);
+    const position = await this.readModel.checkpoint(projection);
     const progressed = this.last.get(name) !== position;
     this.last.set(name, position);
     return { name, lagSeconds: await this.lagOf(position, head), progressed };

@@ -4,6 +4,7 @@ import type { EventCodec, EventStore } from '../domain/event-store.ts';
 import { catalogue, type EventType } from '../domain/events/catalogue.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { tracedEventStore } from '../observability/traced-event-store.ts';
+import { readingOlderShapes } from '../projections/older-shape.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
 import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
@@ -37,7 +38,8 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
   const { traces } = telemetry;
   const opened = await openEventStore(settings, codec, telemetry, notices);
   const store = traces === undefined ? opened : tracedEventStore(opened, traces);
-  const [readModel, coordination] = await openViews(settings, telemetry);
+  const [views, coordination] = await openViews(settings, telemetry);
+  const readModel = readingOlderShapes(views);
   return {
     store,
     readModel,

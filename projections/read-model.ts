@@ -15,6 +15,12 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly name: string;
   /** The shape of the documents and their fields; a new number makes a new generation by itself. */
   readonly schema: number;
+  /**
+   * Older schemas that this code can read, and fold on, as they are: their documents lack at most fields that it can do
+   * without, and they have the same queried fields and indexes. What an older release left of the view is then read,
+   * and fed, until the first generation of the new shape is made; else reads are refused meanwhile.
+   */
+  readonly readsOlder?: readonly number[];
   /** Prefixes of the streams it follows. */
   readonly streams: readonly string[];
   /** The queried fields: top-level fields of the document, by what they hold. */

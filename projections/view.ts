@@ -11,6 +11,7 @@ import { compareGenerations } from './compare-generations.ts';
 import type { Following } from './following.ts';
 import { Generations } from './generations.ts';
 import { Insistence } from './insistence.ts';
+import { OlderShape } from './older-shape.ts';
 import { redoParkedKey } from './parked-key-work.ts';
 import { rebuildStatus, type ProjectionState, type ProjectionStatus } from './projection-status.ts';
 import type { Projection } from './read-model.ts';
@@ -31,6 +32,8 @@ export class View {
   readonly #generations: Generations;
   readonly #orders: ViewOrders;
   readonly #insistence: Insistence;
+  /** Read until there is a generation of the code's own shape. */
+  readonly #older: OlderShape;
   /** While it runs. */
   #running: AbortSignal | null = null;
   #live: Following | null = null;
@@ -49,6 +52,7 @@ export class View {
     this.#options = options;
     const { clock, telemetry, projection } = options;
     this.#orders = new ViewOrders(options);
+    this.#older = new OlderShape(options);
     this.#insistence = new Insistence(clock, telemetry, projection.name);
     this.#generations = new Generations(options, {
       live: () => this.#live,
@@ -106,14 +110,15 @@ export class View {
       await this.#somethingNew(signal);
     }
     this.#cancelEndOfPrevious();
-    await Promise.all([this.#rebuild?.stop(), this.#previous?.stop(), this.#live?.stop()]);
+    const fed = [this.#rebuild, this.#previous, this.#live, this.#older];
+    await Promise.all(fed.map((each) => each?.stop()));
     this.#running = null;
   }
 
   /** @param feedFault what keeps the feed from going on, where something does */
   status(feedFault: { readonly newer: boolean; readonly detail: string } | null): ProjectionStatus {
     const { projection, feed, clock } = this.#options;
-    const feeder = this.#live?.feeder;
+    const feeder = (this.#live ?? this.#older.following)?.feeder;
     const position = feeder?.passed ?? BEGINNING;
     const caughtUp = feeder !== undefined && feed.isLevelAt(position);
     const lastAt = feeder?.lastOccurredAt ?? null;
@@ -124,7 +129,7 @@ export class View {
     const { previous, rebuild } = this.#orders.current;
     return {
       name: projection.name,
-      version: feeder?.generation ?? 0,
+      version: this.#live?.feeder.generation ?? 0,
       schema: projection.schema,
       state: held ? heldState : state,
       position,
@@ -156,6 +161,7 @@ export class View {
     const order = rebuildUnderWay(orders);
     await this.#endOthers(orders, order);
     if (this.#live === null) await this.#open(order, signal);
+    else await this.#older.stop();
     if (order !== null) await this.#advance(order, signal);
     const { wanted } = orders;
     const next = this.#previous;
@@ -212,6 +218,7 @@ export class View {
       this.#live = this.#generations.follow(found);
     } else if (this.#rebuild === null) {
       this.#halted = null;
+      await this.#older.begin();
       if (order !== null) return;
       const { lastVersion } = this.#orders.current;
       const version = Math.max(0, lastVersion, ...(await this.#generations.all())) + 1;
@@ -226,8 +233,11 @@ export class View {
     const { following, error, version } = rebuild;
     if (error !== null) this.#reportFailure(version, error);
     if (following === null || signal.aborted) return;
+    await this.#older.isPassed(following.feeder, this.#generations.reaching, signal);
+    if (signal.aborted) return;
     await this.#options.readModel.switchTo(this.projection, version);
     this.#rebuild = null;
+    this.notice();
     this.#readFrom(following);
     await this.#generations.keepOnly([this.#previous?.feeder.generation]);
   }
@@ -306,6 +316,7 @@ export class View {
     const version = next.feeder.generation;
     const live = this.#live;
     const before = live?.feeder.generation ?? null;
+    await this.#older.isPassed(next.feeder, reaching, signal);
     if (live !== null) {
       // Reads never go back: the new generation is where the old one ended before they go to it.
       await reaching.reaches(next.feeder, live.feeder.passed, signal);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { statisticsProjection } from '../../projections/statistics.ts';
 import { eventually } from '../support/signals.ts';
 import { useRunningApi, type SignedIn } from '../support/running-api.ts';
 
@@ -112,5 +113,21 @@ describe('views over HTTP', () => {
     const answer = await order('nothing', 'rebuild');
     expect(answer.status).to.equal(404);
     expect(answer.at('details')).to.deep.equal({ resource: 'projection', id: 'nothing' });
+  });
+
+  it('that are being made are told so, with how far they are; others are read', async () => {
+    const live = (await api().readModel.liveGeneration(statisticsProjection)) ?? 0;
+    await api().readModel.withdraw(statisticsProjection);
+    const answer = await api().admin.client.get('/stats/summary');
+    expect(answer.status).to.equal(503);
+    expect(answer.at('details')).to.deep.equal({
+      component: 'projections',
+      views: [{ name: 'statistics', progress: 0, seconds_left: null }],
+    });
+    expect(answer.at('message')).to.equal('being made: statistics');
+    expect(Number(answer.header('retry-after'))).to.be.within(1, 30);
+    expect((await api().admin.client.get('/runs')).status).to.equal(200);
+    await api().readModel.switchTo(statisticsProjection, live);
+    expect((await api().admin.client.get('/stats/summary')).status).to.equal(200);
   });
 });

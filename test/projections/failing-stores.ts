@@ -31,6 +31,23 @@ export function withWrites(
   });
 }
 
+/** A read model that fills generations in bulk only once `gate` has resolved. */
+export function withFillingAfter(readModel: ReadModel, gate: Promise<void>): ReadModel {
+  return new Proxy(readModel, {
+    get(target, property) {
+      const member: unknown = Reflect.get(target, property);
+      if (property !== 'openWriter') {
+        return typeof member === 'function' ? member.bind(target) : member;
+      }
+      const openWriter: ReadModel['openWriter'] = async (projection, options) => {
+        if (options.bulk) await gate;
+        return target.openWriter(projection, options);
+      };
+      return openWriter;
+    },
+  });
+}
+
 export const notAnswering = (): Error =>
   new ReadModelError('UNAVAILABLE', 'the read model does not answer');
 

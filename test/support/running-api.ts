@@ -75,6 +75,8 @@ export class RunningApi {
   readonly store: FaultyEventStore;
   /** Set `away` to take the reading side of the views away. */
   readonly views: { away: boolean };
+  /** The views themselves. */
+  readonly readModel: ReadModel;
   /** Up to where runs are requested; null: the whole log. */
   readonly requestedUpTo: { position: Position | null };
   readonly clock: ShiftedClock;
@@ -96,6 +98,7 @@ export class RunningApi {
     this.url = parts.url;
     this.store = parts.store;
     this.views = parts.views;
+    this.readModel = parts.readModel;
     this.requestedUpTo = parts.requestedUpTo;
     this.clock = parts.clock;
     this.live = parts.live;
@@ -228,6 +231,7 @@ export class RunningApi {
       url,
       store,
       views,
+      readModel: kept,
       requestedUpTo,
       clock,
       live,
