@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { NewEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { agentsProjection } from '../../projections/agents.ts';
 import { readingOlderShapes, shapeRead } from '../../projections/older-shape.ts';
@@ -11,7 +10,6 @@ import { statisticsProjection } from '../../projections/statistics.ts';
 import { tasksProjection } from '../../projections/tasks.ts';
 import { topicsProjection } from '../../projections/topics.ts';
 import { eventually } from '../support/signals.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 import {
   notAnswering,
   ofNewerRelease,
@@ -117,33 +115,6 @@ describe('the projector', () => {
     await eventually(async () => {
       expect(await harness.readModel.checkpoint(agentsProjection)).to.equal(head);
     });
-  });
-
-  it('gathers what comes after many events, and writes it together', async () => {
-    const clock = new VirtualClock(leased_until);
-    let writes = 0;
-    const readModel = withWrites(harness.readModel, async (_name, _batch, go) => {
-      writes += 1;
-      await go();
-    });
-    harness.start([runsProjection], { clock, readModel, gatherMs: 25 });
-    addRuns(1);
-    await harness.reached(runsProjection, await harness.append());
-    const { log, store } = harness;
-    const many = [log.add('run-many', 'RunRequested', request())];
-    for (let attempt = 1; attempt < 50; attempt += 1) {
-      many.push(log.add('run-many', 'RunStarted', { worker: 'w', attempt, leased_until }));
-    }
-    await store.append('run-many', many as NewEvent[], 'any');
-    await harness.reached(runsProjection, await store.head());
-    const before = writes;
-    addRun('next');
-    for (const event of log.events.slice(-3)) {
-      await store.append(event.stream, [event as NewEvent], 'any');
-    }
-    await clock.advance(25);
-    await harness.reached(runsProjection, await harness.store.head());
-    expect(writes - before).to.equal(1);
   });
 
   it('counts nothing twice when the answer to a write is lost', async () => {
