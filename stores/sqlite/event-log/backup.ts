@@ -5,7 +5,7 @@ import { formatPosition } from './position.ts';
 import { LOG, logFile, openLogForReading } from './schema.ts';
 
 /** Pages that are copied at a time, and between two looks whether it is to end. */
-const PAGES = 2_000;
+const PAGES = 256;
 
 /** What a copy of the log holds. */
 export interface CopiedLog {
@@ -36,6 +36,7 @@ export async function copyLog(
     // process would make the copying begin anew.
     database.exec('BEGIN');
     const copied = extentOf(database);
+    onShare(0);
     await backup(database, file, {
       rate: PAGES,
       progress: ({ totalPages, remainingPages }) => {
@@ -43,6 +44,7 @@ export async function copyLog(
         onShare(totalPages === 0 ? 1 : 1 - remainingPages / totalPages);
       },
     });
+    onShare(1);
     return copied;
   } catch (error) {
     if (signal.aborted || error instanceof EventStoreError) throw error;
