@@ -24,8 +24,9 @@ export interface DayPhase {
 
 const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
 
-/** Steps of work to look for the next month, and for the days of one that an interval meets. */
-const SEEKING = 3;
+/** Steps of work to look for the next month, also by a long interval, and for the days that one meets. */
+const SEEKING = 4;
+const LONG_SEEKING = 25;
 const PHASE = 10;
 /** From so many days on an interval misses whole months. */
 const LONG = 62;
@@ -120,6 +121,7 @@ export class RruleCalendar implements DayCalendar {
   }
 
   #phaseDayMonth(month: number, direction: 1 | -1): number {
+    spend(LONG_SEEKING);
     const year = Math.floor(month / 12);
     const first = dayOf(year, (month % 12) + 1, 1);
     const last = first + monthLength(year, (month % 12) + 1) - 1;

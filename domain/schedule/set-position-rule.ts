@@ -201,6 +201,8 @@ export class SetPositionRule implements WallRule {
   #sizeOf(period: number): number {
     const { unit, calendar } = this.#shape;
     if (unit === 'WEEKLY') return this.#indexesIn(this.#daysOf(period).length).length;
+    const all = unit === 'YEARLY' ? calendar.daysOfYear(period) : null;
+    if (all !== null) return this.#indexesIn(all).length;
     let days = 0;
     const from = unit === 'YEARLY' ? period * 12 : period;
     const to = unit === 'YEARLY' ? from + 12 : from + 1;
@@ -213,6 +215,7 @@ export class SetPositionRule implements WallRule {
 
   /** What the positions come to in a set of so many days. */
   #indexesIn(days: number): readonly number[] {
+    spend(PERIOD);
     let indexes = this.#indexes.get(days);
     if (indexes === undefined) {
       const { positions, times } = this.#shape;

@@ -10,6 +10,8 @@ import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 const DAY = 86_400_000;
 const START = Date.UTC(2016, 0, 1);
 const NOW = Date.UTC(2026, 0, 1);
+/** The end of the calendar. */
+const END = Date.UTC(9999, 11, 31);
 /** COUNT is followed so far from a rule's start, whatever the rule. */
 const COUNTED = 30 * 365 * DAY;
 
@@ -191,6 +193,34 @@ describe('any schedule', () => {
         }
         expect(counted.upcoming(at - 1, n + 5)).to.deep.equal(endless.upcoming(at - 1, n));
       }),
+      runs,
+    );
+  });
+
+  it('with a large COUNT has as many fires as it says, or as there are', () => {
+    fc.assert(
+      fc.property(
+        rrule,
+        fc.oneof(timezone, fc.constantFrom('Pacific/Apia', 'Pacific/Kwajalein')),
+        fc.integer({ min: Date.UTC(1990, 0, 1) / 1000, max: NOW / 1000 }),
+        fc.integer({ min: 1, max: 20_000 }),
+        (expr, zone, second, n) => {
+          const start = second * 1000;
+          const given = { kind: 'rrule', timezone: zone, anchor: start } as const;
+          const endless = compile({ ...given, expr });
+          let last: Fire | null;
+          try {
+            last = compile({ ...given, expr: `${expr};COUNT=${n}` }).previous(END);
+          } catch (error) {
+            if (!(error instanceof ScheduleError)) throw error;
+            expect(endless.countBetween(start - 1, start + COUNTED).count).to.be.below(n);
+            return;
+          }
+          const counted = endless.countBetween(start - 1, last?.at ?? END).count;
+          if (endless.next(last?.at ?? END) === null) expect(counted).to.be.at.most(n);
+          else expect(counted).to.equal(n);
+        },
+      ),
       runs,
     );
   });

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { isTimezone, tzVersion, zoneOf, type Zone } from '../../../domain/schedule/zone.ts';
+import {
+  isTimezone,
+  offsetText,
+  tzVersion,
+  zoneOf,
+  type Zone,
+} from '../../../domain/schedule/zone.ts';
 
 function zone(name: string): Zone {
   const found = zoneOf(name);
@@ -94,6 +100,29 @@ describe('a time zone', () => {
     expect(kind(2026, 9, 25, 1, 59)).to.equal('normal');
     expect(kind(2026, 9, 25, 2, 0)).to.equal('overlap');
     expect(kind(2026, 9, 25, 3, 0)).to.equal('normal');
+  });
+
+  it('agrees with the runtime in every year to come, and long ago', () => {
+    // Years beyond 2100 are taken for others of their kind; here each fourth month of some, to the hour.
+    for (const name of [
+      'America/New_York',
+      'Australia/Lord_Howe',
+      'Africa/Casablanca',
+      'Asia/Gaza',
+    ]) {
+      const format = new Intl.DateTimeFormat('en-US', {
+        timeZone: name,
+        timeZoneName: 'longOffset',
+      });
+      for (let year = 1790; year < 9999; year += 61) {
+        for (let month = year % 4; month < 12; month += 4) {
+          const at = Date.UTC(year, month, 1 + (year % 28), year % 24);
+          const text = format.format(at).split('GMT')[1] ?? '';
+          const found = offsetText(zone(name).offsetAt(at));
+          expect(found, `${name} ${year}-${month + 1}`).to.equal(text === '' ? '+00:00' : text);
+        }
+      }
+    }
   });
 
   it('turns walls into instants and back, also where a whole day is missing', () => {
