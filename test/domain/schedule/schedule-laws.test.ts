@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   compileSchedule,
   ScheduleError,
+  type Fire,
   type Schedule,
 } from '../../../domain/schedule/schedule.ts';
 import type { ScheduleKind } from '../../../domain/vocabulary.ts';
