@@ -195,4 +195,54 @@ describe('a service with extensions', () => {
       expect((await client.get('/ext/nobody/health')).status).to.equal(404);
     });
   });
+
+  it('tells whoever asks how it is, what it measures and which extensions it has', async () => {
+    const open = service().admin.client.as(null);
+    const health = await open.get('/health');
+    expect(health.status).to.equal(200);
+    expect(health.json).to.have.all.keys('status', 'timestamp', 'version', 'checks');
+    const checks = health.at('checks') as readonly Readonly<Record<string, unknown>>[];
+    expect(checks.map(({ name }) => name)).to.have.members([
+      'database',
+      'stream_store',
+      'scheduler',
+      'workers',
+      'projections',
+    ]);
+    for (const check of checks) expect(check).to.include.all.keys('name', 'status', 'message');
+    const ready = await open.get('/health/ready');
+    expect(ready.json).to.have.all.keys('status', 'checks').and.include({ status: 'ready' });
+    const live = await open.get('/health/live');
+    expect(live.json).to.have.all.keys('status', 'timestamp', 'version');
+    expect(live.json).to.include({ status: 'alive', version: health.at('version') });
+    expect((await open.get('/openapi.json')).at('info.version')).to.equal(health.at('version'));
+    const status = await open.get('/ext/status');
+    expect(status.json).to.deep.include({
+      discovery_sources: ['builtin', 'env_dir'],
+      total_extensions: 5,
+      loaded_extensions: 5,
+      failed_extensions: 0,
+    });
+    expect(status.at('extensions.webui.metrics')).to.have.all.keys(
+      'requests_total',
+      'errors_total',
+      'latency_ms_sum',
+    );
+    expect((await open.get('/ext/mcp_http/meta')).status).to.equal(200);
+    // A request is counted once its answer is out.
+    await eventually(async () => {
+      const metrics = await open.get('/ext/observability/metrics');
+      expect(metrics.header('content-type')).to.match(/^text\/plain; version=0\.0\.4/);
+      for (const line of [
+        '# HELP http_requests_total',
+        '# TYPE http_requests_total counter',
+        'http_requests_total{method="GET",endpoint="/health"}',
+        '# TYPE task_executions_total counter',
+        'extension_requests_total{extension="mcp_http"',
+        'process_cpu_seconds_total',
+      ]) {
+        expect(metrics.text).to.include(line);
+      }
+    });
+  });
 });
