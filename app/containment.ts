@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
+import { ExtensionResources } from './extension-resources.ts';
 
 /** Something that an extension did which would have ended the process. */
 export type Blame = (extensionId: string, what: string, error: unknown) => void;
@@ -22,16 +23,26 @@ class ExitAttempt extends Error {
 export class Containment {
   readonly #context = new AsyncLocalStorage<string>();
   readonly #blame: Blame;
+  readonly #resources: ExtensionResources;
   #undo: (() => void) | null = null;
 
   constructor(blame: Blame) {
     this.#blame = blame;
+    this.#resources = new ExtensionResources(
+      () => this.#context.getStore(),
+      (id, what) => blame(id, `it has ${what}`, new Error('more are refused')),
+    );
   }
 
   /** Calls into an extension's code. */
   enter<T>(extensionId: string, call: () => T): T {
     this.#begin();
     return this.#context.run(extensionId, call);
+  }
+
+  /** Takes away the connections and timers that an extension has left. */
+  release(extensionId: string): void {
+    this.#resources.release(extensionId);
   }
 
   /** Puts everything back as it was. */
@@ -73,7 +84,9 @@ export class Containment {
       exit.call(process, 1);
     };
     process.on('uncaughtException', uncaught);
+    this.#resources.begin();
     this.#undo = () => {
+      this.#resources.end();
       process.off('uncaughtException', uncaught);
       process.exit = exit;
       process.abort = abort;

@@ -11,11 +11,19 @@ import { isTopic } from '../domain/schedule/topic-pattern.ts';
 import { streams } from '../domain/streams.ts';
 import { MAX_PUBLISHED_BYTES } from '../domain/topic.ts';
 import { ExtensionError, badInput } from '../extensions/contract.ts';
-import type { AgentPort } from '../extensions/host/ports.ts';
+import type { AgentPort, Grantee } from '../extensions/host/ports.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 
-/** What an extension's own agent may do. An administrator may change it: the agent is one as others are. */
-const SCOPES = ['tasks:read', 'tasks:write', 'runs:read', 'events:read', 'events:publish'];
+/**
+ * What an extension's own agent may do; of events, what the extension was granted when the agent was made. An
+ * administrator may change it: the agent is one as others are.
+ */
+function scopesOf({ granted }: Grantee): readonly string[] {
+  const scopes = ['tasks:read', 'tasks:write', 'runs:read'];
+  if (granted.includes('EVENTS_SUB')) scopes.push('events:read');
+  if (granted.includes('EVENTS_PUB')) scopes.push('events:publish');
+  return scopes;
+}
 
 /** A token is made anew this long before its end. Milliseconds. */
 const MARGIN = 60_000;
@@ -47,18 +55,18 @@ export class ExtensionAgents implements AgentPort {
     this.#signal = options.signal;
   }
 
-  async idOf(extensionId: string): Promise<string> {
-    const id = agentIdOf(extensionId);
-    await this.#agent(extensionId);
+  async idOf(extension: Grantee): Promise<string> {
+    const id = agentIdOf(extension.id);
+    await this.#agent(extension);
     return id;
   }
 
-  async tokenOf(extensionId: string): Promise<string> {
+  async tokenOf(extension: Grantee): Promise<string> {
     const now = this.#clock.now();
-    const kept = this.#tokens.get(extensionId);
+    const kept = this.#tokens.get(extension.id);
     if (kept !== undefined && kept.until - MARGIN > now) return kept.token;
-    const agent = await this.#agent(extensionId);
-    const sub = agentIdOf(extensionId);
+    const agent = await this.#agent(extension);
+    const sub = agentIdOf(extension.id);
     const sid = newId(now);
     const until = now + this.#life * 1000;
     const data = {
@@ -73,11 +81,11 @@ export class ExtensionAgents implements AgentPort {
     const claims = { sub, type: 'access', name: agent.name, sid, jti: newId(now) } as const;
     const scope = agent.scopes.join(' ');
     const token = signToken({ ...claims, scope }, this.#life, now, this.#settings);
-    this.#tokens.set(extensionId, { token, until });
+    this.#tokens.set(extension.id, { token, until });
     return token;
   }
 
-  async publish(extensionId: string, topic: string, payload: object): Promise<string> {
+  async publish(extension: Grantee, topic: string, payload: object): Promise<string> {
     if (typeof topic !== 'string' || !isTopic(topic)) throw badInput('topic', 'is no topic');
     const json: unknown = JSON.parse(JSON.stringify(payload));
     if (!isJsonObject(json)) throw badInput('data', 'must be an object');
@@ -85,7 +93,7 @@ export class ExtensionAgents implements AgentPort {
       const details = { limit: MAX_PUBLISHED_BYTES };
       throw new ExtensionError('payload_too_large', 'the event is too large', details);
     }
-    const agent = await this.idOf(extensionId);
+    const agent = await this.idOf(extension);
     const { topics } = this.#indexes;
     // A process that has just started does not know yet who listens.
     await topics.passed(BEGINNING, this.#signal);
@@ -96,11 +104,11 @@ export class ExtensionAgents implements AgentPort {
   }
 
   /** @throws Refusal where the agent was removed: who did that does not want the extension to act */
-  async #agent(extensionId: string): Promise<RegisteredAgent> {
-    const id = agentIdOf(extensionId);
+  async #agent(extension: Grantee): Promise<RegisteredAgent> {
+    const id = agentIdOf(extension.id);
     const { state } = await load(this.#store, streams.agent(id), agentFold);
     if (state.status !== 'none') return requireAgent(state);
-    const fields = { name: `ext-${extensionId}`, scopes: SCOPES, webhook_url: null };
+    const fields = { name: `ext-${extension.id}`, scopes: scopesOf(extension), webhook_url: null };
     // The same command in every process: whoever is second finds what the first has done.
     const context = { ...this.#context('service'), commandId: nameBasedId('extension', id) };
     const handled = await registerWithName(this.#store, id, fields, null, context);

@@ -16,7 +16,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
     return {
       name,
       description: tool.description,
-      schema: tool.schema,
+      schema: frozen(tool.schema),
       async call(args, { actAs, signal }) {
         const [fault, ...more] = check(args);
         if (fault !== undefined) {
@@ -65,6 +65,14 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       }),
     get: view,
   };
+}
+
+/** What is shown to extensions is what all others are shown. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const each of Object.values(value)) frozen(each);
+  return value;
 }
 
 /** An error that says whether trying again helps is taken at its word. */

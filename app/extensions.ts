@@ -8,6 +8,7 @@ import type { Configuration } from './configuration.ts';
 import { LoopbackCore } from './core-client.ts';
 import { ExtensionAgents } from './extension-agents.ts';
 import { toolPort } from './extension-tools.ts';
+import { ExtensionWatchdog } from './extension-watchdog.ts';
 import type { Going } from './going.ts';
 import { jwtKeys } from './keys.ts';
 import type { LiveIndexes } from './live-indexes.ts';
@@ -65,8 +66,22 @@ export async function startExtensions(options: {
     tools: toolPort(tools, clock, telemetry.log),
     core,
     agents,
-    contain: (id, call) => containment.enter(id, call),
+    contain(id, call) {
+      watchdog.begin();
+      return containment.enter(id, call);
+    },
+    release: (id) => containment.release(id),
     member: options.member,
+  });
+  const watchdog = new ExtensionWatchdog({
+    extensions: () => host.folders(),
+    log: telemetry.log,
+    logLevel: configuration.logLevel,
+    blocked: ({ extension, seconds, where }) => {
+      telemetry.count('extension_blocked_total', { extension });
+      const what = `blocked the event loop for ${seconds.toFixed(1)} s, in ${where}`;
+      host.blame(extension, what, new Error(where));
+    },
   });
   const project = join(import.meta.dirname, '..');
   // Compiled, the project's own packages lie one further up.
@@ -84,6 +99,7 @@ export async function startExtensions(options: {
     core,
     async close() {
       await host.close();
+      await watchdog.close();
       containment.close();
       core.close();
     },

@@ -133,7 +133,8 @@ export interface CoreRequest {
   /**
    * On whose behalf: an access token, with or without `Bearer ` before it, so that a caller's
    * `request.headers.authorization` can be handed on as it is. null: no token. Left out: that of `onBehalfOf`;
-   * without it the extension's own agent, `ext-<id>`, with the scopes tasks:read, tasks:write, runs:read, events:read and events:publish.
+   * without it the extension's own agent, `ext-<id>`, with the scopes tasks:read, tasks:write, runs:read, and events:publish
+   * and events:read where it was granted EVENTS_PUB and EVENTS_SUB.
    */
   readonly token?: string | null | undefined;
   readonly headers?: Readonly<Record<string, string>>;
@@ -217,8 +218,10 @@ export interface ToolView {
   readonly schema: object;
   /**
    * Calls the tool outside of a pipeline.
-   * @param options.actAs id of the agent for which it acts: the caller's
-   * @throws ExtensionError `bad_request` for arguments that do not fit the schema; and whatever the tool throws
+   * @param options.actAs id of the agent for which it acts: one whose request, WebSocket or step of a run is being
+   *   served, or the extension's own
+   * @throws ExtensionError `bad_request` for arguments that do not fit the schema; `forbidden` for any other agent; and
+   *   whatever the tool throws
    */
   call(
     args: unknown,
@@ -232,7 +235,8 @@ export interface EventAccess {
    * @param topic 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data an object, at most 256 KiB as JSON
    * @returns the event's id
-   * @throws ExtensionError `bad_request`, `payload_too_large`; what the log throws while it is away
+   * @throws ExtensionError `bad_request`, `payload_too_large`; `rate_limit_exceeded` over the limit that an agent's
+   *   requests have; what the log throws while it is away
    */
   publish(topic: string, data: object): Promise<string>;
   /**
@@ -267,8 +271,9 @@ export interface StreamAccess {
    * EVENTS_PUB: appends an entry.
    * @param stream 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data any JSON, at most 256 KiB
-   * @param source the agent whose entry it is
-   * @throws ExtensionError `bad_request`, `payload_too_large`
+   * @param source the agent whose entry it is: one whose request, WebSocket or step of a run is being served, or the
+   *   extension's own
+   * @throws ExtensionError `bad_request`, `payload_too_large`; `forbidden` for any other agent
    */
   append(stream: string, data: unknown, source: string): Promise<StreamEntry>;
   /**

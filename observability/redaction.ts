@@ -20,7 +20,12 @@ const secretTexts: readonly (readonly [pattern: RegExp, replacement: string])[] 
  * name nor inside a text.
  */
 export function redacted(value: unknown): unknown {
-  return clean(value, 0);
+  try {
+    return clean(value, 0);
+  } catch {
+    // Looking at it runs code of whoever made it: an extension, say, that throws what throws.
+    return '[can not be shown]';
+  }
 }
 
 /** A text without the secrets that can be told by their form. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { BackgroundAccess, BackgroundTaskView } from '../contract.ts';
+import { needed } from './context.ts';
 import type { Duty, DutyItem } from './duty.ts';
 import { faultText, type Extension } from './extension.ts';
 
@@ -67,6 +68,7 @@ export class BackgroundTasks {
     const tasks = this.#tasks;
     this.access = Object.freeze({
       async startTask(name, work) {
+        needed(extension, 'BACKGROUND_TASKS');
         const known = tasks.get(name);
         if (known !== undefined && known.state !== 'done') {
           throw new Error(`there is a background task ${name} of ${extension.id} already`);

@@ -26,6 +26,8 @@ export interface ContextParts {
   readonly background: BackgroundAccess;
   readonly callerOf: (request: object) => ExtensionCaller | null;
   readonly innerFor: HttpPort['innerFor'];
+  /** Of all extensions that were found. */
+  readonly ids: readonly string[];
 }
 
 /** A context that holds what was granted, and refuses the rest. */
@@ -42,7 +44,7 @@ export function createContext(
     info: Object.freeze({ ...extension.info }),
     capabilities: Object.freeze([...extension.granted]),
     log: logOf(extension, dependencies.telemetry.log),
-    config: configOf(extension, dependencies.settings.extensionSettings),
+    config: configOf(extension, dependencies.settings.extensionSettings, parts.ids),
     service: dependencies.service,
     core: coreOf(extension, dependencies, parts.innerFor),
     get routes(): Router {
@@ -78,12 +80,21 @@ export function createContext(
   });
 }
 
-/** @throws ExtensionError `forbidden` where a capability was not granted */
+/** @throws ExtensionError `unavailable` for what goes on in an extension that has failed: it reaches nothing */
+export function stillThere(extension: Extension): void {
+  if (extension.state !== 'failed') return;
+  const details = { extension_id: extension.id };
+  throw new ExtensionError('unavailable', `the extension ${extension.id} has failed`, details);
+}
+
+/** @throws ExtensionError `forbidden` where a capability was not granted; `unavailable` once it has failed */
 export function needed(extension: Extension, capability: Capability): void {
+  stillThere(extension);
   if (extension.has(capability)) return;
   throw new ExtensionError('forbidden', `this needs the capability ${capability}`, {
     required_capability: capability,
-    granted_capabilities: extension.granted,
+    // A copy: what is thrown goes to the extension.
+    granted_capabilities: [...extension.granted],
   });
 }
 
@@ -101,17 +112,25 @@ function logOf(extension: Extension, log: Log): ExtensionLog {
   });
 }
 
-/** `SVC_EXT_<ID>_<NAME>`; in `<ID>` a hyphen is written as `_`. */
+/**
+ * `SVC_EXT_<ID>_<NAME>`; in `<ID>` a hyphen is written as `_`. A variable belongs to the extension with the longest id
+ * that fits: `SVC_EXT_MAIL_LOG_KEY` is not told to `mail` where there is a `mail_log`.
+ */
 function configOf(
   extension: Extension,
   settings: Readonly<Record<string, string>>,
+  ids: readonly string[],
 ): Readonly<Record<string, string>> {
-  const prefix = `SVC_EXT_${extension.id.toUpperCase().replaceAll('-', '_')}_`;
+  const prefix = prefixOf(extension.id);
+  const longer = ids.map(prefixOf).filter((each) => each.startsWith(prefix) && each !== prefix);
   const own = Object.entries(settings)
     .filter(([name]) => name.startsWith(prefix) && name.length > prefix.length)
+    .filter(([name]) => !longer.some((each) => name.startsWith(each)))
     .map(([name, value]) => [name.slice(prefix.length).toLowerCase(), value] as const);
   return Object.freeze(Object.fromEntries(own));
 }
+
+const prefixOf = (id: string): string => `SVC_EXT_${id.toUpperCase().replaceAll('-', '_')}_`;
 
 function coreOf(
   extension: Extension,
@@ -120,9 +139,9 @@ function coreOf(
 ): CoreClient {
   return Object.freeze({
     async request(method, path, { onBehalfOf, ...options } = {}) {
+      stillThere(extension);
       if (onBehalfOf === undefined) {
-        const token =
-          options.token === undefined ? await agents.tokenOf(extension.id) : options.token;
+        const token = options.token === undefined ? await agents.tokenOf(extension) : options.token;
         return core.request(method, path, { ...options, token });
       }
       const { token = onBehalfOf.headers.authorization ?? null } = options;

@@ -4,6 +4,7 @@ import { needed } from './context.ts';
 import type { Duty } from './duty.ts';
 import type { Extension } from './extension.ts';
 import type { HostDependencies } from './ports.ts';
+import { PublishingGate } from './publishing-gate.ts';
 import { Subscription } from './subscription.ts';
 
 /** An extension's access to the service's topics. @param enter calls into the extension's code */
@@ -15,10 +16,13 @@ export function eventAccess(
   fault: (what: string, error: unknown) => void,
 ): EventAccess {
   const subscriptions = new Map<string, Subscription>();
+  const { settings, clock } = dependencies;
+  const gate = new PublishingGate(extension, settings, clock, (error) => fault('events', error));
   return Object.freeze({
     async publish(topic, data) {
       needed(extension, 'EVENTS_PUB');
-      return dependencies.agents.publish(extension.id, topic, data);
+      await gate.pass();
+      return dependencies.agents.publish(extension, topic, data);
     },
     async subscribe(pattern, handler) {
       needed(extension, 'EVENTS_SUB');

@@ -124,8 +124,30 @@ export class Extension {
 
 /** What went wrong, in a line for people: no stack, no folder of the machine. */
 export function faultText(error: unknown): string {
-  const text =
-    error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  const text = textOf(error);
   const [line = ''] = text.split('\n', 1);
   return line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/').slice(0, 300);
+}
+
+/** What was thrown, as far as it can be looked at without being thrown at. */
+export function readable(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  try {
+    return [error.name, error.message, error.stack].every(isText)
+      ? error
+      : new Error(textOf(error));
+  } catch {
+    return new Error(textOf(error));
+  }
+}
+
+const isText = (value: unknown): boolean => value === undefined || typeof value === 'string';
+
+function textOf(error: unknown): string {
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  } catch {
+    // An object without a prototype, or with a trap in place of its text.
+    return 'thrown: something that has no text';
+  }
 }

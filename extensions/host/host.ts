@@ -130,6 +130,13 @@ export class ExtensionHost {
     return [...this.#extensions.values()].filter(({ state }) => state === 'loaded');
   }
 
+  /** Where the code of those lies that are not of this service. */
+  folders(): readonly { readonly id: string; readonly folder: string }[] {
+    return [...this.#extensions.values()].flatMap(({ id, source, found }) =>
+      source === 'builtin' || found === null ? [] : [{ id, folder: found.folder }],
+    );
+  }
+
   /** A request that asks for another protocol; bound, as a listener of the server. */
   upgradeBy =
     (listener: RequestListener) =>
@@ -227,10 +234,12 @@ export class ExtensionHost {
   async #setUp(extension: Extension): Promise<void> {
     const { found } = extension;
     if (found === null) return;
-    const module = await importModule(join(found.folder, found.manifest.module));
     const enter = <T>(call: () => T): T => this.#enter(extension, call);
+    const module = await enter(() => importModule(join(found.folder, found.manifest.module)));
+    // Its code has run: what it does now reaches nothing.
+    if (extension.state !== 'loading') return;
     const fault = (what: string, error: unknown): void => this.#noteFault(extension, what, error);
-    const tools = new ExtensionTools(extension, this.#dependencies.tools, enter);
+    const tools = new ExtensionTools(extension, this.#dependencies, enter);
     const { member: owner, clock } = this.#dependencies;
     const duty = new Duty({ ...this.#dependencies, extensionId: extension.id, owner });
     const routes = Router({ strict: false });
@@ -242,7 +251,12 @@ export class ExtensionHost {
       streams: this.#streams.accessOf(extension),
       background: new BackgroundTasks(extension, duty, clock, enter, fault).access,
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
-      innerFor: (request) => this.#http?.innerFor(request) ?? { headers: {}, over: () => {} },
+      ids: [...this.#extensions.values()].map(({ id }) => id),
+      innerFor: (request) => {
+        if (this.#http === null || this.#routing === null) return { headers: {}, over: () => {} };
+        this.#routing.checkLed(extension, request);
+        return this.#http.innerFor(request);
+      },
     });
     const endpoints = readEndpoints(module.endpoints);
     await enter(() => module.setup(context));
@@ -277,8 +291,12 @@ export class ExtensionHost {
 
   async #end(extension: Extension): Promise<void> {
     const parts = this.#parts.get(extension);
-    if (parts === undefined) return;
     this.#parts.delete(extension);
+    if (parts !== undefined) await this.#endParts(extension, parts);
+    if (extension.source !== 'builtin') this.#dependencies.release(extension.id);
+  }
+
+  async #endParts(extension: Extension, parts: Parts): Promise<void> {
     parts.tools.close();
     this.#sockets.closeOf(extension);
     try {

@@ -6,7 +6,11 @@ import { capabilities, type Capability } from '../contract.ts';
 export const MANIFEST = 'extension.json';
 
 /** Words that stand for something else at `/ext/<id>`. */
-const taken: ReadonlySet<string> = new Set(['status']);
+const taken: ReadonlySet<string> = new Set([
+  'status',
+  // Where something is kept by id, every object has these already.
+  ...Object.getOwnPropertyNames(Object.prototype),
+]);
 
 const line = (longest: number) => Type.String({ minLength: 1, maxLength: longest });
 

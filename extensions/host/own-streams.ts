@@ -6,8 +6,10 @@ import { isTopic } from '../../domain/schedule/topic-pattern.ts';
 import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../domain/topic.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../contract.ts';
+import { checkActing } from './acting.ts';
 import { needed } from './context.ts';
 import type { Extension } from './extension.ts';
+import type { AgentPort } from './ports.ts';
 import { StreamFollower } from './stream-follower.ts';
 
 /** Streams whose names do not begin with their extension's id, as the interface names them. */
@@ -24,6 +26,7 @@ export class OwnStreams {
   readonly #store: EventStore;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
+  readonly #agents: Pick<AgentPort, 'idOf'>;
   readonly #followers = new Map<string, Set<StreamFollower>>();
   readonly #end = new AbortController();
   #following: Promise<void> | null = null;
@@ -33,14 +36,17 @@ export class OwnStreams {
     readonly store: EventStore;
     readonly clock: Clock;
     readonly telemetry: Telemetry;
+    readonly agents: Pick<AgentPort, 'idOf'>;
   }) {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#telemetry = options.telemetry;
+    this.#agents = options.agents;
   }
 
   accessOf(extension: Extension): StreamAccess {
-    const prefix = prefixes[extension.id] ?? `ext_${extension.id}-`;
+    // With a hyphen in the id, the stream of one could be that of another: a-b's c is not a's b-c.
+    const prefix = prefixes[extension.id] ?? `ext_${extension.id.replaceAll('-', '.')}-`;
     const named = (stream: string): string => {
       if (typeof stream === 'string' && isTopic(stream)) return prefix + stream;
       throw badInput('stream', 'must have 1 to 200 characters of A–Z a–z 0–9 _ . : / -');
@@ -48,6 +54,7 @@ export class OwnStreams {
     return Object.freeze({
       append: async (stream, data, source) => {
         needed(extension, 'EVENTS_PUB');
+        await checkActing(extension, source, this.#agents);
         return this.#append(named(stream), stream, data, source);
       },
       follow: async (stream, { after, signal }) => {

@@ -28,6 +28,8 @@ export interface HostDependencies {
   readonly agents: AgentPort;
   /** Calls into the code of an extension that is not of this service, so that nothing it does ends the process. */
   contain<T>(extensionId: string, call: () => T): T;
+  /** Takes away the connections and timers that an extension has left. */
+  release(extensionId: string): void;
   /** This process, as its leases name it. */
   readonly member: string;
   /** How long a setup may take, in milliseconds; 10 s. */
@@ -44,6 +46,9 @@ export interface HostSettings {
   /** `SVC_WEBUI_REQUIRE_AUTH`. */
   readonly webuiRequireAuth: boolean;
   readonly production: boolean;
+  /** `SVC_RATE_LIMIT`: what an extension may publish in a window; 0: without end. */
+  readonly rateLimit: number;
+  readonly rateLimitWindowSeconds: number;
   /** `SVC_EXT_<ID>_<NAME>`, as they stand in the environment. */
   readonly extensionSettings: Readonly<Record<string, string>>;
   /** Whether routes are served here, and whether pipelines are carried out here. */
@@ -67,14 +72,20 @@ export interface CorePort {
   request(method: string, path: string, request: CoreRequest): Promise<CoreAnswer>;
 }
 
+/** An extension as its agent is made for it. */
+export interface Grantee {
+  readonly id: string;
+  readonly granted: readonly Capability[];
+}
+
 /** The agents as which extensions act by themselves. */
 export interface AgentPort {
   /** The id of `ext-<id>`; makes the agent where it is not there. */
-  idOf(extensionId: string): Promise<string>;
+  idOf(extension: Grantee): Promise<string>;
   /** An access token for it that is good for some minutes. */
-  tokenOf(extensionId: string): Promise<string>;
+  tokenOf(extension: Grantee): Promise<string>;
   /** Publishes as it. @returns the event's id */
-  publish(extensionId: string, topic: string, payload: object): Promise<string>;
+  publish(extension: Grantee, topic: string, payload: object): Promise<string>;
 }
 
 /** What the HTTP interface lends to extensions, so that their endpoints keep its rules. */

@@ -1,7 +1,8 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { ExtensionError, type ExtensionCaller } from '../contract.ts';
-import type { Extension } from './extension.ts';
+import { ExtensionError, badInput, type ExtensionCaller } from '../contract.ts';
+import { serving } from './acting.ts';
+import { readable, type Extension } from './extension.ts';
 import { isClosedPage, isOpen } from './open-paths.ts';
 import type { HostSettings, HttpPort } from './ports.ts';
 import type { Sockets } from './sockets.ts';
@@ -48,6 +49,7 @@ export class Routing {
   readonly #settings: HostSettings;
   readonly #telemetry: Telemetry;
   readonly #callers = new WeakMap<Request, ExtensionCaller>();
+  readonly #led = new WeakMap<Request, Extension>();
   readonly #labels = new Map<string, Set<string>>();
   /** Requests under way, by extension. Which route takes one is known only once it has been led there. */
   readonly active = new Map<string, number>();
@@ -61,6 +63,12 @@ export class Routing {
 
   callerOf(request: Request): ExtensionCaller | null {
     return this.#callers.get(request) ?? null;
+  }
+
+  /** @throws ExtensionError `bad_request` for what is no request that was led to the extension */
+  checkLed(extension: Extension, request: Request): void {
+    if (this.#led.get(request) === extension) return;
+    throw badInput('onBehalfOf', 'is no request that was led to this extension');
   }
 
   /** Serves a request at `/ext/…`; others go on, and so do those of extensions that are not there. */
@@ -136,13 +144,14 @@ export class Routing {
     }
     if (rest.startsWith('/ws/') && this.#host.sockets.isUpgrade(request)) {
       this.#begin(extension, '/ws', request, response, begun);
-      this.#openSocket(extension, rest.slice('/ws/'.length), request, response);
+      this.#openSocket(extension, rest, request, response);
       return;
     }
     const prefix = `/ext/${extension.id}`;
     const { url, baseUrl } = request;
     request.url = url.slice(prefix.length) || '/';
     request.baseUrl = prefix;
+    this.#led.set(request, extension);
     const measured = this.#begin(extension, null, request, response, begun);
     await new Promise<void>((resolve, reject) => {
       response.once('close', resolve);
@@ -152,7 +161,7 @@ export class Routing {
         if (error === undefined || error === null) {
           this.#answerByConvention(extension, rest, request, response).then(resolve, reject);
         } else {
-          reject(this.#told(extension, error, measured()));
+          reject(this.#told(extension, readable(error), measured()));
         }
       };
       const { router } = extension;
@@ -161,22 +170,38 @@ export class Routing {
     });
   }
 
-  #openSocket(extension: Extension, path: string, request: Request, response: Response): void {
+  #openSocket(extension: Extension, rest: string, request: Request, response: Response): void {
+    const path = rest.slice('/ws/'.length);
+    const counts = (): Promise<boolean> => this.#stillCounts(extension, rest, request);
     const caller = this.callerOf(request);
     response.locals['notMeasured'] = true;
     response.statusCode = 101;
     try {
-      this.#host.sockets.open(extension, path, request, response, caller, async (what, call) => {
-        try {
-          await this.#host.enter(extension, async () => call());
-          return true;
-        } catch (error) {
-          this.#host.fault(extension, what, error);
-          return false;
-        }
-      });
+      this.#host.sockets.open(
+        { extension, path, request, response, caller, counts },
+        async (what, call) => {
+          try {
+            await this.#host.enter(extension, async () => call());
+            return true;
+          } catch (error) {
+            this.#host.fault(extension, what, error);
+            return false;
+          }
+        },
+      );
     } catch (error) {
       throw error instanceof ExtensionError ? this.#http.errorOf(error) : error;
+    }
+  }
+
+  /** Whether a caller may go on. What can't be told just now changes nothing. */
+  async #stillCounts(extension: Extension, rest: string, request: Request): Promise<boolean> {
+    try {
+      await this.#admit(extension, rest, request);
+      return true;
+    } catch (error) {
+      const { code } = error as { readonly code?: unknown };
+      return code !== 'unauthorized' && code !== 'forbidden';
     }
   }
 
@@ -217,9 +242,12 @@ export class Routing {
     const method = methods.has(request.method) ? request.method : 'other';
     let label: string | null = known;
     this.active.set(id, (this.active.get(id) ?? 0) + 1);
+    const caller = this.callerOf(request);
+    const served = caller === null ? null : serving(extension, caller.agentId);
     const endpointOf = (): string => (label ??= this.#labelOf(extension, request));
     response.once('close', () => {
       this.active.set(id, (this.active.get(id) ?? 1) - 1);
+      served?.();
       const endpoint = endpointOf();
       const took = performance.now() - begun;
       const status = String(response.statusCode);

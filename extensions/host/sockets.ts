@@ -11,11 +11,24 @@ const MOST_OPEN = 1_000;
 const MOST_PAYLOAD = 1024 * 1024;
 /** How often a client must show that it is there. Milliseconds. */
 const BEAT = 30_000;
+/** How often it is looked whether a client's token still counts. Milliseconds. */
+const LOOK = 1_000;
 /** The subprotocol under which a page, which can set no header, sends its token: `svc.token, <token>`. */
 const TOKEN_PROTOCOL = 'svc.token';
 
 /** Calls a handler of an extension; what it throws is noted, and ends the connection. */
 export type Enter = (what: string, call: () => Promise<void> | void) => Promise<boolean>;
+
+/** A connection that has been admitted. */
+interface Opening {
+  readonly extension: Extension;
+  readonly path: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: ExtensionCaller | null;
+  /** Whether the token that admitted it still does. */
+  readonly counts: () => Promise<boolean>;
+}
 
 interface Upgrade {
   readonly socket: Duplex;
@@ -59,14 +72,7 @@ export class Sockets {
    * Opens a connection that has been admitted.
    * @throws ExtensionError `not_found` where the extension has no handler at the path, `unavailable` over the limit
    */
-  open(
-    extension: Extension,
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: ExtensionCaller | null,
-    enter: Enter,
-  ): void {
+  open({ extension, path, request, response, caller, counts }: Opening, enter: Enter): void {
     const upgrade = this.#upgrades.get(request);
     const handler = extension.sockets.get(path);
     if (upgrade === undefined || handler === undefined) {
@@ -90,6 +96,7 @@ export class Sockets {
         response.emit('close');
       });
       keepAlive(client);
+      endWithToken(client, counts);
       const address = new URL(request.url ?? '/', 'http://localhost');
       const query = Object.fromEntries(address.searchParams);
       const shown = socketOf(client, { caller, query }, enter);
@@ -142,6 +149,17 @@ function keepAlive(client: WebSocket): void {
   client.once('close', () => clearInterval(beat));
   // A fault of the connection or of the protocol: `ws` closes it by itself.
   client.on('error', () => client.terminate());
+}
+
+/** One who was removed, or whose session has ended, hears no more. */
+function endWithToken(client: WebSocket, counts: () => Promise<boolean>): void {
+  const look = setInterval(() => {
+    void counts().then((fine) => {
+      if (!fine) client.close(1008, 'the token does not count any more');
+    });
+  }, LOOK);
+  look.unref();
+  client.once('close', () => clearInterval(look));
 }
 
 function socketOf(

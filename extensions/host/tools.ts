@@ -1,6 +1,8 @@
-import { badInput, type ToolAccess } from '../contract.ts';
+import { badInput, type ToolAccess, type ToolView } from '../contract.ts';
+import { checkActing, serving } from './acting.ts';
+import { needed } from './context.ts';
 import type { Extension } from './extension.ts';
-import type { ToolPort } from './ports.ts';
+import type { AgentPort, ToolPort } from './ports.ts';
 
 /** An extension's part of the tool registry: its tools have its id before their names. */
 export class ExtensionTools {
@@ -9,21 +11,45 @@ export class ExtensionTools {
   readonly #own = new Set<string>();
 
   /** @param enter calls into the extension's code */
-  constructor(extension: Extension, tools: ToolPort, enter: <T>(call: () => T) => T) {
+  constructor(
+    extension: Extension,
+    { tools, agents }: { readonly tools: ToolPort; readonly agents: AgentPort },
+    enter: <T>(call: () => T) => T,
+  ) {
     const { id } = extension;
+    const lent = (view: ToolView): ToolView =>
+      Object.freeze({
+        ...view,
+        async call(args, options) {
+          needed(extension, 'TOOLS');
+          await checkActing(extension, options.actAs, agents);
+          return view.call(args, options);
+        },
+      } satisfies ToolView);
     this.#tools = tools;
     this.access = Object.freeze({
       registerTool: (name, func, schema) => {
-        if (!/^[A-Za-z0-9_.-]{1,80}$/.test(name)) throw badInput('name', 'is no name of a tool');
+        needed(extension, 'TOOLS');
+        if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,80}$/.test(name))
+          throw badInput('name', 'is no name of a tool');
         if (typeof func !== 'function') throw badInput('func', 'must be a function');
         const full = `${id}.${name}`;
-        tools.register(full, describe(name, schema), schema, (args, call) =>
-          enter(() => func(args, call)),
-        );
+        const kept = copyOf(schema);
+        tools.register(full, describe(name, kept), kept, async (args, call) => {
+          const over = serving(extension, call.actAs);
+          try {
+            return await enter(() => func(args, call));
+          } finally {
+            over();
+          }
+        });
         this.#own.add(full);
       },
-      listTools: () => tools.list(id),
-      getTool: (name) => tools.get(name, id),
+      listTools: () => tools.list(id).map(lent),
+      getTool: (name) => {
+        const view = tools.get(name, id);
+        return view === undefined ? undefined : lent(view);
+      },
     } satisfies ToolAccess);
   }
 
@@ -32,6 +58,21 @@ export class ExtensionTools {
     for (const name of this.#own) this.#tools.unregister(name);
     this.#own.clear();
   }
+}
+
+/**
+ * Whatever becomes of the object that was given, lists of tools show what was compiled.
+ * @throws ExtensionError `bad_request` for what is no JSON object
+ */
+function copyOf(schema: unknown): object {
+  let copy: unknown;
+  try {
+    copy = JSON.parse(JSON.stringify(schema));
+  } catch {
+    throw badInput('schema', 'must be JSON');
+  }
+  if (typeof copy === 'object' && copy !== null && !Array.isArray(copy)) return copy;
+  throw badInput('schema', 'must be an object');
 }
 
 /** The schema's own description, else words made of the name: `sendMail` → `Send mail`. */

@@ -109,8 +109,8 @@ describe('an extension', () => {
     expect(hosting().tools.get('plain.sayHello')?.description).to.equal('Say hello');
     type Tools = { getTool(name: string): { call(args: unknown, how: object): Promise<unknown> } };
     const tool = (reached['tools'] as Tools).getTool('plain.sayHello');
-    expect(await tool.call({ name: 'Ada' }, { actAs: 'x' })).to.equal('Hello Ada');
-    const refused = await tool.call({}, { actAs: 'x' }).catch((error: unknown) => error);
+    expect(await tool.call({ name: 'Ada' }, { actAs: 'plain' })).to.equal('Hello Ada');
+    const refused = await tool.call({}, { actAs: 'plain' }).catch((error: unknown) => error);
     expect(refused).to.deep.include({ code: 'bad_request' });
   });
 

@@ -46,14 +46,19 @@ const agents: Readonly<Record<string, readonly string[]>> = {
   admin: ['admin'],
   reader: ['events:read'],
   scoped: ['ext:plain:routes'],
+  passing: ['events:read'],
 };
+
+/** Agents that were removed. */
+export const removed = new Set<string>();
 
 /** Tokens are names of {@link agents}. */
 const authentication = {
   async authenticate({ headers }, scopes) {
     const [, name = ''] = headers.authorization?.split(' ') ?? [];
     const granted = agents[name];
-    if (granted === undefined) throw unauthorized('a bearer token is needed', scopes);
+    if (granted === undefined || removed.has(name))
+      throw unauthorized('a bearer token is needed', scopes);
     const fits = granted.includes('admin') || scopes.every((each) => granted.includes(each));
     if (!fits) throw forbidden('a scope is missing', scopes, granted);
     return { agentId: name, name, scopes: granted, admin: name === 'admin' } as Caller;
@@ -123,6 +128,8 @@ export class Hosting {
         requireScopes: false,
         webuiRequireAuth: false,
         production: false,
+        rateLimit: 10_000,
+        rateLimitWindowSeconds: 60,
         extensionSettings: {},
         servesRoutes: true,
         runsTools: true,
@@ -136,11 +143,12 @@ export class Hosting {
       tools: toolPort(this.tools, this.#clock, this.#telemetry.log),
       core: { request: async () => ({ status: 200, headers: {}, body: null }) },
       agents: {
-        idOf: async (id) => id,
-        tokenOf: async (id) => id,
+        idOf: async ({ id }) => id,
+        tokenOf: async ({ id }) => id,
         publish: async (_id, topic, payload) => this.publish(topic, payload as JsonObject),
       },
       contain: (id, call) => containment.enter(id, call),
+      release: (id) => containment.release(id),
       member: newId(this.#clock.now()),
       setupLimit: 300,
     });
@@ -183,6 +191,11 @@ export class Hosting {
     return (await publishEvent(this.#store, event, [], context)).event_id;
   }
 
+  /** How many events a topic has. */
+  async published(topic: string): Promise<number> {
+    return (await this.#store.readStream(`topic-${topic}`)).length;
+  }
+
   metricsText(): Promise<string> {
     return this.#telemetry.metrics.text();
   }
@@ -208,6 +221,7 @@ export class Hosting {
     await this.#coordination.close();
     await this.#remove();
     for (const name of Object.keys(reached)) delete reached[name];
+    removed.clear();
   }
 }
 

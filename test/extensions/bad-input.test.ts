@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+import { eventually } from '../support/signals.ts';
+import { manifestOf, reached, useHosting } from './hosting.ts';
+
+/** All that a manifest can ask for. */
+const everything = ['ROUTES', 'TOOLS', 'EVENTS_PUB', 'EVENTS_SUB', 'BACKGROUND_TASKS', 'STATIC'];
+
+describe('an extension that does harm', () => {
+  const hosting = useHosting();
+
+  /** Starts it beside one that is in order. @returns how it is listed, once the other one has answered */
+  async function start(module: string, settings = {}, manifest: object = {}) {
+    const fine = `export function setup({ routes }) {
+      routes.get('/', (_request, response) => response.json({ fine: true }));
+    }`;
+    await hosting().write('fine', manifestOf('fine'), fine);
+    await hosting().write(
+      'bad',
+      manifestOf('bad', { capabilities: everything, ...manifest }),
+      module,
+    );
+    const { client } = await hosting().start(settings);
+    const info = async (): Promise<Readonly<Record<string, unknown>>> => {
+      expect((await client.get('/ext/fine/')).at('fine')).to.equal(true);
+      const status = await client.get('/ext/status');
+      expect(status.at('extensions.fine.state')).to.equal('loaded');
+      const { state, info: about } = status.at('extensions.bad') as Record<string, unknown>;
+      return { ...(about as object), state };
+    };
+    return { client, info };
+  }
+
+  it('has failed where its module ends the process as it is loaded', async () => {
+    const { info } = await start('process.exit(3); export function setup() {}');
+    const { state, reason } = await info();
+    expect(state).to.equal('failed');
+    expect(reason).to.include('process.exit was called');
+  });
+
+  for (const [what, thrown] of [
+    ['nothing', 'undefined'],
+    ['what has no text', 'Object.create(null)'],
+    ['a symbol', 'Symbol("x")'],
+    [
+      'an error that throws when it is read',
+      '{ get message() { throw 1; }, get name() { throw 2; } }',
+    ],
+    [
+      'an error with a trap',
+      'Object.defineProperty(new Error(), "message", { get() { throw 1; } })',
+    ],
+  ]) {
+    it(`is reported where it throws ${what}, at setup and in a handler`, async () => {
+      const module = `export function setup({ routes }) {
+        routes.get('/throws', async () => { throw ${thrown}; });
+        routes.get('/at-once', () => { throw ${thrown}; });
+        if (globalThis.extensionTests.atSetup) throw ${thrown};
+      }`;
+      const { client, info } = await start(module);
+      for (const path of ['throws', 'at-once']) {
+        // Express takes nothing that is thrown at once for going on.
+        const status = what === 'nothing' && path === 'at-once' ? 404 : 500;
+        expect((await client.get(`/ext/bad/${path}`)).status).to.equal(status);
+      }
+      expect((await info())['state']).to.equal('loaded');
+      await hosting().stop();
+      reached['atSetup'] = true;
+      const again = await start(module);
+      const { state, reason } = await again.info();
+      expect([state, typeof reason]).to.deep.equal(['failed', 'string']);
+    });
+  }
+
+  it('reaches nothing any more when its setup goes on after its time', async () => {
+    const module = `export async function setup({ toolRegistry, events, background, streams, core }) {
+      await new Promise((resolve) => (reached.goOn = resolve));
+      const tried = {
+        tool: () => toolRegistry.registerTool('late', () => 1, {}),
+        publish: () => events.publish('late', {}),
+        subscribe: () => events.subscribe('late', () => {}),
+        background: () => background.startTask('late', () => {}),
+        append: () => streams.append('late', 1, 'bad'),
+        core: () => core.request('GET', '/tasks'),
+      };
+      reached.codes = {};
+      for (const [name, call] of Object.entries(tried)) {
+        try { await call(); reached.codes[name] = 'done'; }
+        catch (error) { reached.codes[name] = error.code; }
+      }
+      reached.ended();
+    }`;
+    const ended = new Promise<void>((resolve) => (reached['ended'] = resolve));
+    const { info } = await start(module);
+    (reached['goOn'] as () => void)();
+    await ended;
+    const refused = ['tool', 'publish', 'subscribe', 'background', 'append', 'core'];
+    expect(reached['codes']).to.deep.equal(
+      Object.fromEntries(refused.map((name) => [name, 'unavailable'])),
+    );
+    expect(hosting().tools.get('bad.late')).to.equal(undefined);
+    expect((await info())['reason']).to.include('longer than 0.3 s');
+  });
+
+  it('is held to the limit of requests when it floods events', async () => {
+    const module = `export function setup({ events, background }) {
+      return background.startTask('flood', async (signal) => {
+        reached.codes = [];
+        while (!signal.aborted && reached.codes.length < 3) {
+          await events.publish('flood', {}).catch(({ code }) => reached.codes.push(code));
+        }
+      });
+    }`;
+    const { info } = await start(module, { rateLimit: 20, rateLimitWindowSeconds: 86_400 });
+    await eventually(() => void expect(reached['codes']).to.have.lengthOf(3));
+    expect(new Set(reached['codes'] as string[])).to.deep.equal(new Set(['rate_limit_exceeded']));
+    const { state, faults, last_fault } = await info();
+    expect([state, faults]).to.deep.equal(['loaded', 1]);
+    expect(last_fault).to.include('at most 20 events in 86400 s');
+    expect(await hosting().published('flood')).to.equal(20);
+  });
+
+  it('has no more timers than ten thousand, and none when it has ended', async () => {
+    const module = `export function setup() {
+      reached.ticks = 0;
+      reached.made = 0;
+      setInterval(() => (reached.ticks += 1), 1);
+      for (let n = 0; n < 50; n += 1) clearTimeout(setTimeout(() => {}, 1e8));
+      try { for (; reached.made < 20_000; reached.made += 1) setTimeout(() => {}, 1e8); }
+      catch (error) { reached.refused = error.message; }
+    }`;
+    const { info } = await start(module);
+    expect(reached['made']).to.equal(9_999);
+    expect(reached['refused']).to.include('over 10000 timers');
+    const { state, last_fault } = await info();
+    expect([state, last_fault]).to.deep.equal([
+      'loaded',
+      'it has over 10000 timers: Error: more are refused',
+    ]);
+    await eventually(() => void expect(reached['ticks']).to.be.greaterThan(0));
+    await hosting().stop();
+    const ticks = reached['ticks'];
+    for (let n = 0; n < 5; n += 1) await hosting().publish('later', {});
+    expect(reached['ticks']).to.equal(ticks);
+    expect(setTimeout.name).to.equal('setTimeout');
+  });
+
+  it('has no more connections than a thousand, however many it opens', async () => {
+    const module = `import { connect } from 'node:net';
+    export function setup({ routes }) {
+      routes.post('/open', async (request, response) => {
+        const results = await Promise.all(Array.from({ length: 10_000 }, () =>
+          new Promise((resolve) => {
+            const socket = connect(request.socket.localPort, '127.0.0.1');
+            socket.once('connect', () => resolve('open')).once('error', ({ message }) => resolve(message));
+            socket.on('error', () => {});
+          })));
+        const counts = {};
+        for (const each of results) counts[each] = (counts[each] ?? 0) + 1;
+        response.json(counts);
+      });
+    }`;
+    const { client, info } = await start(module);
+    const opened = await client.post('/ext/bad/open');
+    expect(opened.json).to.deep.equal({
+      open: 1000,
+      'the extension bad has over 1000 connections': 9000,
+    });
+    const { state, faults, last_fault } = await info();
+    expect([state, faults]).to.deep.equal(['loaded', 1]);
+    expect(last_fault).to.include('over 1000 connections');
+  });
+
+  const schemas: readonly (readonly [what: string, schema: string])[] = [
+    ['of an unknown type', "{ type: 'colour' }"],
+    ['that goes in circles', '(() => { const a = {}; a.a = a; return a; })()'],
+    ['that is none', '5'],
+    ['that is a list', '[]'],
+    ['that refers to elsewhere', "{ $ref: 'https://example.com/schema' }"],
+    ['with a broken pattern', "{ properties: { a: { pattern: '(' } } }"],
+    ['that throws when it is read', '{ toJSON() { throw 1; } }'],
+  ];
+  for (const [what, schema] of schemas) {
+    it(`has failed with a tool whose schema is one ${what}`, async () => {
+      const module = `export function setup({ toolRegistry }) {
+        toolRegistry.registerTool('tool', () => 1, ${schema});
+      }`;
+      const { info } = await start(module);
+      expect((await info())['state']).to.equal('failed');
+      expect(hosting().tools.get('bad.tool')).to.equal(undefined);
+    });
+  }
+
+  it('changes no schema after it was taken', async () => {
+    const module = `export function setup({ toolRegistry }) {
+      const schema = { type: 'object', required: ['a'] };
+      toolRegistry.registerTool('tool', () => 1, schema);
+      schema.toJSON = () => { throw new Error('in a list of tools'); };
+      schema.required.length = 0;
+      reached.views = toolRegistry.listTools();
+      try { toolRegistry.getTool('echo').schema.type = 'number'; } catch (error) { reached.refused = error.name; }
+    }`;
+    await start(module);
+    expect(JSON.stringify(hosting().tools.schemaOf('bad.tool'))).to.equal(
+      '{"type":"object","required":["a"]}',
+    );
+    expect(hosting().tools.schemaOf('echo')).to.not.have.property('type', 'number');
+    expect(reached['refused']).to.equal('TypeError');
+  });
+});
