@@ -52,6 +52,23 @@ export const endpoints: readonly EndpointDescription[] = [
     },
   },
   {
+    method: 'get',
+    path: '/api/titles',
+    summary: 'The titles of up to 100 tasks, by their ids with commas between',
+    scopes: ['tasks:read'],
+    query: Type.Object({ ids: Type.String() }),
+    answers: {
+      200: Type.Object(
+        {
+          tasks: Type.Array(
+            Type.Object({ id: Type.String({ format: 'uuid' }), title: Type.String() }, closed),
+          ),
+        },
+        closed,
+      ),
+    },
+  },
+  {
     method: 'post',
     path: '/api/tasks',
     summary: 'Creates a task of the caller, described by its title',
@@ -67,9 +84,12 @@ export const endpoints: readonly EndpointDescription[] = [
 /** How many tasks `GET api/tasks` shows: a page of the service's own list. */
 const SHOWN = 200;
 
+/** Tasks whose titles are asked for at once. */
+const MOST_TITLES = 100;
+
 /**
  * The web page's own endpoints; the page itself stands in `static/` and speaks to the service as any client does.
- * Both endpoints here act with the caller's token, so that the service's rules are theirs.
+ * The endpoints here act with the caller's token, so that the service's rules are theirs.
  */
 export function setup({ routes, core, callerOf }: ExtensionContext): void {
   routes.get('/api/tasks', async (request, response) => {
@@ -80,6 +100,24 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     const tasks = items.map(({ id, title, status, next_run_at }) => {
       return { id, title, status, next_run: next_run_at };
     });
+    response.json({ tasks });
+  });
+
+  routes.get('/api/titles', async (request, response) => {
+    const ids = idsIn(request.query['ids']);
+    const answers = await Promise.all(
+      ids.map((id) =>
+        core.request('GET', `/tasks/${encodeURIComponent(id)}`, { onBehalfOf: request }),
+      ),
+    );
+    const refused = answers.find(({ status }) => status !== 200 && status !== 404);
+    if (refused !== undefined) throw refusal(refused);
+    const tasks = answers
+      .filter(({ status }) => status === 200)
+      .map(({ body }) => {
+        const { id, title } = body as ListedTask;
+        return { id, title };
+      });
     response.json({ tasks });
   });
 
@@ -98,6 +136,13 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     copyHeaders(answer, response);
     response.status(201).json(answer.body);
   });
+}
+
+/** Ids with commas between. @throws ExtensionError `bad_request` for none, or too many */
+function idsIn(text: unknown): readonly string[] {
+  const ids = typeof text === 'string' ? [...new Set(text.split(','))].filter(Boolean) : [];
+  if (ids.length > 0 && ids.length <= MOST_TITLES) return ids;
+  throw badInput('ids', `must be 1 to ${MOST_TITLES} ids with commas between`);
 }
 
 /** What is shown of a task of the service's list. */

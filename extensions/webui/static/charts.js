@@ -1,66 +1,44 @@
-// Drawings: a run's steps over time, and how long runs took.
+// Drawings: a run's steps over time, and how long runs took. Lengths are set by script: the page allows no inline style.
 
-import { h, s } from './dom.js';
-import { duration } from './times.js';
+import { h, nothing } from './dom.js';
+import { clockText, duration } from './times.js';
 
-const WIDTH = 900;
-const LEFT = 170;
-const ROW = 26;
-const colour = { succeeded: 'good', failed: 'bad', skipped: 'idle', canceled: 'idle' };
+const tones = { succeeded: 'good', failed: 'bad', skipped: 'idle', canceled: 'idle' };
 
 /**
  * Bars over time, one line each.
- * @param {{label: string, from: number, to: number, state: string}[]} bars instants in milliseconds
+ * @param {{label: string, from: number, to: number, state: string, more?: Node, level?: string}[]} bars
+ *   instants in milliseconds; `more` is shown when a line is opened
  */
 export function gantt(title, bars) {
-  if (bars.length === 0) return h('p.soft', {}, 'Nothing has begun yet.');
+  if (bars.length === 0) return nothing('Nothing has begun yet.');
   const first = Math.min(...bars.map(({ from }) => from));
   const span = Math.max(1, Math.max(...bars.map(({ to }) => to)) - first);
-  const height = bars.length * ROW + 26;
-  const x = (at) => LEFT + ((at - first) / span) * (WIDTH - LEFT - 90);
-  const ticks = [0, 0.25, 0.5, 0.75, 1];
-  return scrolled(
-    title,
-    s(
-      'svg',
-      { viewBox: `0 0 ${WIDTH} ${height}`, role: 'img', 'aria-label': title },
-      ticks.map((part) => [
-        s('line', {
-          x1: x(first + span * part),
-          x2: x(first + span * part),
-          y1: 0,
-          y2: height - 20,
-        }),
-        s(
-          'text',
-          { class: 'axis', x: x(first + span * part), y: height - 5, 'text-anchor': 'middle' },
-          duration(span * part),
-        ),
-      ]),
-      bars.map(({ label, from, to, state }, n) => {
-        const wide = Math.max(3, x(to) - x(from));
-        const took = duration(to - from);
-        return s(
-          'g',
-          {},
-          s('title', {}, `${label}: ${state}, ${took}`),
-          s(
-            'text',
-            { x: 4, y: n * ROW + 17 },
-            label.length > 24 ? `${label.slice(0, 23)}…` : label,
-          ),
-          s('rect', {
-            class: `bar-${colour[state] ?? 'wait'}`,
-            x: x(from),
-            y: n * ROW + 4,
-            width: wide,
-            height: ROW - 8,
-            rx: 3,
-          }),
-          s('text', { x: x(from) + wide + 5, y: n * ROW + 17 }, took),
+  const at = (instant) => ((instant - first) / span) * 100;
+  const rows = bars.map(({ label, from, to, state, more, level = '' }) => {
+    const bar = h(`span.bar.${tones[state] ?? 'busy'}`);
+    bar.style.left = `${Math.min(at(from), 99.4)}%`;
+    bar.style.width = `${Math.max(at(to) - at(from), 0.6)}%`;
+    const line = [
+      h('span.label', { title: label }, label),
+      h('span.track', { 'aria-hidden': 'true' }, bar),
+      h('span.took', {}, duration(to - from)),
+      h('span.hidden', {}, `, ${state}`),
+    ];
+    return more === undefined
+      ? h('li', { class: level }, h('div.line', {}, line))
+      : h(
+          'li',
+          { class: level },
+          h('details', {}, h('summary.line', {}, line), h('div.more', {}, more)),
         );
-      }),
-    ),
+  });
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => h('span', {}, duration(span * part)));
+  return h(
+    'div.gantt',
+    {},
+    h('ol', { 'aria-label': title }, rows),
+    h('div.axis', { 'aria-hidden': 'true' }, ticks),
   );
 }
 
@@ -69,44 +47,32 @@ export function gantt(title, bars) {
  * @param {{took: number, state: string, id: string, at: string}[]} runs milliseconds
  */
 export function runTimes(runs) {
-  if (runs.length === 0) return h('p.soft', {}, 'No run has ended yet.');
-  const height = 150;
-  const most = Math.max(1, ...runs.map(({ took }) => took));
-  const wide = Math.min(24, (WIDTH - 80) / runs.length);
-  const label = `Times of the last ${runs.length} runs, the longest ${duration(most)}`;
-  return scrolled(
-    label,
-    s(
-      'svg',
-      { viewBox: `0 0 ${WIDTH} ${height}`, role: 'img', 'aria-label': label },
-      [0, 0.5, 1].map((part) => {
-        const y = height - 10 - part * (height - 30);
-        return [
-          s('line', { x1: 70, x2: WIDTH, y1: y, y2: y }),
-          s(
-            'text',
-            { class: 'axis', x: 64, y: y + 4, 'text-anchor': 'end' },
-            duration(most * part),
-          ),
-        ];
-      }),
-      runs.map(({ took, state, at }, n) => {
-        const tall = Math.max(2, (took / most) * (height - 30));
-        return s(
-          'rect',
-          {
-            class: `bar-${colour[state] ?? 'wait'}`,
-            x: 74 + n * wide,
-            y: height - 10 - tall,
-            width: Math.max(2, wide - 3),
-            height: tall,
-          },
-          s('title', {}, `${at}: ${state}, ${duration(took)}`),
-        );
-      }),
+  if (runs.length === 0) return nothing('No run has ended yet.');
+  const sorted = runs.map(({ took }) => took).sort((a, b) => a - b);
+  const most = Math.max(1, sorted.at(-1));
+  const middle = sorted[Math.floor(sorted.length / 2)];
+  const label = `Times of the last ${runs.length} runs: half took at most ${duration(middle)}, the longest ${duration(most)}`;
+  const bars = runs.map(({ took, state, at, id }) => {
+    const bar = h(`a.${tones[state] ?? 'busy'}`, {
+      href: `#/runs/${id}`,
+      tabindex: -1,
+      title: `${clockText(at)}: ${state}, ${duration(took)}`,
+    });
+    bar.style.height = `${Math.max(2, (took / most) * 100)}%`;
+    return bar;
+  });
+  const line = h('span.middle-line');
+  line.style.bottom = `${(middle / most) * 100}%`;
+  return h(
+    'div.times',
+    {},
+    h(
+      'div.scale',
+      { 'aria-hidden': 'true' },
+      h('span', {}, duration(most)),
+      h('span', {}, duration(0)),
     ),
+    h('div.bars', { role: 'img', 'aria-label': label }, bars, line),
+    h('p.hint', {}, `${label}. `, 'The line stands at the middle one.'),
   );
 }
-
-const scrolled = (label, drawing) =>
-  h('div.wide', { tabindex: 0, role: 'region', 'aria-label': `${label}, drawn` }, drawing);

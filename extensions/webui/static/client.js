@@ -6,14 +6,18 @@ export class Refusal extends Error {
     super(message ?? `the service answered ${status}`);
     this.status = status;
     this.code = error;
+    this.details = details ?? {};
     this.issues = details?.issues ?? [];
   }
 }
 
 const root = new URL('../../../', import.meta.url);
+/** Longest pause that is waited for by itself after too many requests. Seconds. */
+const LONGEST_PAUSE = 60;
 let session = null;
 let renewing = null;
 let onEnd = () => {};
+let onTrouble = () => {};
 
 /** Who is logged in: `{agentId, scopes}`, or null. */
 export const who = () => session && { agentId: session.agentId, scopes: session.scopes };
@@ -22,8 +26,11 @@ export const who = () => session && { agentId: session.agentId, scopes: session.
 export const may = (scope) =>
   session !== null && (session.scopes.includes('admin') || session.scopes.includes(scope));
 
-/** @param listener called when the session has ended */
+/** @param {(why: string) => void} listener called when the session has ended; `''`: as it was asked for */
 export const whenSignedOut = (listener) => void (onEnd = listener);
+
+/** @param {(text: string) => void} listener told what is the matter with the service; `''` when it answers again */
+export const whenTroubled = (listener) => void (onTrouble = listener);
 
 export async function signIn(agentId, secret) {
   const body = { agent_id: agentId, ...(secret === '' ? {} : { agent_secret: secret }) };
@@ -32,7 +39,7 @@ export async function signIn(agentId, secret) {
 
 export async function signOut() {
   const { refresh } = session;
-  end();
+  end('');
   await send('POST', 'agents/auth/revoke', { body: { token: refresh } });
 }
 
@@ -41,9 +48,9 @@ function take({ access_token, refresh_token, scope }, agentId) {
   session = { agentId, scopes, token: access_token, refresh: refresh_token };
 }
 
-function end() {
+function end(why) {
   session = null;
-  onEnd();
+  onEnd(why);
 }
 
 /**
@@ -62,22 +69,63 @@ export async function callFully(method, path, options = {}) {
   return { body: await answerOf(response), headers: response.headers };
 }
 
+/**
+ * Gives an order, once.
+ * @param {{reason?: string, body?: object, query?: object}} options the reason goes into the log
+ */
+export function order(path, { reason = '', headers = {}, ...options } = {}) {
+  const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  return call('POST', path, {
+    ...options,
+    headers: { 'Idempotency-Key': key, ...reasonHeader(reason), ...headers },
+  });
+}
+
+/** Headers are bytes: the reason goes as UTF-8. */
+export const reasonHeader = (reason) =>
+  reason === '' ? {} : { 'X-Reason': String.fromCharCode(...new TextEncoder().encode(reason)) };
+
 /** The answer as it begins; a token that has expired is renewed. */
 export async function open(method, path, options = {}) {
   const used = session?.token;
-  const response = await send(method, path, options);
+  const response = await patiently(method, path, options);
   if (response.status !== 401 || session === null) return response;
   // Others may have met the same expiry at the same time: a refresh token is good for one renewal.
   if (session.token === used) await (renewing ??= renew().finally(() => (renewing = null)));
-  return session === null ? response : send(method, path, options);
+  return session === null ? response : patiently(method, path, options);
 }
 
 async function renew() {
   const { refresh, agentId } = session;
   const response = await send('POST', 'agents/auth/refresh', { body: { refresh_token: refresh } });
   if (response.ok) take(await response.json(), agentId);
-  else end();
+  // A service that is just restarting has not ended the session.
+  else if (response.status < 500 && response.status !== 429) {
+    end('Your session has ended: log in again.');
+  }
 }
+
+/** Nothing was done by a request that was one too many: it goes out again when it may. */
+async function patiently(method, path, options) {
+  for (;;) {
+    const response = await send(method, path, options);
+    const seconds = Number(response.headers.get('retry-after'));
+    if (response.status !== 429 || !(seconds > 0 && seconds <= LONGEST_PAUSE)) return response;
+    onTrouble(`Too many requests: this goes on in ${seconds} s.`);
+    await pause(seconds * 1000, options.signal);
+    onTrouble('');
+  }
+}
+
+/** Resolves after so many milliseconds, or at once when aborted. */
+export const pause = (milliseconds, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 
 async function send(method, path, { body, query = {}, headers = {}, signal } = {}) {
   const url = new URL(path, root);
@@ -88,9 +136,15 @@ async function send(method, path, { body, query = {}, headers = {}, signal } = {
   if (session !== null) all.Authorization = `Bearer ${session.token}`;
   if (body !== undefined) all['Content-Type'] = 'application/json';
   try {
-    return await fetch(url, { method, headers: all, body: body && JSON.stringify(body), signal });
+    const response = await fetch(url, {
+      ...{ method, headers: all, signal },
+      body: body && JSON.stringify(body),
+    });
+    if (response.status !== 429) onTrouble('');
+    return response;
   } catch (error) {
     if (signal?.aborted) throw error;
+    onTrouble('The service does not answer. What you see is as it was before.');
     throw new Refusal(0, { message: 'The service does not answer.' });
   }
 }

@@ -10,15 +10,6 @@ export function h(tag, attributes = {}, ...children) {
   const [name, ...classes] = tag.split('.');
   const element = document.createElement(name);
   if (classes.length > 0) element.className = classes.join(' ');
-  return filled(element, attributes, children);
-}
-
-/** An SVG element. */
-export function s(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
-}
-
-function filled(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
@@ -43,29 +34,55 @@ export function put(element, ...children) {
   return element;
 }
 
-/** A table; its rows are arrays of cells. */
-export function table(caption, heads, rows, empty = 'Nothing here.') {
-  if (rows.length === 0) return h('p.soft', {}, empty);
-  const head = h(
-    'tr',
-    {},
-    heads.map((text) => h('th', { scope: 'col' }, text)),
+/** A column of numbers: they stand at its right. */
+export const num = (text) => ({ text, kind: 'num' });
+/** A column that a phone has no room for. */
+export const minor = (text) => ({ text, kind: 'minor' });
+/** A column that takes what room is left, and whose text may be long. */
+export const wide = (text) => ({ text, kind: 'grow' });
+
+/**
+ * A table.
+ * @param {string} caption what it lists, for screen readers
+ * @param {(string | {text: string, kind: string})[]} columns
+ * @param {Array[]} rows of cells
+ * @param empty what stands there instead of a table without rows
+ */
+export function table(caption, columns, rows, empty = 'Nothing here.') {
+  if (rows.length === 0) return typeof empty === 'string' ? nothing(empty) : empty;
+  const kinds = columns.map((column) => column.kind ?? null);
+  const head = columns.map((column, n) =>
+    h('th', { scope: 'col', class: kinds[n] }, column.text ?? column),
   );
   const body = rows.map((cells) =>
     h(
       'tr',
       {},
-      cells.map((cell) => h('td', {}, cell)),
+      cells.map((cell, n) => h('td', { class: kinds[n] }, cell)),
     ),
   );
   return h(
     'div.wide',
     { tabindex: 0, role: 'region', 'aria-label': caption },
-    h('table', { 'aria-label': caption }, h('thead', {}, head), h('tbody', {}, body)),
+    h('table', { 'aria-label': caption }, h('thead', {}, h('tr', {}, head)), h('tbody', {}, body)),
   );
 }
 
-/** Name and value, one below the other. Pairs of null are left out. */
+/** What stands where there is nothing to show, and what to do about it. */
+export const nothing = (text, ...more) =>
+  h('div.nothing', {}, h('p', {}, text), more.length > 0 && h('p.soft', {}, more));
+
+/** What stands where something could not be read. @param {() => unknown} again tries it once more */
+export function failure(error, again) {
+  return h(
+    'div.failure',
+    { role: 'alert' },
+    h('p', {}, error.message),
+    again !== undefined && button('Try again', again),
+  );
+}
+
+/** Name and value, one below the other. Pairs of null or false are left out. */
 export const facts = (...pairs) =>
   h(
     'dl',
@@ -73,19 +90,60 @@ export const facts = (...pairs) =>
     pairs.map((pair) => pair && [h('dt', {}, pair[0]), h('dd', {}, pair[1] ?? '–')]),
   );
 
-/** A part of a view, under a heading. */
-export const part = (title, ...children) => h('section', {}, h('h2', {}, title), children);
+/** A part of a view, under a heading. @param aside what stands at the heading's right */
+export const part = (title, ...children) => partWith(title, null, ...children);
+export const partWith = (title, aside, ...children) =>
+  h('section', {}, h('div.head', {}, h('h2', {}, title), aside), children);
+
+/** The head of a view: its title, what is said beside it, and what can be done. */
+export const heading = (title, beside, ...actions) =>
+  h(
+    'div.view-head',
+    {},
+    h('h1', {}, title),
+    beside,
+    actions.length > 0 && h('div.actions', {}, actions),
+  );
+
+/** A figure with what it counts. */
+export const tile = (text, value, more, href) =>
+  h(
+    href === undefined ? 'div.tile' : 'a.tile',
+    { href },
+    h('span.soft', {}, text),
+    h('strong', {}, value),
+    more && h('span.soft', {}, more),
+  );
 
 /** JSON for people. */
 export const json = (value, label = 'JSON') =>
   h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, JSON.stringify(value, null, 2));
 
+/** Text as it is, in lines. */
+export const lines = (text, label) =>
+  h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, text);
+
+const tones = {
+  good: 'active succeeded fired following healthy delivered ready completed done',
+  bad: 'failed missed unhealthy halted refused only_before newer_schema',
+  busy: 'running filling catching_up requested',
+  wait: 'paused retrying queued waiting pending degraded opening snoozed on_hold',
+};
+const toneOf = new Map(
+  Object.entries(tones).flatMap(([tone, words]) => words.split(' ').map((word) => [word, tone])),
+);
+
+toneOf.set('did not run', 'wait');
+
 /** A state in its colour; the word itself says it too. */
-export const state = (word) => h(`span.state.${word}`, {}, word.replaceAll('_', ' '));
+export const state = (word) =>
+  h('span', { class: `state ${toneOf.get(word) ?? 'idle'}`, 'data-state': word }, [
+    word.replaceAll('_', ' '),
+  ]);
 
 /** A button. @param act is called on a click; the button is out of use until it has ended */
-export function button(text, act, kind = '') {
-  const element = h(`button${kind}`, { type: 'button' }, text);
+export function button(text, act, kind = '', attributes = {}) {
+  const element = h(`button${kind}`, { type: 'button', ...attributes }, text);
   element.addEventListener('click', async () => {
     element.disabled = true;
     try {
@@ -106,7 +164,7 @@ export const choice = (options, chosen, attributes = {}) =>
     'select',
     attributes,
     options.map((option) => {
-      const [value, text] = Array.isArray(option) ? option : [option, option];
+      const [value, text] = Array.isArray(option) ? option : [option, option.replaceAll('_', ' ')];
       return h('option', { value, selected: value === chosen }, text);
     }),
   );
@@ -128,7 +186,7 @@ export async function attempt(work, done) {
     if (done !== undefined) notify(done);
     return true;
   } catch (error) {
-    notify(error.message);
+    if (error.name !== 'AbortError') notify(error.message);
     return false;
   }
 }

@@ -1,28 +1,47 @@
 // Server-sent events by fetch: EventSource can't send a token.
 
-import { open, Refusal } from './client.js';
+import { open, pause, Refusal } from './client.js';
+import { h } from './dom.js';
 
-const PAUSE = 2000;
+/** Between attempts to take a lost connection up again: the first pause, and the longest. Milliseconds. */
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 8000;
+
+/** A mark that says whether what is seen is live. */
+export function liveMark() {
+  const mark = h('span.live', { role: 'status' }, 'connecting …');
+  return {
+    mark,
+    /** @param {'live' | 'lost' | 'refused'} how */
+    say(how) {
+      const words = { live: 'live', lost: 'reconnecting …', refused: 'not live' };
+      mark.dataset.how = how;
+      if (mark.textContent !== words[how]) mark.textContent = words[how];
+    },
+  };
+}
 
 /**
  * Follows a stream of events until the signal is aborted; goes on after the last event when the connection is lost.
  * @param {(name: string, data: object) => void} told
- * @param {(going: boolean) => void} stateChanged
+ * @param {(how: 'live' | 'lost' | 'refused') => void} stateChanged
  */
-export async function follow(path, { signal, told, stateChanged }) {
+export async function follow(path, { signal, query, told, stateChanged }) {
   let last;
+  let wait = FIRST_PAUSE;
   while (!signal.aborted) {
     try {
       const headers = last === undefined ? {} : { 'Last-Event-ID': last };
-      const response = await open('GET', path, { headers, signal });
+      const response = await open('GET', path, { headers, query, signal });
       if (response.ok) {
-        stateChanged(true);
+        stateChanged('live');
+        wait = FIRST_PAUSE;
         await read(response.body, (id, name, data) => {
           if (id !== undefined) last = id;
           if (data !== '') told(name, JSON.parse(data));
         });
       } else if (response.status < 500 && response.status !== 429) {
-        stateChanged(false);
+        stateChanged('refused');
         return;
       }
     } catch (error) {
@@ -30,8 +49,10 @@ export async function follow(path, { signal, told, stateChanged }) {
       if (signal.aborted) return;
       if (!(error instanceof TypeError || error instanceof Refusal)) throw error;
     }
-    stateChanged(false);
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    if (signal.aborted) return;
+    stateChanged('lost');
+    await pause(wait, signal);
+    wait = Math.min(LONGEST_PAUSE, wait * 2);
   }
 }
 

@@ -1,15 +1,22 @@
 // The frame: who is logged in, and which view is shown.
 
-import { may, signIn, signOut, who, whenSignedOut } from './client.js';
-import { button, h, notify, put } from './dom.js';
+import { agentsView, agentView } from './agents-view.js';
+import { auditView } from './audit-view.js';
+import { look, startBanners } from './banners.js';
+import { may, signOut, who, whenSignedOut } from './client.js';
+import { button, failure, h, notify, put } from './dom.js';
+import { actor, forgetAgents, learnAgents } from './names.js';
 import { overviewView } from './overview-view.js';
 import { projectionsView } from './projections-view.js';
 import { runView } from './run-view.js';
 import { runsView } from './runs-view.js';
-import { streamView, streamsView } from './streams-view.js';
+import { showSignIn } from './sign-in.js';
+import { streamView } from './stream-view.js';
+import { streamsView } from './streams-view.js';
 import { taskForm } from './task-form.js';
 import { taskView } from './task-view.js';
 import { tasksView } from './tasks-view.js';
+import { toggleExact } from './times.js';
 
 const content = document.getElementById('content');
 const nav = document.getElementById('views');
@@ -26,6 +33,9 @@ const routes = [
   ['streams', streamsView],
   ['streams/:id', streamView],
   ['projections', projectionsView],
+  ['audit', auditView],
+  ['agents', agentsView],
+  ['agents/:id', agentView],
 ];
 
 const entries = [
@@ -33,7 +43,9 @@ const entries = [
   ['tasks', 'Tasks', 'tasks:read'],
   ['runs', 'Runs', 'runs:read'],
   ['streams', 'Streams', 'audit:read'],
+  ['audit', 'Audit', 'audit:read'],
   ['projections', 'Projections', 'ops'],
+  ['agents', 'Agents', 'admin'],
 ];
 
 let leaving = new AbortController();
@@ -42,20 +54,23 @@ async function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  if (who() === null) {
-    showSignIn();
+  for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
+  const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  const first = entries.find(([, , scope]) => may(scope));
+  const found = find(path) ?? (first === undefined ? null : find(first[0]));
+  showFrame(path);
+  if (found === null) {
+    put(content, h('h1', {}, 'Nothing to see'), h('p', {}, 'This agent may read nothing.'));
     return;
   }
-  const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const found = find(path) ?? find(entries.find(([, , scope]) => may(scope))?.[0] ?? 'tasks');
-  showFrame(path);
   const place = h('div');
   put(content, place);
   try {
     await found.view(place, { ...found.parameters, query: new URLSearchParams(query), signal });
   } catch (error) {
     if (signal.aborted) return;
-    put(place, h('h1', {}, 'That did not work'), h('p', { role: 'alert' }, error.message));
+    const what = error.status === 404 ? 'There is no such thing' : 'That did not work';
+    put(place, h('h1', {}, what), failure(error, show));
   }
   if (signal.aborted) return;
   const title = content.querySelector('h1')?.textContent;
@@ -91,70 +106,61 @@ function decoded(text) {
 function showFrame(path) {
   nav.hidden = false;
   const offered = entries.filter(([, , scope]) => may(scope));
+  const [of = ''] = path.split('/');
+  const current = of === '' ? offered[0]?.[0] : of;
   put(
     nav,
-    offered.map(([to, text]) => {
-      const current = path.split('/')[0] === to ? 'page' : null;
-      return h('a', { href: `#/${to}`, 'aria-current': current }, text);
-    }),
+    offered.map(([to, text]) =>
+      h('a', { href: `#/${to}`, 'aria-current': to === current ? 'page' : null }, text),
+    ),
   );
+  nav.querySelector('[aria-current]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+}
+
+function showWho() {
   const { agentId } = who();
+  const exact = h(
+    'button.quiet',
+    {
+      ...{ type: 'button', 'aria-pressed': 'false', title: 'Times as dates, and not how long ago' },
+      onclick() {
+        exact.setAttribute('aria-pressed', String(toggleExact()));
+      },
+    },
+    'Exact times',
+  );
   put(
     document.getElementById('who'),
-    h('span', { title: agentId }, `agent ${agentId.slice(-6)}`),
-    button('Log out', () => signOut().catch((error) => notify(error.message))),
+    exact,
+    h('span.soft', {}, actor(agentId)),
+    button('Log out', () => signOut().catch((error) => notify(error.message)), '.quiet'),
   );
 }
 
-function showSignIn() {
+async function enter() {
+  await learnAgents().catch((error) => notify(error.message));
+  showWho();
+  await Promise.all([show(), look()]);
+}
+
+function leave(why) {
+  leaving.abort();
+  forgetAgents();
   nav.hidden = true;
   put(document.getElementById('who'));
+  for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
+  void look();
   document.title = 'Log in – Task scheduling';
-  const fault = h('p.fault', { role: 'alert', id: 'sign-in-fault' });
-  const id = h('input', {
-    name: 'agent_id',
-    autocomplete: 'username',
-    required: true,
-    spellcheck: 'false',
-  });
-  const secret = h('input', {
-    name: 'agent_secret',
-    type: 'password',
-    autocomplete: 'current-password',
-  });
-  const submit = h('button.main-action', { type: 'submit' }, 'Log in');
-  const form = h(
-    'form.card',
-    {
-      async onsubmit(event) {
-        event.preventDefault();
-        submit.disabled = true;
-        fault.textContent = '';
-        try {
-          await signIn(id.value.trim(), secret.value);
-          await show();
-        } catch (error) {
-          fault.textContent = error.message;
-        } finally {
-          submit.disabled = false;
-        }
-      },
-    },
-    h('h1', {}, 'Log in'),
-    h('label.field', {}, "The agent's id", id),
-    h('label.field', {}, 'Its secret', secret),
-    fault,
-    submit,
-    h('p.hint', {}, 'The token stays in the memory of this page: it is gone when you close it.'),
-  );
-  put(content, h('div.narrow', {}, form));
-  id.focus();
+  showSignIn(content, why, enter);
 }
 
 document.getElementById('skip').addEventListener('click', (event) => {
   event.preventDefault();
   content.focus();
 });
-whenSignedOut(() => void show());
-addEventListener('hashchange', () => void show());
-void show();
+whenSignedOut(leave);
+addEventListener('hashchange', () => {
+  if (who() !== null) void show();
+});
+startBanners();
+leave('');

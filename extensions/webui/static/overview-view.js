@@ -1,13 +1,32 @@
 // What goes on: runs under way, what is due, what has failed, and how far the views are. Live.
 
+import { holdService } from './banners.js';
 import { call, may } from './client.js';
-import { h, part, put, state, table } from './dom.js';
-import { follow } from './live.js';
-import { runsTable } from './runs-view.js';
-import { ago, duration, tookOf } from './times.js';
+import {
+  attempt,
+  button,
+  failure,
+  h,
+  heading,
+  num,
+  nothing,
+  part,
+  put,
+  state,
+  table,
+  tile,
+} from './dom.js';
+import { follow, liveMark } from './live.js';
+import { learnTitle, learnTitles, taskLink } from './names.js';
+import { runsTable } from './runs-table.js';
+import { count, duration, percent, tookOf, when } from './times.js';
 
 const HOUR = 3_600_000;
 const BEAT = 1000;
+/** How many runs under way, and due tasks, are shown. */
+const SHOWN = 12;
+const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
+const underWayStates = ['running', 'retrying', 'queued'];
 
 export async function overviewView(place, { signal }) {
   const under = new Map();
@@ -15,116 +34,200 @@ export async function overviewView(place, { signal }) {
   const now = h('div');
   const failed = h('div');
   const due = h('div');
-  const live = h('span.soft', { role: 'status' }, 'connecting …');
-  const figures = { ended: 0, failures: [], due: null, lag: null, health: '' };
+  const trend = h('div');
+  const live = liveMark();
+  const figures = { waiting: 0, failures: [], failedMore: false, due: null, lag: null, ended: 0 };
+  let health = null;
+  let summary = null;
 
-  function draw() {
-    const tile = (text, value) =>
-      h('div.tile', {}, h('span.soft', {}, text), h('strong', {}, value));
+  function drawTiles() {
+    const going = [...under.values()].filter((run) => run.state === 'running').length;
+    const day = summary?.by_day.at(-1);
     put(
       tiles,
-      tile('Under way', String(under.size)),
-      tile('Due in the next hour', figures.due ?? '–'),
-      tile('Failed lately', String(figures.failures.length)),
-      tile('Ended since you look', String(figures.ended)),
-      figures.lag !== null && tile('Lag of the views', duration(figures.lag * 1000)),
-      tile('Health', figures.health),
+      tile('Running', count(going), `${count(under.size - going)} waiting`, '#/runs?state=running'),
+      figures.due !== null && tile('Due in the next hour', figures.due),
+      tile(
+        'Failed in 24 hours',
+        `${count(figures.failures.length)}${figures.failedMore ? '+' : ''}`,
+        null,
+        '#/runs?state=failed',
+      ),
+      day &&
+        tile('Ended today (UTC)', count(day.total_runs), `${count(figures.ended)} since you look`),
+      summary && tile('Succeeded in 7 days', percent(summary.success_rate)),
+      figures.lag !== null &&
+        tile('Lag of the views', duration(figures.lag * 1000), null, '#/projections'),
+      health &&
+        tile(
+          'Health',
+          state(health.status),
+          health.checks.find(({ status }) => status !== 'healthy')?.message,
+        ),
     );
-    const rows = [...under.values()].slice(0, 50).map((run) => {
+  }
+
+  function draw() {
+    drawTiles();
+    const order = (run) => underWayStates.indexOf(run.state);
+    const runs = [...under.values()].sort(
+      (a, b) => order(a) - order(b) || Date.parse(a.run_at) - Date.parse(b.run_at),
+    );
+    const rows = runs.slice(0, SHOWN).map((run) => {
       const took = tookOf(run);
-      const what = h('a', { href: `#/runs/${run.id}` }, run.id.slice(0, 8));
+      const since =
+        took === null
+          ? when(run.run_at)
+          : h('span', { 'data-since': run.started_at }, duration(took));
       return [
-        what,
+        h('a', { href: `#/runs/${run.id}` }, run.id.slice(0, 8)),
+        taskLink(run.task_id),
         state(run.state),
-        run.trigger,
-        took === null ? ago(run.run_at) : duration(took),
+        since,
       ];
     });
     put(
       now,
-      table('Runs under way', ['Run', 'State', 'Begun by', 'For'], rows, 'Nothing runs now.'),
+      table('Runs under way', ['Run', 'Task', 'State', num('For')], rows, 'Nothing runs now.'),
+      runs.length > SHOWN && h('p.hint', {}, `and ${count(runs.length - SHOWN)} more`),
     );
-    put(failed, runsTable(figures.failures.slice(0, 10), 'Nothing has failed.'));
+    const latest = figures.failures.slice(0, 10);
+    put(
+      failed,
+      runsTable(latest, { empty: nothing('Nothing has failed. ', 'Good.'), state: false }),
+    );
+  }
+
+  async function titled(runs) {
+    await learnTitles(
+      runs.map(({ task_id }) => task_id),
+      signal,
+    );
   }
 
   async function load(after) {
-    const runs = (wanted) =>
-      call('GET', 'runs', { query: { state: wanted, limit: 50, after }, signal });
-    const wanted = ['running', 'retrying', 'queued'];
-    const [failures, ...lists] = await Promise.all([runs('failed'), ...wanted.map(runs)]);
-    const dayAgo = Date.now() - 24 * HOUR;
-    figures.failures = failures.items.filter(({ finished_at }) => Date.parse(finished_at) > dayAgo);
+    const runs = (wanted, query = {}) =>
+      call('GET', 'runs', { query: { state: wanted, limit: 50, after, ...query }, signal });
+    const since = new Date(Date.now() - 24 * HOUR).toISOString();
+    const [failures, ...lists] = await Promise.all([
+      runs('failed', { start_time: since, include_errors: false }),
+      ...underWayStates.map((each) => runs(each)),
+    ]);
+    figures.failures = failures.items;
+    figures.failedMore = failures.has_more;
     under.clear();
     for (const { items } of lists) for (const run of items) under.set(run.id, run);
+    await titled([...[...under.values()].slice(0, SHOWN), ...failures.items.slice(0, 10)]);
     draw();
   }
 
   async function slowly() {
-    const [health, tasks, views] = await Promise.all([
-      call('GET', 'health', { signal }).catch(() => ({ status: 'unhealthy' })),
+    const soon = new Date(Date.now() + HOUR).toISOString();
+    const [checked, tasks, views, week] = await Promise.all([
+      call('GET', 'health', { signal }).catch((error) => {
+        if (signal.aborted) throw error;
+        return { status: 'unhealthy', checks: [error] };
+      }),
       may('tasks:read')
-        ? call('GET', 'tasks', { query: { status: 'active', limit: 200 }, signal })
+        ? call('GET', 'tasks/due', { query: { until: soon, limit: SHOWN }, signal })
         : null,
       may('ops') ? call('GET', 'projections', { signal }) : null,
+      call('GET', 'stats/summary', { query: { days: 7 }, signal }),
     ]);
-    figures.health = health.status;
+    health = checked;
+    summary = week;
     if (views !== null)
       figures.lag = Math.max(0, ...views.projections.map((each) => each.lag_seconds));
     if (tasks !== null) showDue(tasks);
-    draw();
+    showTrend();
+    drawTiles();
   }
 
-  function showDue({ items, has_more }) {
-    const until = Date.now() + HOUR;
-    const soon = items
-      .filter(({ next_run_at }) => next_run_at !== null && Date.parse(next_run_at) < until)
-      .sort((a, b) => Date.parse(a.next_run_at) - Date.parse(b.next_run_at));
-    figures.due = `${soon.length}${has_more ? '+' : ''}`;
-    const rows = soon
-      .slice(0, 15)
-      .map((task) => [h('a', { href: `#/tasks/${task.id}` }, task.title), ago(task.next_run_at)]);
+  function showDue({ items, total }) {
+    for (const { task_id, title } of items) learnTitle({ id: task_id, title });
+    figures.due = count(total);
+    const rows = items.map(({ task_id, next_run_at }) => [taskLink(task_id), when(next_run_at)]);
     put(
       due,
-      table('Due in the next hour', ['Task', 'When'], rows, 'Nothing.'),
-      has_more && h('p.hint', {}, `Of the ${items.length} newest active tasks.`),
+      table('Due in the next hour', ['Task', num('When')], rows, 'Nothing is due.'),
+      total > items.length && h('p.hint', {}, `and ${count(total - items.length)} more`),
+    );
+  }
+
+  function showTrend() {
+    const most = Math.max(1, ...summary.by_day.map((day) => day.total_runs));
+    put(
+      trend,
+      h(
+        'ol.days',
+        {},
+        summary.by_day.map(({ date, total_runs, failed_runs }) => {
+          const good = h('span.good');
+          const bad = h('span.bad');
+          good.style.height = `${((total_runs - failed_runs) / most) * 100}%`;
+          bad.style.height = `${(failed_runs / most) * 100}%`;
+          return h(
+            'li',
+            { title: `${date}: ${count(total_runs)} runs, ${count(failed_runs)} failed` },
+            h('span.bar', { 'aria-hidden': 'true' }, bad, good),
+            h('strong', {}, count(total_runs)),
+            h('span.soft', {}, weekday.format(new Date(`${date}T12:00:00`))),
+            failed_runs > 0 && h('span.fault', {}, `${count(failed_runs)} failed`),
+          );
+        }),
+      ),
     );
   }
 
   put(
     place,
-    h('div.row.middle', {}, h('h1', {}, 'Overview'), live),
+    heading(
+      'Overview',
+      live.mark,
+      may('ops') && button('Hold the service …', holdService, '.quiet'),
+    ),
     tiles,
-    h('div.columns', {}, part('Under way', now), part('Due in the next hour', due)),
+    h(
+      'div.columns',
+      {},
+      part('Under way', now),
+      may('tasks:read') && part('Due in the next hour', due),
+      part('Runs of the last days (UTC)', trend),
+    ),
     part('Failed in the last 24 hours', failed),
   );
   await Promise.all([load(), slowly()]);
 
   let dirty = false;
-  let failure = false;
   const beat = setInterval(() => {
-    if (dirty) draw();
+    for (const element of now.querySelectorAll('[data-since]')) {
+      element.textContent = duration(Date.now() - Date.parse(element.dataset.since));
+    }
+    if (!dirty || document.hidden) return;
     dirty = false;
+    void attempt(async () => {
+      await titled([...[...under.values()].slice(0, SHOWN), ...figures.failures.slice(0, 10)]);
+      if (!signal.aborted) draw();
+    });
   }, BEAT);
   const rest = setInterval(() => {
-    void slowly().catch((error) => {
-      if (!signal.aborted && !failure) live.textContent = error.message;
-    });
+    if (!document.hidden) void slowly().catch(failed24);
   }, 15_000);
   signal.addEventListener('abort', () => {
     clearInterval(beat);
     clearInterval(rest);
   });
+  /** The banner says that the service does not answer; all else is said here. */
+  function failed24(error) {
+    if (!signal.aborted && error.status !== 0) put(due, failure(error));
+  }
   void follow('runs/live', {
     signal,
-    stateChanged(going) {
-      failure = !going;
-      live.textContent = going ? 'live' : 'not connected';
-    },
+    stateChanged: live.say,
     told(name, { run, position }) {
       dirty = true;
       // What happened between the lists and this stream is in the lists by now.
-      if (name === 'live.started')
-        void load(position).catch(() => (live.textContent = 'not connected'));
+      if (name === 'live.started') void load(position).catch(failed24);
       if (run === undefined) return;
       if (name !== 'run.ended' && name !== 'run.skipped') under.set(run.id, run);
       else under.delete(run.id);

@@ -1,24 +1,44 @@
 // One run: its steps over time, attempts, output, error, log and events. Live while it goes on.
 
-import { call, may } from './client.js';
-import { attempt, button, facts, h, json, part, put, state, table } from './dom.js';
+import { call, may, order } from './client.js';
+import { ask, reasonField } from './dialog.js';
+import {
+  attempt,
+  button,
+  facts,
+  failure,
+  h,
+  heading,
+  json,
+  lines,
+  nothing,
+  num,
+  part,
+  partWith,
+  put,
+  state,
+  table,
+  wide,
+} from './dom.js';
 import { gantt } from './charts.js';
-import { follow } from './live.js';
-import { moment, duration, tookOf, when } from './times.js';
+import { follow, liveMark } from './live.js';
+import { learnTitles, taskLink } from './names.js';
+import { clockText, duration, moment, moments, tookOf } from './times.js';
 
 const ended = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
+const BEAT = 1000;
 
 export async function runView(place, { id, signal }) {
   const events = h('div');
   const body = h('div');
+  const steps = h('div');
+  const live = liveMark();
   let run;
-  let task = null;
 
   /** @param after position that what is read has to have passed */
   async function load(after) {
     run = await call('GET', `runs/${id}`, { query: { after }, signal });
-    if (task === null && may('tasks:read'))
-      task = await call('GET', `tasks/${run.task_id}`, { signal });
+    await learnTitles([run.task_id], signal);
     show();
     if (may('audit:read')) await loadEvents();
   }
@@ -32,42 +52,44 @@ export async function runView(place, { id, signal }) {
       moment(created_at),
       h('details', {}, h('summary', {}, 'data'), json(data, `Data of event ${revision}`)),
     ]);
-    const open = events.querySelector('details[open]') !== null;
     // Somebody reads one: it stays.
-    if (open) return;
+    if (events.querySelector('details[open]') !== null) return;
     put(
       events,
-      part(
+      partWith(
         'Events',
-        table('Events', ['No.', 'Type', 'At', 'Data'], rows),
         h(
-          'p',
-          {},
-          h(
-            'a',
-            { href: `#/streams/run-${id}` },
-            next_from === null ? 'Step through them' : 'There are more: step through them',
-          ),
+          'a',
+          { href: `#/streams/run-${id}` },
+          next_from === null ? 'Step through them' : 'There are more: step through them',
         ),
+        table('Events', [num('No.'), 'Type', 'At', wide('Data')], rows),
       ),
     );
   }
 
+  function showSteps() {
+    if (steps.querySelector('details[open]') !== null && !ended.has(run.state)) return;
+    put(steps, part('Steps', gantt('Attempts and steps over time', bars(run))));
+  }
+
   function show() {
     const took = tookOf(run);
+    showSteps();
     put(
       body,
-      h('h1', {}, 'Run of ', h('a', { href: `#/tasks/${run.task_id}` }, task?.title ?? 'a task')),
-      h(
-        'div.row.middle',
-        {},
-        state(run.state),
-        run.cancel_requested && !ended.has(run.state) && h('span', {}, 'told to stop'),
+      heading(
+        ['Run of ', taskLink(run.task_id)],
+        [
+          state(run.state),
+          run.cancel_requested && !ended.has(run.state) && h('span.soft', {}, 'told to stop'),
+          !ended.has(run.state) && live.mark,
+        ],
         actions(),
       ),
       run.error !== null &&
-        part('Error', h('pre', { tabindex: 0, role: 'region', 'aria-label': 'Error' }, run.error)),
-      part('Steps', gantt('Attempts and steps over time', bars(run))),
+        h('section.error', {}, h('div.head', {}, h('h2', {}, 'Error')), lines(run.error, 'Error')),
+      steps,
       h(
         'div.columns',
         {},
@@ -75,85 +97,65 @@ export async function runView(place, { id, signal }) {
           'Facts',
           facts(
             ['Begun by', run.trigger],
-            ['Nominal time', when(run.scheduled_for)],
-            ['Queued', when(run.queued_at)],
-            ['Started', when(run.started_at)],
-            ['Ended', when(run.finished_at)],
+            ['Nominal time', moments(run.scheduled_for)],
+            ['Queued', moments(run.queued_at)],
+            !ended.has(run.state) && run.started_at === null && ['To start', moments(run.run_at)],
+            ['Started', moments(run.started_at)],
+            ['Ended', moments(run.finished_at)],
             ['Took', took === null ? '–' : duration(took)],
+            run.started_at !== null && [
+              'Waited',
+              duration(Math.max(0, Date.parse(run.started_at) - Date.parse(run.run_at))),
+            ],
             ['Attempt', String(run.attempt)],
             ['Worker', run.lease_owner],
             run.skip_reason !== null && ['Skipped for', run.skip_reason],
-            run.retry_of !== null && [
-              'Retry of',
-              h('a', { href: `#/runs/${run.retry_of}` }, run.retry_of),
-            ],
-            run.retried_by !== null && [
-              'Retried by',
-              h('a', { href: `#/runs/${run.retried_by}` }, run.retried_by),
-            ],
+            run.retry_of !== null && ['Retry of', runLink(run.retry_of)],
+            run.retried_by !== null && ['Retried by', runLink(run.retried_by)],
+            ['Task as of revision', String(run.task_revision)],
+            ['Id', h('code', {}, id)],
           ),
         ),
-        part(
-          'Attempts',
-          table(
-            'Attempts',
-            ['No.', 'Outcome', 'Took', 'Worker', 'Error'],
-            run.attempts.map((each) => [
-              String(each.attempt),
-              state(each.outcome ?? 'running'),
-              duration(tookOf(each)),
-              each.worker,
-              [each.step && `${each.step}: `, each.error],
-            ]),
-            'None has begun.',
-          ),
+        h(
+          'div',
+          {},
+          part('Output', run.output === null ? nothing('None.') : json(run.output, 'Output')),
         ),
       ),
-      h(
-        'div.columns',
-        {},
-        part('Output', run.output === null ? h('p.soft', {}, 'None.') : json(run.output, 'Output')),
-        part(
-          'Log',
-          run.log.length === 0
-            ? h('p.soft', {}, 'No lines.')
-            : h(
-                'ul.list',
-                {},
-                run.log.map(({ at, level, message, step, data }) =>
-                  h(
-                    'li',
-                    {},
-                    moment(at),
-                    ` ${level} `,
-                    h('code', {}, step),
-                    ` ${message}`,
-                    data !== undefined && json(data, 'Data'),
-                  ),
-                ),
-              ),
-        ),
-      ),
+      run.attempts.length > 1 && part('Attempts', attemptsTable(run.attempts)),
+      part('Log', run.log.length === 0 ? nothing('No lines.') : logList(run.log)),
     );
   }
 
   function actions() {
     if (!may('tasks:write')) return [];
-    const retry = (text, from) =>
-      button(text, async () => {
-        let details;
-        const went = await attempt(async () => {
-          ({ details } = await call('POST', `runs/${id}/retry`, { query: { from } }));
-        }, 'A retry is requested.');
-        if (went) location.hash = `#/runs/${details.run_id}`;
-      });
+    const retry = (text, from, kind) =>
+      button(
+        text,
+        async () => {
+          let details;
+          const went = await attempt(async () => {
+            ({ details } = await order(`runs/${id}/retry`, { query: { from } }));
+          }, 'A retry is requested.');
+          if (went) location.hash = `#/runs/${details.run_id}`;
+        },
+        kind,
+      );
     const cancel = () =>
-      attempt(async () => {
-        await call('POST', `runs/${id}/cancel`);
-        await load();
-      }, 'The run is told to stop.');
+      ask({
+        title: 'Cancel this run?',
+        text: 'It is told to stop, and given up after ten seconds.',
+        action: 'Cancel the run',
+        kind: '.danger',
+        fields: [reasonField],
+        async act({ reason }) {
+          await order(`runs/${id}/cancel`, { reason });
+          await load();
+        },
+        done: 'The run is told to stop.',
+      });
     return [
-      run.state === 'failed' && retry('Retry from the failed step', 'failed_step'),
+      run.state === 'failed' && retry('Retry from the failed step', 'failed_step', '.main-action'),
       run.state === 'failed' && retry('Retry from the start', 'start'),
       !ended.has(run.state) && button('Cancel the run', cancel, '.danger'),
     ];
@@ -164,17 +166,25 @@ export async function runView(place, { id, signal }) {
   if (ended.has(run.state)) return;
   const done = new AbortController();
   signal.addEventListener('abort', () => done.abort());
+  const beat = setInterval(() => {
+    if (!document.hidden && run.started_at !== null) showSteps();
+  }, BEAT);
+  done.signal.addEventListener('abort', () => clearInterval(beat));
   let loading = Promise.resolve();
   const again = (position) => {
     loading = loading
       .then(() => load(position))
       .catch((error) => {
-        if (!signal.aborted) throw error;
+        if (!signal.aborted)
+          put(
+            events,
+            failure(error, () => again(position)),
+          );
       });
   };
   void follow(`tasks/${run.task_id}/live`, {
     signal: done.signal,
-    stateChanged() {},
+    stateChanged: live.say,
     told(name, data) {
       if (name === 'live.started') again(data.position);
       if (data.run?.id !== id) return;
@@ -184,20 +194,75 @@ export async function runView(place, { id, signal }) {
   });
 }
 
+const runLink = (id) => h('a', { href: `#/runs/${id}` }, id.slice(0, 8));
+
+const attemptsTable = (attempts) =>
+  table(
+    'Attempts',
+    [num('No.'), 'Outcome', num('Took'), 'Worker', wide('Error')],
+    attempts.map((each) => [
+      String(each.attempt),
+      state(each.outcome ?? 'running'),
+      duration(tookOf(each)),
+      each.worker,
+      [each.step && h('code', {}, each.step), ' ', each.error],
+    ]),
+  );
+
+const logList = (log) =>
+  h(
+    'ul.list.log',
+    {},
+    log.map(({ at, level, message, step, data }) =>
+      h(
+        'li',
+        {},
+        moment(at),
+        h('span', { class: `level ${level}` }, level),
+        h('code', {}, step),
+        h('span.message', {}, message),
+        data !== undefined && json(data, 'Data'),
+      ),
+    ),
+  );
+
+/** Attempts and, beneath each, the steps that ended in it. */
 function bars({ attempts, steps }) {
   const until = (iso) => (iso === null ? Date.now() : Date.parse(iso));
+  const stepBar = (each) => ({
+    label: each.step,
+    from: Date.parse(each.started_at),
+    to: Date.parse(each.finished_at),
+    state: each.status,
+    level: 'step',
+    more: h(
+      'div',
+      {},
+      facts(
+        ['Status', state(each.status)],
+        ['From', clockText(each.started_at)],
+        ['To', clockText(each.finished_at)],
+        ['Attempt', String(each.attempt)],
+      ),
+      each.error === null
+        ? json(each.result, `Result of ${each.step}`)
+        : lines(each.error, `Error of ${each.step}`),
+    ),
+  });
+  const of = (attempt) => steps.filter((each) => each.attempt === attempt).map(stepBar);
+  const known = new Set(attempts.map((each) => each.attempt));
   return [
-    ...attempts.map(({ attempt: n, started_at, finished_at, outcome }) => ({
-      label: `attempt ${n}`,
-      from: Date.parse(started_at),
-      to: until(finished_at),
-      state: outcome ?? 'running',
-    })),
-    ...steps.map(({ step, started_at, finished_at, status }) => ({
-      label: step,
-      from: Date.parse(started_at),
-      to: Date.parse(finished_at),
-      state: status,
-    })),
+    // Results that were taken over from the run that this one retries.
+    ...steps.filter((each) => !known.has(each.attempt)).map(stepBar),
+    ...attempts.flatMap(({ attempt, started_at, finished_at, outcome }) => [
+      {
+        label: `attempt ${attempt}`,
+        from: Date.parse(started_at),
+        to: until(finished_at),
+        state: outcome ?? 'running',
+        level: 'attempt',
+      },
+      ...of(attempt),
+    ]),
   ];
 }

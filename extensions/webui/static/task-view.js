@@ -1,200 +1,226 @@
 // One task: its fires past and to come, how long its runs took, its history, and why it did or did not fire.
 
 import { call, may } from './client.js';
-import { button, facts, h, json, labelled, part, put, state, table } from './dom.js';
+import { fireCalendar } from './fire-calendar.js';
+import {
+  button,
+  facts,
+  failure,
+  h,
+  heading,
+  json,
+  labelled,
+  num,
+  part,
+  partWith,
+  put,
+  state,
+  table,
+  tile,
+  wide,
+} from './dom.js';
 import { runTimes } from './charts.js';
-import { runsTable } from './runs-view.js';
-import { taskActions } from './task-actions.js';
-import { scheduleText } from './tasks-view.js';
-import { ago, duration, moment, tookOf, when } from './times.js';
-
-/** Fires shown before now and after. */
-const BEFORE = 12;
-const AFTER = 8;
+import { backfillsPart } from './backfills.js';
+import { changeLine } from './changes.js';
+import { follow, liveMark } from './live.js';
+import { actor, learnTitle } from './names.js';
+import { runsTable } from './runs-table.js';
+import { backfillButton, taskActions } from './task-actions.js';
+import { scheduleOf } from './tasks-view.js';
+import { count, duration, moment, moments, percent, tookOf, when } from './times.js';
 
 export async function taskView(place, { id, signal }) {
   const ask = (path, query = {}) => call('GET', path, { query, signal });
   const head = h('div');
+  const figures = h('div.tiles');
   const fires = h('div');
   const runs = h('div');
+  const backfills = h('div');
   const history = h('div');
+  const about = h('div');
+  const live = liveMark();
+  let task;
 
   async function load() {
-    const task = await ask(`tasks/${id}`);
-    showHead(task);
-    const listed = may('runs:read') ? (await ask('runs', { task_id: id, limit: 60 })).items : [];
-    if (may('runs:read')) showRuns(listed);
+    task = await ask(`tasks/${id}`);
+    learnTitle(task);
+    showHead();
     await Promise.all([
-      task.schedule_kind === 'event' ? null : showFires(task, listed),
+      loadRuns(),
+      may('runs:read') ? loadFigures() : null,
+      task.schedule_kind === 'event' ? null : fireCalendar(fires, task, signal),
+      backfillsPart(backfills, task, signal),
       may('audit:read') ? showHistory() : null,
     ]);
   }
 
-  function showHead(task) {
+  /** A part that can't be had does not take the others with it. */
+  const shown = (element, work) => async () => {
+    try {
+      await work();
+    } catch (error) {
+      if (!signal.aborted) put(element, failure(error, shown(element, work)));
+    }
+  };
+  const loadRuns = shown(runs, async () => {
+    if (may('runs:read')) showRuns((await ask('runs', { task_id: id, limit: 60 })).items);
+  });
+  const loadFigures = shown(figures, async () => {
+    const stats = await ask(`task/${id}/stats`, { days: 30 });
+    const seconds = (value) => (value === null ? '–' : duration(value * 1000));
+    put(
+      figures,
+      tile('Runs in 30 days', count(stats.total_runs)),
+      tile('Succeeded', stats.total_runs === 0 ? '–' : percent(stats.success_rate)),
+      tile(
+        'Failed',
+        count(stats.failed_runs),
+        stats.last_failure && ['last ', when(stats.last_failure)],
+      ),
+      tile('Half take at most', seconds(stats.p50_execution_time_seconds)),
+      tile('95 % take at most', seconds(stats.p95_execution_time_seconds)),
+    );
+  });
+
+  function showHead() {
     put(
       head,
-      h('h1', {}, task.title),
-      h(
-        'div.row.middle',
-        {},
-        state(task.status),
+      heading(
+        task.title,
+        [state(task.status), live.mark],
         taskActions(task, load),
+        backfillButton(task, load),
         may('tasks:write') &&
           task.status !== 'canceled' &&
           h('a.button', { href: `#/tasks/${id}/edit` }, 'Change'),
       ),
       task.warnings.map((warning) => h('p.fault', {}, warning)),
-      h(
-        'div.columns',
-        {},
-        part(
-          'Facts',
-          facts(
-            ['Description', task.description],
-            ['Schedule', h('code', {}, scheduleText(task))],
-            ['Next fire', task.exhausted ? 'none: the schedule has ended' : when(task.next_run_at)],
-            ['Last run', when(task.last_run_at)],
-            ['Priority', String(task.priority)],
-            ['Retries', `${task.max_retries}, ${task.backoff_strategy}`],
-            ['Overlap', task.overlap_policy],
-            task.tags.length > 0 && ['Tags', task.tags.join(', ')],
-            ['Changed', when(task.updated_at)],
-            ['Id', h('code', {}, id)],
-          ),
+    );
+    put(
+      about,
+      part(
+        'Facts',
+        facts(
+          task.description !== task.title && ['Description', task.description],
+          ['Schedule', scheduleOf(task)],
+          [
+            'Next fire',
+            task.exhausted ? 'none: the schedule has ended' : moments(task.next_run_at),
+          ],
+          ['Last run', moments(task.last_run_at)],
+          task.tags.length > 0 && [
+            'Tags',
+            task.tags.map((tag) =>
+              h('a.tag', { href: `#/tasks?tag=${encodeURIComponent(tag)}` }, tag),
+            ),
+          ],
+          ['Priority', String(task.priority)],
+          ['Retries', `${task.max_retries}, ${task.backoff_strategy.replaceAll('_', ' ')}`],
+          task.timeout_seconds !== null && ['Time limit', duration(task.timeout_seconds * 1000)],
+          ['Overlap', task.overlap_policy.replaceAll('_', ' ')],
+          [
+            'Missed fires',
+            `${task.misfire_policy}, grace ${duration(task.misfire_grace_seconds * 1000)}`,
+          ],
+          task.concurrency_key !== null && [
+            'Concurrency key',
+            `${task.concurrency_key} (at most ${task.concurrency_limit} at once)`,
+          ],
+          task.dedupe_key !== null && ['Dedupe key', task.dedupe_key],
+          task.pause_after_failures !== null && [
+            'Pauses after',
+            `${task.pause_after_failures} failures`,
+          ],
+          task.max_runs !== null && ['Most fires', count(task.max_runs)],
+          ['Owner', actor(task.created_by)],
+          ['Changed', moments(task.updated_at)],
+          ['Id', h('code', {}, id)],
         ),
-        part('Pipeline', json(task.payload, 'Pipeline')),
       ),
+      part('Pipeline', json(task.payload, 'Pipeline')),
     );
   }
 
   function showRuns(listed) {
     const over = listed
       .filter(({ started_at, finished_at }) => started_at && finished_at)
-      .reverse();
+      .reverse()
+      .map((run) => ({ took: tookOf(run), state: run.state, at: run.started_at, id: run.id }));
     put(
       runs,
-      part(
-        'Run times',
-        runTimes(over.map((run) => ({ took: tookOf(run), state: run.state, at: run.started_at }))),
-      ),
-      part(
+      part('Run times', runTimes(over)),
+      partWith(
         'Latest runs',
-        runsTable(listed.slice(0, 10), 'It has not run yet.'),
-        h('p', {}, h('a', { href: `#/runs?task_id=${id}` }, 'All its runs')),
+        h('a', { href: `#/runs?task_id=${id}` }, 'All its runs'),
+        runsTable(listed.slice(0, 10), { task: false, empty: 'It has not run yet.' }),
       ),
     );
   }
 
-  async function showFires(task, listed) {
-    const preview = (body) =>
-      call('POST', 'schedules/preview', { body: { task_id: id, ...body }, signal });
-    const coming = (await preview({ count: AFTER })).fires;
-    const past = await pastFires(task, preview, coming);
-    const byTime = new Map(listed.map((run) => [run.scheduled_for, run]));
-    const rows = await Promise.all(
-      past.map(async ({ at, local }) => {
-        const run = byTime.get(at);
-        if (run !== undefined) {
-          const took = tookOf(run);
-          const link = h(
-            'a',
-            { href: `#/runs/${run.id}` },
-            took === null ? 'run' : `run, ${duration(took)}`,
-          );
-          return [h('time', { datetime: at }, local), state(run.state), link];
-        }
-        const { reason, message } = await ask(`tasks/${id}/explain`, { at });
-        return [h('time', { datetime: at }, local), state(reason ?? 'open'), message];
-      }),
-    );
-    const ahead = task.status === 'active' ? coming : [];
-    put(
-      fires,
-      h(
-        'div.columns',
-        {},
-        part(
-          'Fires that were due',
-          table('Fires that were due', ['Time', 'Came to', 'How'], rows.reverse(), 'None yet.'),
-        ),
-        part(
-          'Fires to come',
-          ahead.length === 0
-            ? h('p.soft', {}, task.status === 'paused' ? 'None while it is paused.' : 'None.')
-            : h(
-                'ol.list',
-                {},
-                ahead.map(({ at, local, note }) =>
-                  h(
-                    'li',
-                    {},
-                    h('time', { datetime: at }, local),
-                    h('span.soft', {}, ` ${ago(at)}`),
-                    note && h('p.hint', {}, note),
-                  ),
-                ),
-              ),
-        ),
-      ),
-    );
-  }
-
-  async function showHistory(cursor, before = []) {
+  const showHistory = shown(history, () => readHistory());
+  async function readHistory(cursor, before = []) {
     const { items, next_cursor } = await ask(`tasks/${id}/history`, { limit: 50, cursor });
     const all = [...before, ...items];
     put(
       history,
-      part(
+      partWith(
         'History',
-        table('History', ['No.', 'What', 'When', 'Why', 'Changes'], all.map(historyRow)),
-        next_cursor !== null && button('Later ones', () => showHistory(next_cursor, all)),
-        h('p', {}, h('a', { href: `#/streams/task-${id}` }, 'Step through its events')),
+        h('a', { href: `#/streams/task-${id}` }, 'Step through its events'),
+        table(
+          'History',
+          [num('No.'), 'What', 'When', 'Who', wide('Why'), wide('Changes')],
+          all.map(historyRow),
+        ),
+        next_cursor !== null && button('Later ones', () => readHistory(next_cursor, all), '.small'),
       ),
     );
   }
 
-  put(place, head, fires, explainer(id, signal), runs, history);
+  put(
+    place,
+    head,
+    figures,
+    fires,
+    explainer(id, signal),
+    h('div.columns', {}, runs, about),
+    backfills,
+    history,
+  );
   await load();
+  if (!may('runs:read')) return;
+  let soon = null;
+  signal.addEventListener('abort', () => clearTimeout(soon));
+  void follow(`tasks/${id}/live`, {
+    signal,
+    stateChanged: live.say,
+    told(name) {
+      if (name === 'live.ended' || name === 'live.started') return;
+      // Not one after the other: a task may run each second.
+      soon ??= setTimeout(() => {
+        soon = null;
+        void Promise.all([loadRuns(), loadFigures()]);
+      }, 1000);
+    },
+  });
 }
 
-/** The schedule's fires before now: the rhythm to come says how far to look back. */
-async function pastFires({ created_at, starts_at }, preview, coming) {
-  const now = Date.now();
-  const begun = Math.max(Date.parse(created_at), starts_at === null ? 0 : Date.parse(starts_at));
-  const [one, two] = coming.map(({ at }) => Date.parse(at));
-  const last = coming.length > 1 ? Date.parse(coming.at(-1).at) : undefined;
-  const gap = two === undefined ? now - begun : (last - one) / (coming.length - 1);
-  const from = Math.min(now, Math.max(begun, now - gap * BEFORE));
-  const { fires } = await preview({ from: new Date(from).toISOString(), count: 4 * BEFORE });
-  return fires.filter(({ at }) => Date.parse(at) <= now).slice(-BEFORE);
-}
-
-const historyRow = ({ revision, type, at, reason, changes }) => [
+const historyRow = ({ revision, type, at, actor: by, reason, changes }) => [
   String(revision),
   type,
   moment(at),
+  actor(by),
   reason ?? '',
   changes.length === 0
     ? ''
-    : h(
-        'details',
-        {},
-        h('summary', {}, `${changes.length} changed`),
-        h('ul.list', {}, changes.map(changeLine)),
-      ),
+    : changes.length <= 2
+      ? h('ul.list', {}, changes.map(changeLine))
+      : h(
+          'details',
+          {},
+          h('summary', {}, `${changes.length} fields`),
+          h('ul.list', {}, changes.map(changeLine)),
+        ),
 ];
-
-/** `title: "a" → "b"` */
-export const changeLine = ({ path, before, after }) =>
-  h(
-    'li',
-    {},
-    h('code', {}, path),
-    ': ',
-    JSON.stringify(before),
-    ' → ',
-    h('strong', {}, JSON.stringify(after)),
-  );
 
 /** Asks about any moment. */
 function explainer(id, signal) {
@@ -208,6 +234,7 @@ function explainer(id, signal) {
   const submit = async (event) => {
     event.preventDefault();
     try {
+      if (at.value === '') throw new Error('Say when.');
       const query = { at: new Date(at.value).toISOString() };
       const told = await call('GET', `tasks/${id}/explain`, { query, signal });
       put(
@@ -215,17 +242,25 @@ function explainer(id, signal) {
         h('p', {}, state(told.reason ?? 'open'), ' ', told.message),
         facts(
           told.run_id !== null && ['Run', h('a', { href: `#/runs/${told.run_id}` }, told.run_id)],
-          ['Fire before', when(told.previous_fire)],
-          ['Fire after', when(told.next_fire)],
+          ['Fire before', moments(told.previous_fire)],
+          ['Fire after', moments(told.next_fire)],
+          told.evidence.length > 0 && [
+            'Evidence',
+            told.evidence.map(({ stream, revision, type }) => [
+              may('audit:read')
+                ? h('a', { href: `#/streams/${encodeURIComponent(stream)}?at=${revision}` }, type)
+                : type,
+              ' ',
+            ]),
+          ],
         ),
       );
     } catch (error) {
-      if (signal.aborted) return;
-      put(answer, h('p.fault', { role: 'alert' }, error.message));
+      if (!signal.aborted) put(answer, failure(error));
     }
   };
   return part(
-    'Why did it, or did it not?',
+    'Why did it fire, or not?',
     h(
       'form.row',
       { onsubmit: submit },

@@ -1,20 +1,37 @@
 // The list of tasks, with search, filters and what can be done to each.
 
 import { call, may } from './client.js';
-import { button, choice, h, labelled, put, state, table } from './dom.js';
+import {
+  choice,
+  failure,
+  h,
+  heading,
+  labelled,
+  minor,
+  nothing,
+  num,
+  put,
+  state,
+  table,
+} from './dom.js';
+import { learnTitle } from './names.js';
+import { keepInAddress, Pages, settled } from './paging.js';
 import { taskActions } from './task-actions.js';
-import { nearness } from './times.js';
+import { when } from './times.js';
 
 const PAGE = 25;
 
 export async function tasksView(place, { query, signal }) {
   const search = h('input', { type: 'search', value: query.get('search') ?? '' });
   const status = choice([['', 'any'], 'active', 'paused', 'canceled'], query.get('status') ?? '');
-  const kind = choice([['', 'any'], 'cron', 'rrule', 'once', 'event'], query.get('kind') ?? '');
+  const kind = choice(
+    [['', 'any'], 'cron', 'rrule', 'once', 'event'],
+    query.get('schedule_kind') ?? '',
+  );
   const tag = h('input', { value: query.get('tag') ?? '' });
   const results = h('div', { 'aria-live': 'polite' });
+  const pages = new Pages();
   let asked = 0;
-  let cursors = [undefined];
 
   async function load() {
     const turn = (asked += 1);
@@ -24,78 +41,83 @@ export async function tasksView(place, { query, signal }) {
       schedule_kind: kind.value,
       tag: tag.value.trim(),
     };
-    const cursor = cursors.at(-1);
-    const asks = { query: { ...filters, limit: PAGE, cursor }, signal };
-    const page = await call('GET', 'tasks', asks);
-    // An answer to what was typed before is of no use any more.
-    if (turn === asked) show(page);
+    keepInAddress('tasks', filters);
+    try {
+      const page = await call('GET', 'tasks', {
+        query: { ...filters, limit: PAGE, cursor: pages.cursor },
+        signal,
+      });
+      // An answer to what was typed before is of no use any more.
+      if (turn === asked) show(page, Object.values(filters).some(Boolean));
+    } catch (error) {
+      if (!signal.aborted) put(results, failure(error, load));
+    }
   }
 
-  function show({ items, total, next_cursor }) {
-    const rows = items.map((task) => [
-      h('a', { href: `#/tasks/${task.id}` }, task.title),
-      state(task.status),
-      h('code', {}, scheduleText(task)),
-      nearness(task.next_run_at),
-      nearness(task.last_run_at),
-      h('div.row', {}, taskActions(task, load, true)),
-    ]);
-    const heads = ['Title', 'Status', 'Schedule', 'Next', 'Last run', 'Actions'];
-    const go = (change) => () => {
-      change();
-      return load().catch(fail);
-    };
-    put(
-      results,
-      h('p.soft', {}, `${total} ${total === 1 ? 'task' : 'tasks'}, page ${cursors.length}`),
-      table('Tasks', heads, rows, 'No task is like that.'),
-      h(
-        'div.row',
-        {},
-        cursors.length > 1 &&
-          button(
-            'Newer',
-            go(() => cursors.pop()),
-          ),
-        next_cursor !== null &&
-          button(
-            'Older',
-            go(() => cursors.push(next_cursor)),
-          ),
-      ),
-    );
+  function show(page, filtered) {
+    const rows = page.items.map((task) => {
+      learnTitle(task);
+      return [
+        [
+          h('a.name', { href: `#/tasks/${task.id}` }, task.title),
+          task.tags.length > 0 && [' ', task.tags.map((each) => h('span.tag', {}, each))],
+        ],
+        state(task.status),
+        scheduleOf(task),
+        task.exhausted ? h('span.soft', {}, 'ended') : when(task.next_run_at),
+        when(task.last_run_at),
+        h('div.row', {}, taskActions(task, load, true)),
+      ];
+    });
+    const columns = [
+      'Title',
+      'Status',
+      minor('Schedule'),
+      'Next',
+      minor('Last run'),
+      num('Actions'),
+    ];
+    const empty = filtered
+      ? nothing('No task is like that.', 'Loosen the filters.')
+      : nothing(
+          'There is no task yet.',
+          may('tasks:write') && h('a', { href: '#/tasks/new' }, 'Create the first one'),
+        );
+    put(results, table('Tasks', columns, rows, empty), pages.bar(page, 'task', load));
   }
 
-  function fail(error) {
-    if (!signal.aborted) put(results, h('p.fault', { role: 'alert' }, error.message));
-  }
-
-  let soon;
-  function changed() {
-    clearTimeout(soon);
-    cursors = [undefined];
-    soon = setTimeout(() => void load().catch(fail), 200);
-  }
+  const changed = settled(200, () => {
+    pages.reset();
+    return load();
+  });
   for (const control of [search, status, kind, tag]) control.addEventListener('input', changed);
 
   put(
     place,
-    h('h1', {}, 'Tasks'),
+    heading(
+      'Tasks',
+      null,
+      may('tasks:write') && h('a.button.main-action', { href: '#/tasks/new' }, 'New task'),
+    ),
     h(
-      'div.row',
+      'div.row.filters',
       { role: 'search' },
       labelled('Search in titles', search),
       labelled('Status', status),
       labelled('Kind', kind),
       labelled('Tag', tag),
-      may('tasks:write') && h('a.button.main-action', { href: '#/tasks/new' }, 'New task'),
     ),
     results,
   );
   await load();
 }
 
-export const scheduleText = ({ schedule_kind, schedule_expr, timezone }) =>
-  schedule_kind === 'event' || schedule_kind === 'once'
-    ? `${schedule_kind} ${schedule_expr ?? ''}`
-    : `${schedule_kind} ${schedule_expr} (${timezone})`;
+/** When a task fires, in its own words; the zone where it matters. */
+export function scheduleOf({ schedule_kind, schedule_expr, timezone }) {
+  const zoned = (schedule_kind === 'cron' || schedule_kind === 'rrule') && timezone !== 'UTC';
+  return [
+    schedule_kind !== 'cron' && h('span.soft', {}, `${schedule_kind} `),
+    h('code', {}, schedule_expr ?? '#'),
+    zoned && h('span.soft', {}, ` ${timezone}`),
+  ];
+}

@@ -1,0 +1,191 @@
+// Who did what, and what was refused. Live when asked for.
+
+import { call } from './client.js';
+import {
+  button,
+  choice,
+  failure,
+  h,
+  heading,
+  labelled,
+  minor,
+  put,
+  state,
+  table,
+  wide,
+} from './dom.js';
+import { follow, liveMark } from './live.js';
+import { actor, learnAgents } from './names.js';
+import { keepInAddress, settled } from './paging.js';
+import { clockText, count, when } from './times.js';
+
+const PAGE = 50;
+/** Most that stand in the list while it is live. */
+const MOST_LIVE = 200;
+
+export async function auditView(place, { query, signal }) {
+  const outcome = choice(
+    [
+      ['', 'all'],
+      ['CommandRefused', 'refused only'],
+    ],
+    query.get('type') === 'CommandRefused' ? 'CommandRefused' : '',
+  );
+  const text = (name) => h('input', { value: query.get(name) ?? '', spellcheck: 'false' });
+  const by = text('actor');
+  const type = h('input', {
+    value: query.get('type') === 'CommandRefused' ? '' : (query.get('type') ?? ''),
+    spellcheck: 'false',
+  });
+  const stream = text('stream');
+  const instant = (name) =>
+    h('input', { type: 'datetime-local', step: 1, value: query.get(name) ?? '' });
+  const since = instant('from');
+  const until = instant('to');
+  const results = h('div', { 'aria-live': 'polite' });
+  const live = liveMark();
+  let following = new AbortController();
+  let items = [];
+  let asked = 0;
+  const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
+  const what = () => ({
+    actor: by.value.trim(),
+    type: outcome.value || type.value.trim(),
+    stream: stream.value.trim(),
+  });
+
+  async function load(cursor) {
+    const turn = (asked += 1);
+    keepInAddress('audit', { ...what(), from: since.value, to: until.value });
+    try {
+      const page = await call('GET', 'audit', {
+        query: { ...what(), from: iso(since), to: iso(until), limit: PAGE, cursor },
+        signal,
+      });
+      if (turn !== asked) return;
+      items = cursor === undefined ? page.items : [...items, ...page.items];
+      show(page);
+    } catch (error) {
+      if (!signal.aborted && turn === asked)
+        put(
+          results,
+          failure(error, () => load(cursor)),
+        );
+    }
+  }
+
+  function show({ next_cursor, total }) {
+    put(
+      results,
+      total !== null && total !== undefined && h('p.soft', {}, `${count(total)} in all`),
+      table(
+        'Audit',
+        ['When', 'Who', 'Outcome', wide('What'), minor('Why'), minor('From')],
+        items.map(auditRow),
+        'Nothing is like that.',
+      ),
+      next_cursor !== null &&
+        next_cursor !== undefined &&
+        button('Older', () => load(next_cursor), '.small'),
+    );
+  }
+
+  /** From now on, until something else is asked for. */
+  function goLive() {
+    following.abort();
+    following = new AbortController();
+    if (until.value !== '') {
+      live.say('refused');
+      return;
+    }
+    const own = following;
+    void follow('audit/live', {
+      signal: own.signal,
+      query: what(),
+      stateChanged: live.say,
+      told(name, item) {
+        if (own.signal.aborted || !name.startsWith('audit.')) return;
+        if (items.some(({ position }) => position === item.position)) return;
+        items = [item, ...items].slice(0, MOST_LIVE);
+        draw();
+      },
+    });
+  }
+  const draw = settled(250, () => {
+    const body = results.querySelector('tbody');
+    // Older pages keep their button; only the rows are new.
+    if (body === null) show({});
+    else put(body, rowsOf(items));
+  });
+
+  const changed = settled(300, async () => {
+    await load();
+    goLive();
+  });
+  for (const control of [outcome, by, type, stream, since, until]) {
+    control.addEventListener('input', changed);
+  }
+  signal.addEventListener('abort', () => following.abort());
+  put(
+    place,
+    heading('Audit', live.mark),
+    h(
+      'div.row.filters',
+      { role: 'search' },
+      labelled('Outcome', outcome),
+      labelled('Who (id, or “service”)', by),
+      labelled('Type of event', type),
+      labelled('Stream', stream),
+      labelled('From', since),
+      labelled('To', until),
+    ),
+    results,
+  );
+  await learnAgents(signal);
+  await load();
+  goLive();
+}
+
+/** Rows as a table of the page has them. */
+const rowsOf = (items) => [
+  ...table(
+    'Audit',
+    ['When', 'Who', 'Outcome', wide('What'), minor('Why'), minor('From')],
+    items.map(auditRow),
+  ).querySelectorAll('tbody > tr'),
+];
+
+function auditRow({
+  at,
+  actor: by,
+  outcome,
+  action,
+  type,
+  stream,
+  revision,
+  reason,
+  refusal,
+  source,
+}) {
+  const target = h(
+    'a',
+    { href: `#/streams/${encodeURIComponent(stream)}?at=${revision}` },
+    h('code', {}, stream),
+  );
+  const refused =
+    refusal !== null &&
+    h('p.hint', {}, [
+      `${refusal.status} ${refusal.code}`,
+      refusal.path !== null && [' at ', h('code', {}, refusal.path)],
+      refusal.count > 1 &&
+        `, ${count(refusal.count)} times from ${clockText(refusal.first_at)} to ${clockText(refusal.last_at)}`,
+    ]);
+  return [
+    when(at),
+    actor(by),
+    outcome === 'refused' ? state('refused') : h('span.soft', {}, outcome),
+    [h('strong', {}, outcome === 'refused' ? action : type), ' ', target, refused],
+    reason ?? '',
+    source,
+  ];
+}

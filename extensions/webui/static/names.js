@@ -1,0 +1,50 @@
+// What tasks and agents are called, where only their ids are at hand.
+
+import { call, may } from './client.js';
+import { h } from './dom.js';
+
+/** How long a title is believed. Milliseconds. */
+const FRESH = 60_000;
+/** Most that are asked for at once. */
+const MOST = 100;
+
+const titles = new Map();
+let agents = null;
+
+/** Remembers what is known anyway. */
+export const learnTitle = ({ id, title }) => void titles.set(id, { title, at: Date.now() });
+
+/** Sees to it that the titles of tasks are known. Those that can't be had stay ids. */
+export async function learnTitles(ids, signal) {
+  if (!may('tasks:read')) return;
+  const now = Date.now();
+  const wanted = [...new Set(ids)].filter((id) => !(now - titles.get(id)?.at < FRESH));
+  for (let from = 0; from < wanted.length; from += MOST) {
+    const query = { ids: wanted.slice(from, from + MOST).join(',') };
+    const { tasks } = await call('GET', 'ext/webui/api/titles', { query, signal });
+    for (const task of tasks) learnTitle(task);
+  }
+}
+
+/** A link to a task, by its title. */
+export const taskLink = (id) =>
+  h('a.name', { href: `#/tasks/${id}` }, titles.get(id)?.title ?? `task ${shortId(id)}`);
+
+/** The last characters of an id: the first ones are the time at which it was made. */
+export const shortId = (id) => id.slice(-6);
+
+/** Sees to it that the names of agents are known, where one may know them. */
+export async function learnAgents(signal) {
+  if (agents !== null || !may('admin')) return;
+  const all = await call('GET', 'agents', { query: { limit: 200 }, signal });
+  agents = new Map(all.map(({ id, name }) => [id, name]));
+}
+
+/** Forgets them: somebody else may have logged in, or one was added. */
+export const forgetAgents = () => void (agents = null);
+
+/** Who did something: an agent by name, or the service. */
+export const actor = (id) =>
+  id === 'service'
+    ? h('span.soft', {}, 'service')
+    : h('span', { title: id }, agents?.get(id) ?? `agent ${shortId(id)}`);
