@@ -7,9 +7,13 @@ import {
 import type { DomainEvent } from '../domain/events/catalogue.ts';
 import { load, type Fold, type Loaded } from '../domain/handle.ts';
 import { idOf } from '../domain/streams.ts';
+import { WeighedCache } from './weighed-cache.ts';
 
 /** A cached stream is dropped when this many others were used since. */
 const CAPACITY = 50_000;
+
+/** Of all cached states together, in characters of JSON: tasks may have payloads of 256 KiB. */
+const WEIGHT = 32 * 1024 * 1024;
 
 /**
  * Folded streams of one kind, in memory, kept up to date by following the log. What was read once costs no
@@ -22,8 +26,7 @@ export class LiveStreams<S, E extends DomainEvent> {
   private readonly store: EventStore;
   private readonly prefix: string;
   private readonly fold: Fold<S, E>;
-  private readonly capacity: number;
-  private readonly cached = new Map<string, Loaded<S>>();
+  private readonly cached: WeighedCache<Loaded<S>>;
   private readonly loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
   /** The subscription has brought everything up to here. */
   private reached: Position = BEGINNING;
@@ -36,7 +39,7 @@ export class LiveStreams<S, E extends DomainEvent> {
     this.store = store;
     this.prefix = prefix;
     this.fold = fold;
-    this.capacity = capacity;
+    this.cached = new WeighedCache({ entries: capacity, weight: WEIGHT });
   }
 
   /**
@@ -59,12 +62,7 @@ export class LiveStreams<S, E extends DomainEvent> {
   /** The stream's state as far as it is known here. */
   get(id: string): Promise<Loaded<S>> | Loaded<S> {
     const known = this.cached.get(id);
-    if (known) {
-      // The most recently used stand last.
-      this.cached.delete(id);
-      this.cached.set(id, known);
-      return known;
-    }
+    if (known) return known;
     const pending = this.loading.get(id);
     if (pending) return pending.promise;
     const entry = { promise: this.load(id), seen: -1 };
@@ -85,7 +83,7 @@ export class LiveStreams<S, E extends DomainEvent> {
 
   /** What is cached, without reading. */
   peek(id: string): Loaded<S> | undefined {
-    return this.cached.get(id);
+    return this.cached.peek(id);
   }
 
   private async load(id: string): Promise<Loaded<S>> {
@@ -107,13 +105,9 @@ export class LiveStreams<S, E extends DomainEvent> {
 
   /** Keeps a stream unless it is known further already; gives what is known now. */
   private keep(id: string, loaded: Loaded<S>): Loaded<S> {
-    const known = this.cached.get(id);
+    const known = this.cached.peek(id);
     if (known && Number(known.revision) >= Number(loaded.revision)) return known;
     this.cached.set(id, loaded);
-    if (this.cached.size > this.capacity) {
-      const [oldest] = this.cached.keys();
-      if (oldest !== undefined) this.cached.delete(oldest);
-    }
     return loaded;
   }
 
@@ -122,7 +116,7 @@ export class LiveStreams<S, E extends DomainEvent> {
     const id = idOf(event.stream);
     const pending = this.loading.get(id);
     if (pending) pending.seen = Math.max(pending.seen, event.revision);
-    const known = this.cached.get(id);
+    const known = this.cached.peek(id);
     if (known && known.revision !== 'none') {
       if (event.revision === known.revision + 1 && event.fault === undefined) {
         const state = this.fold.evolve(known.state, event as unknown as E, event);

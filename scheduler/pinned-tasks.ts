@@ -3,14 +3,18 @@ import type { TaskEvent } from '../domain/events/catalogue.ts';
 import { streams } from '../domain/streams.ts';
 import { requireTask, taskFold, type LiveTask, type TaskState } from '../domain/task.ts';
 import type { LiveStreams } from '../projections/live-streams.ts';
+import { WeighedCache } from '../projections/weighed-cache.ts';
 
 const CAPACITY = 20_000;
+
+/** Of all that is kept, in characters of JSON. */
+const WEIGHT = 32 * 1024 * 1024;
 
 /** Tasks as they stood at a revision, for the runs that are pinned to it. What was read is kept. */
 export class PinnedTasks {
   private readonly store: EventStore;
   private readonly live: LiveStreams<TaskState, TaskEvent>;
-  private readonly kept = new Map<string, LiveTask>();
+  private readonly kept = new WeighedCache<LiveTask>({ entries: CAPACITY, weight: WEIGHT });
 
   constructor(store: EventStore, live: LiveStreams<TaskState, TaskEvent>) {
     this.store = store;
@@ -49,10 +53,6 @@ export class PinnedTasks {
     const latest = await this.latest(taskId);
     const task = latest.revision === revision ? latest : await this.foldTo(taskId, revision);
     this.kept.set(`${taskId}@${revision}`, task);
-    if (this.kept.size > CAPACITY) {
-      const [oldest] = this.kept.keys();
-      if (oldest !== undefined) this.kept.delete(oldest);
-    }
     return task;
   }
 
