@@ -58,7 +58,7 @@ export class WeighedCache<V> {
     const weight = this.weight * (1 - DROPPED);
     for (const [oldest] of this.kept) {
       if (this.kept.size <= entries && this.total <= weight) break;
-      if (oldest === key) break;
+      if (oldest === key && this.entries > 0) break;
       this.delete(oldest);
     }
   }
