@@ -9,6 +9,9 @@ import type { FireSource } from './zoned-fires.ts';
 /** Where the calendar ends. */
 const END = (LAST_DAY + 1) * DAY;
 
+/** Where clock changes must be looked for, none is that lies much behind the member that is sought. */
+const YEAR = 366 * DAY;
+
 /** No zone has left out a day since (Samoa was the last). */
 const LAST_LOST_DAY = Date.UTC(2012, 0, 1);
 
@@ -39,19 +42,19 @@ export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   const fires = (from: number, to: number): number => rule.zoned.count(from, to);
   // Clock changes add and remove fires of elapsed rules, and bring fixed ones of a day together.
   if (!zone.constant && (rule.elapsed || rule.timesPerDay > 1)) {
-    return nth(fires, startInstant, count);
+    return nth(fires, startInstant, count, YEAR);
   }
   let from = rule.start;
   let missing = count;
   if (losesDay(zone, startInstant)) {
     // The fire of a day that was left out came together with the next.
     const before = fires(startInstant, LAST_LOST_DAY);
-    if (before >= count) return nth(fires, startInstant, count);
+    if (before >= count) return nth(fires, startInstant, count, YEAR);
     from = LAST_LOST_DAY + zone.offsetAt(LAST_LOST_DAY);
     missing -= before;
   }
   const walls = (low: number, high: number): number => rule.rule.count(low, high);
-  const wall = nth(walls, from, missing);
+  const wall = nth(walls, from, missing, Infinity);
   return wall === null ? null : zone.resolve(wall).at;
 }
 
@@ -63,12 +66,14 @@ function losesDay(zone: Zone, since: Instant): boolean {
 
 /**
  * The number-th member ≥ `start` and before the end of the calendar of a set that can be counted by spans, to the
- * second; null when there are fewer. Spans double until the member is passed, and halve again towards it.
+ * second; null when there are fewer. Spans double, as far as `longest`, until the member is passed, and halve again
+ * towards it.
  */
 function nth(
   count: (from: number, to: number) => number,
   start: number,
   number: number,
+  longest: number,
 ): number | null {
   let missing = number;
   let from = start;
@@ -81,7 +86,7 @@ function nth(
       if (to >= END) return null;
       missing -= found;
       from = to;
-      span *= 2;
+      span = Math.min(span * 2, longest);
     }
   } catch (error) {
     if (!(error instanceof WorkExceeded)) throw error;
