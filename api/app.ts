@@ -91,12 +91,12 @@ export function createApi(
     bounded,
   ];
   for (const guard of guards) if (guard !== null) app.use(guard);
+  mountAll(app, endpoints, shared);
   if (extensions !== null) {
     const pages = new PageAccess(dependencies, shared.authentication);
     extensions.useHttp(lend(shared.authentication, settings, inner, pages));
     app.use((request, response, next) => extensions.serve(request, response, next));
   }
-  mountAll(app, endpoints, shared);
   observe(app, observing);
   serveDescription(app, endpoints, {
     version: settings.version,

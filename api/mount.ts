@@ -5,7 +5,7 @@ import { ReadModelError } from '../projections/read-model.ts';
 import { Authentication } from './authentication.ts';
 import { readJson } from './body.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import type { Answer, Call, Caller, Endpoint } from './endpoint.ts';
+import type { Answer, Call, Endpoint } from './endpoint.ts';
 import { HttpError, badRequest } from './errors.ts';
 import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
@@ -108,6 +108,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const query = checkQuery === null ? asked : checkQuery(asked);
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
+    const address = request.ip ?? '';
     const call: Call = {
       dependencies,
       caller,
@@ -115,8 +116,8 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       query: query as Call['query'],
       body,
       ownPosition: caller === null ? BEGINNING : ownWrites.of(caller.agentId),
-      address: request.ip ?? '',
-      context: contextOf(request, response, caller, dependencies),
+      address,
+      context: contextOf({ request, response, caller, address }, dependencies),
       keyed: key !== undefined,
       expectedRevision: expectedRevision(request),
     };
@@ -124,8 +125,9 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       const after = typeof asked['after'] === 'string' ? asked['after'] : undefined;
       await ownWrites.wait(reads, call.ownPosition, after);
       // Before the reading: the answer has seen at least that much.
-      const reached = await ownWrites.reached(reads);
-      if (reached !== BEGINNING) response.set('X-Read-Position', reached);
+      const passed = after !== undefined && after > call.ownPosition ? after : call.ownPosition;
+      const reached = await ownWrites.reached(reads, passed);
+      if (reached !== BEGINNING) response.setHeader('X-Read-Position', reached);
     }
     const carryOut = (made: Call): Promise<Answer> | Answer =>
       key === undefined || caller === null
@@ -183,16 +185,15 @@ interface Seen {
 }
 
 function contextOf(
-  request: Request,
-  response: Response,
-  caller: Caller | null,
+  of: Pick<Call, 'caller' | 'address'> & { readonly request: Request; readonly response: Response },
   { clock }: ApiDependencies,
 ): Call['context'] {
+  const { request, response, caller, address } = of;
   const now = clock.now();
   return {
     commandId: newId(now),
     actor: caller?.agentId ?? 'anonymous',
-    source: request.ip ?? '',
+    source: address,
     correlationId: requestIdOf(response),
     reason: reasonOf(request),
     traceparent: spanOf(response)?.traceparent ?? traceparentOf(request),
@@ -225,7 +226,7 @@ function checkEmpty(body: unknown): void {
 }
 
 function send(response: Response, answer: Answer): void {
-  if (answer.headers !== undefined) response.set(answer.headers);
-  if (answer.position) response.set('X-Event-Position', answer.position);
+  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  if (answer.position) response.setHeader('X-Event-Position', answer.position);
   sendJson(response, answer.status ?? 200, answer.body);
 }

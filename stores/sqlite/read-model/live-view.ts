@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
-import { openDatabase, type Database, type Statement } from '../database.ts';
+import { openDatabase, type Database, type Statement as Prepared } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
-import type { Plan } from './query-sql.ts';
+import type { Statement } from './query-sql.ts';
 import { LAYOUT_VERSION } from './view-table.ts';
 
 let opened = 0;
@@ -24,7 +24,7 @@ export class LiveView {
   readonly #database: Database;
   readonly #selectDocument;
   readonly #selectCheckpoint;
-  readonly #statements = new Map<string, Statement>();
+  readonly #statements = new Map<string, Prepared>();
 
   /** @throws the driver's errors: `cannot-open` when the file has gone */
   constructor(file: string, generation: number) {
@@ -61,13 +61,14 @@ export class LiveView {
     return { key, position: row[0], document: JSON.parse(row[1]) as D };
   }
 
-  /** What a query finds that asks for something at a known place: a plan of one statement. */
-  find<D extends JsonObject>(plan: Plan, limit: number): readonly KeptDocument<D>[] {
-    return plan.flatMap(({ sql, parameters }) => {
-      const rows = this.#prepared(sql).all(limit, ...parameters) as [string, string, string][];
-      return rows.map(([key, position, text]) => {
-        return { key, position, document: JSON.parse(text) as D };
-      });
+  /** What a query finds that asks for something at a known place. */
+  find<D extends JsonObject>(
+    { sql, parameters }: Statement,
+    limit: number,
+  ): readonly KeptDocument<D>[] {
+    const rows = this.#prepared(sql).all(limit, ...parameters) as [string, string, string][];
+    return rows.map(([key, position, text]) => {
+      return { key, position, document: JSON.parse(text) as D };
     });
   }
 
@@ -80,7 +81,7 @@ export class LiveView {
     this.#database.close();
   }
 
-  #prepared(sql: string): Statement {
+  #prepared(sql: string): Prepared {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       if (this.#statements.size >= KEPT_STATEMENTS) this.#statements.clear();

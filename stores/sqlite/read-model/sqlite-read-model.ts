@@ -14,8 +14,9 @@ import {
 import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { unavailable } from './faults.ts';
+import { KnownPlaces } from './known-places.ts';
 import { LiveView } from './live-view.ts';
-import { compileCount, compileFind, isAtKnownPlace, type CompiledQuery } from './query-sql.ts';
+import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
@@ -36,6 +37,7 @@ export class SqliteReadModel implements ReadModel {
   readonly #pool: ReaderPool;
   readonly #telemetry: Telemetry;
   readonly #views = new Map<string, Kept>();
+  readonly #knownPlaces = new KnownPlaces();
   readonly #writers = new Set<ViewWriter>();
   #closing: Promise<void> | undefined;
 
@@ -60,11 +62,10 @@ export class SqliteReadModel implements ReadModel {
     projection: Projection<D>,
     query: Query,
   ): Promise<readonly KeptDocument<D>[]> {
-    const compiled = compileFind(projection, query);
     const limit = Math.max(0, Math.trunc(query.limit));
-    if (isAtKnownPlace(projection, query)) {
-      return this.#onLive(projection, (view) => view.find<D>(compiled.plans.rare, limit));
-    }
+    const near = this.#knownPlaces.statementOf(projection, query);
+    if (near !== null) return this.#onLive(projection, (view) => view.find<D>(near, limit));
+    const compiled = compileFind(projection, query);
     const reply = await this.#ask(projection, compiled, limit);
     const texts = reply.kind === 'rows' ? reply.texts : [];
     const found: KeptDocument<D>[] = [];
