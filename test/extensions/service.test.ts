@@ -56,6 +56,21 @@ describe('a service with extensions', () => {
       }
     });
 
+    it('gives the titles of tasks, and nothing of those that are not there', async () => {
+      const { client } = service().admin;
+      const task = await client.post('/ext/webui/api/tasks', { ...morning, title: 'By its id' });
+      const id = task.textAt('id');
+      const unknown = '01a1fc11-0505-734a-8920-9c4c55a40f65';
+      const titles = await client.get(`/ext/webui/api/titles?ids=${id},${unknown}`);
+      expect(titles.json).to.deep.equal({ tasks: [{ id, title: 'By its id' }] });
+      const refused = await Promise.all(
+        ['', '?ids=', `?ids=${Array.from({ length: 101 }, (_, n) => n).join()}`].map((query) =>
+          client.get(`/ext/webui/api/titles${query}`),
+        ),
+      );
+      expect(refused.map(({ status }) => status)).to.deep.equal([400, 400, 400]);
+    });
+
     it('is refused in the audit from there, too', async () => {
       const { client } = await service().signUp('refused', ['tasks:read']);
       const headers = from('203.0.113.8');

@@ -1,0 +1,79 @@
+import type { TSchema } from '@sinclair/typebox';
+import { endpoints } from '../../api/app.ts';
+import type { DescribedEndpoint } from '../../api/endpoint-outcomes.ts';
+import { hostEndpoints } from '../../api/extension-endpoints.ts';
+import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
+import { builtInEndpoints } from '../support/answer-check.ts';
+
+/** Fields that are the same wherever they stand: the table has them once. */
+export const conventions = [
+  ...['limit', 'offset', 'cursor', 'after', 'view'],
+  ...['items', 'total', 'has_more', 'next_cursor'],
+  ...['success', 'message', 'details'],
+] as const;
+
+/** Paths of what the interface does not name: shown by endpoint, and not field by field. */
+const beyond =
+  /^\/(projections|replays|streams|audit|operations|backfills|concurrency)\b|^\/tasks\/(due$|.*(backfills?|history)$)|^\/(runs|agents)\/.*(history|webhook.*)$/;
+
+/** What the table of coverage must have of an endpoint. */
+export interface Need {
+  /** `POST /tasks`. */
+  readonly endpoint: string;
+  /** The same by each of its paths. */
+  readonly paths: readonly string[];
+  readonly statuses: readonly string[];
+  readonly headers: readonly string[];
+  /** Of the endpoint itself, or of a schema by its title; null: it is beyond the interface. */
+  readonly fields:
+    readonly (readonly [kind: string, of: string, fields: readonly string[]])[] | null;
+}
+
+type Properties = Readonly<Record<string, TSchema>>;
+
+export const writtenEndpoint = (method: string, path: string): string =>
+  `${method.toUpperCase()} ${path.replaceAll(/:([a-z_]+)/g, '{$1}')}`;
+
+/** Of every endpoint that is served. */
+export function coverageNeeds(): readonly Need[] {
+  const all = [...endpoints, ...unlistedEndpoints, ...hostEndpoints, ...builtInEndpoints];
+  return all.map((each) => {
+    const { method, paths, answers, answerHeaders = [] } = each;
+    return {
+      endpoint: writtenEndpoint(method, paths[0]),
+      paths: paths.map((path) => writtenEndpoint(method, path)),
+      statuses: Object.keys(answers),
+      headers: answerHeaders,
+      fields: beyond.test(paths[0]) ? null : fieldsOf(each),
+    };
+  });
+}
+
+function fieldsOf(endpoint: DescribedEndpoint): NonNullable<Need['fields']> {
+  const { method, paths, query, body, answers } = endpoint;
+  const of = writtenEndpoint(method, paths[0]);
+  const taken = [...needs(query, of), ...needs(body, of)];
+  const answered = Object.values(answers).flatMap((schema) => needs(schema, of));
+  return [
+    ...taken.map(([key, fields]) => ['takes', key, fields] as const),
+    ...answered.map(([key, fields]) => ['answers', key, fields] as const),
+  ].filter(([, , fields]) => fields.length > 0);
+}
+
+/** The fields of a schema: under its title where it has one, else of who takes or answers it. */
+function needs(
+  schema: TSchema | undefined,
+  of: string,
+): readonly (readonly [of: string, fields: readonly string[]])[] {
+  if (schema === undefined) return [];
+  const parts = (schema['allOf'] ?? schema['anyOf']) as readonly TSchema[] | undefined;
+  if (parts !== undefined) return parts.flatMap((part) => needs(part, of));
+  if (schema['items'] !== undefined) return needs(schema['items'] as TSchema, of);
+  const properties = (schema['properties'] ?? {}) as Properties;
+  const { items, details } = properties;
+  const own = Object.keys(properties).filter(
+    (name) => !(conventions as readonly string[]).includes(name),
+  );
+  const key = schema.title === undefined || items !== undefined ? of : schema.title;
+  return [[key, own], ...needs(items, of), ...needs(details, of)];
+}
