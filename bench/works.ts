@@ -1,5 +1,6 @@
 import { benchAppend } from './append.ts';
 import { benchAsOf } from './as-of.ts';
+import { benchExport } from './export.ts';
 import { benchIdle } from './idle.ts';
 import { benchKeys, benchOneKey } from './keys.ts';
 import { benchNextFire } from './next-fire.ts';
@@ -142,6 +143,25 @@ export const works: Readonly<Record<string, Work>> = {
         'run p99 ms': percentile(runs, 0.99),
         'task p50 ms': percentile(tasks, 0.5),
         'task p99 ms': percentile(tasks, 0.99),
+      };
+    },
+  },
+  export: {
+    targets: [
+      { figure: 'ndjson events/s', is: 'at least', value: 100_000, because: 'the aim' },
+      { figure: 'memory MiB', is: 'less than', value: 200, because: 'whatever the log is long' },
+    ],
+    count: ({ events }) => events,
+    async measure({ events }) {
+      const result = await benchExport({ events });
+      return {
+        'ndjson events/s': result.ndjson,
+        'csv events/s': result.csv,
+        'archive events/s': result.archive,
+        'import events/s': result.imported,
+        'backup s': result.backup,
+        'ndjson MiB': result.mebibytes,
+        'memory MiB': result.memory,
       };
     },
   },

@@ -37,7 +37,7 @@ export async function toFile(path: string): Promise<RowWriter> {
   if (existsSync(target)) throw new ArchiveFault('refused', `${path} is there already`);
   const folder = dirname(target);
   const name = `${basename(target)}.unfinished-${process.pid}-${randomBytes(3).toString('hex')}`;
-  const file = await HashedFile.create(folder, name);
+  const file = await HashedFile.create(folder, name, false);
   return {
     write: (text) => file.write(text),
     async finish() {

@@ -1,30 +1,33 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileOfArchive } from './manifest.ts';
 
 /** Characters that are gathered before they are written. */
-const CHUNK = 1024 * 1024;
+const CHUNK = 256 * 1024;
 
 const LINE_FEED = 0x0a;
 
-/** Writes a file of text with its SHA-256; a bounded part of it is in memory. */
+/** Writes a file of text, with its SHA-256 where it is wanted; a bounded part of it is in memory. */
 export class HashedFile {
   readonly #name: string;
   readonly #file: FileHandle;
-  readonly #hash = createHash('sha256');
+  readonly #hash: Hash | null;
   #waiting: string[] = [];
   #characters = 0;
   #bytes = 0;
 
-  private constructor(name: string, file: FileHandle) {
+  private constructor(name: string, file: FileHandle, hash: Hash | null) {
     this.#name = name;
     this.#file = file;
+    this.#hash = hash;
   }
 
-  static async create(folder: string, name: string): Promise<HashedFile> {
-    return new HashedFile(name, await open(join(folder, name), 'wx', 0o600));
+  /** @param hashed whether anybody will ask for its SHA-256, which costs as much as writing it */
+  static async create(folder: string, name: string, hashed = true): Promise<HashedFile> {
+    const file = await open(join(folder, name), 'wx', 0o600);
+    return new HashedFile(name, file, hashed ? createHash('sha256') : null);
   }
 
   async write(text: string): Promise<void> {
@@ -33,12 +36,12 @@ export class HashedFile {
     if (this.#characters >= CHUNK) await this.#flush();
   }
 
-  /** Makes it durable, closes it, and says what it is. */
+  /** Makes it durable, closes it, and says what it is; the SHA-256 is empty where it was not wanted. */
   async finish(): Promise<FileOfArchive> {
     await this.#flush();
     await this.#file.sync();
     await this.#file.close();
-    return { file: this.#name, bytes: this.#bytes, sha256: this.#hash.digest('hex') };
+    return { file: this.#name, bytes: this.#bytes, sha256: this.#hash?.digest('hex') ?? '' };
   }
 
   /** Closes it as it is. */
@@ -50,7 +53,7 @@ export class HashedFile {
     const bytes = Buffer.from(this.#waiting.join(''), 'utf8');
     this.#waiting = [];
     this.#characters = 0;
-    this.#hash.update(bytes);
+    this.#hash?.update(bytes);
     this.#bytes += bytes.length;
     for (let at = 0; at < bytes.length;) {
       at += (await this.#file.write(bytes, at)).bytesWritten;

@@ -50,11 +50,7 @@ describe('a command on a log that is killed', function () {
   type Env = Readonly<Record<string, string>>;
 
   /** Calls a command in a process of its own that dies when it says something. */
-  async function killed(
-    at: readonly [string, number?],
-    env: Env,
-    ...words: string[]
-  ): Promise<void> {
+  async function killed(at: string, env: Env, ...words: string[]): Promise<void> {
     const script = join(projectRoot, 'test/process/killed-command.ts');
     const args = ['--import', 'tsx', script, at, ...words];
     const { PATH = '' } = process.env;

@@ -16,7 +16,7 @@ import { formatPosition } from './position.ts';
 import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts';
 
 /** Events of a part. */
-const PART = 1_000;
+const PART = 200;
 /** Characters of data after which a part ends early. */
 const PART_CHARACTERS = 4 * 1024 * 1024;
 /** Streams without events that a part tells of. */
