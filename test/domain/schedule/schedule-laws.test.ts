@@ -11,8 +11,8 @@ import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 const DAY = 86_400_000;
 const START = Date.UTC(2016, 0, 1);
 const NOW = Date.UTC(2026, 0, 1);
-/** The end of the calendar. */
-const END = Date.UTC(9999, 11, 31);
+/** Behind the end of the calendar, in every zone. */
+const END = Date.UTC(10_000, 0, 2);
 /** COUNT is followed so far from a rule's start, whatever the rule. */
 const COUNTED = 30 * 365 * DAY;
 
