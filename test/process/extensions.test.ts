@@ -68,7 +68,11 @@ describe('extensions of a process', function () {
       capabilities: ['ROUTES', 'EVENTS_PUB'],
     };
     await writeFile(join(folder, 'extension.json'), JSON.stringify(manifest));
-    const module = `export function setup({ routes, core, events }) {
+    const module = `import { createServer } from 'node:net';
+    export function setup({ routes, core, events }) {
+      // What it leaves open keeps no process from ending.
+      createServer().listen(0);
+      setInterval(() => {}, 1_000);
       routes.post('/leave', (_request, response) => {
         setTimeout(() => { throw new Error('in a timer'); }, 1);
         void Promise.reject(new Error('in a promise'));
