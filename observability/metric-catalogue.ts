@@ -123,6 +123,10 @@ export const counters = {
     help: 'Faults of extensions, by where they were met.',
     labels: ['extension', 'endpoint', 'error_type'],
   },
+  extension_blocked_total: {
+    help: 'Times that an extension kept the event loop to itself for over a second, once they are over.',
+    labels: ['extension'],
+  },
 } as const satisfies Record<string, MetricDefinition>;
 
 /** Every histogram there is; durations are in seconds. */

@@ -7,7 +7,6 @@ import {
   context,
   diag,
   trace,
-  type Attributes,
   type Context,
   type Span as OtelSpan,
   type SpanContext,
@@ -118,7 +117,7 @@ class OpenTelemetry implements ProcessTraces {
       name,
       {
         kind: kinds[kind],
-        ...(attributes === undefined ? {} : { attributes: attributesOf(attributes) }),
+        ...(attributes === undefined ? {} : { attributes }),
         links: links.flatMap((link) => {
           const linked = spanContextOf(link);
           return linked === undefined ? [] : [{ context: linked }];
@@ -162,7 +161,7 @@ class TracedSpan implements Span {
   }
 
   set(attributes: SpanAttributes): void {
-    this.span.setAttributes(attributesOf(attributes));
+    this.span.setAttributes(attributes);
   }
 
   fail(type: string, message?: string): void {
@@ -178,11 +177,6 @@ class TracedSpan implements Span {
   within<T>(call: () => T): T {
     return context.with(trace.setSpan(context.active(), this.span), call);
   }
-}
-
-/** What is not known is left out. */
-function attributesOf(attributes: SpanAttributes): Attributes {
-  return attributes as Attributes;
 }
 
 const messageOf = (text: string): string => redactedText(text).slice(0, MOST_MESSAGE);
