@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { toIso } from '../domain/clock.ts';
 import type { DataOf } from '../domain/events/catalogue.ts';
-import { isConflict, type EventStore } from '../domain/event-store.ts';
+import {
+  isConflict,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+} from '../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../domain/handle.ts';
 import { IDEMPOTENCY_LIFE, idempotencyFold, receiveCommand } from '../domain/idempotency.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
@@ -73,15 +78,15 @@ export class IdempotencyKeys {
       ...context,
       commandId: newId(context.now),
     });
+    let receivedAt: number;
     try {
-      await this.store.append(stream, begun, revision);
+      receivedAt = await this.begin(stream, begun, revision);
     } catch (error) {
       if (isConflict(error)) throw underWay();
       this.lose(stream);
       throw error;
     }
     this.lost.delete(stream);
-    const receivedAt = revision === 'none' ? 0 : revision + 1;
     const { agentId, key } = request;
     const life = String(decision.began ?? receivedAt);
     const commandId = nameBasedId('command', agentId, key, life);
@@ -90,6 +95,27 @@ export class IdempotencyKeys {
     } catch (error) {
       if (errorStatuses[toHttpError(error).code] >= 500) this.lose(stream);
       throw error;
+    }
+  }
+
+  /**
+   * Appends what begins a key's life. A stream whose former life was taken out of the log is empty, and goes on
+   * counting where that ended.
+   * @returns the revision of the event
+   */
+  private async begin(
+    stream: string,
+    begun: readonly NewEvent[],
+    revision: ExpectedRevision,
+  ): Promise<number> {
+    try {
+      return (await this.store.append(stream, begun, revision)).revision;
+    } catch (error) {
+      if (!isConflict(error) || revision !== 'none' || typeof error.actual !== 'number')
+        throw error;
+      const isEmpty = (await this.store.readStream(stream, { limit: 1 })).length === 0;
+      if (!isEmpty) throw error;
+      return (await this.store.append(stream, begun, error.actual)).revision;
     }
   }
 

@@ -92,6 +92,16 @@ export interface Configuration {
   readonly webuiRequireAuth: boolean;
   /** `SVC_WEBHOOK_KEY`: what secrets of webhooks are made of, 32 bytes or more; undefined: the key of tokens. */
   readonly webhookKey: string | undefined;
+  /** `SVC_RETAIN_RUNS_DAYS`: days that ended runs are kept, 1 to 36,500; 0: for ever. 0. */
+  readonly retainRunsDays: number;
+  /** `SVC_RETAIN_DELIVERIES_DAYS`: the same of deliveries to webhooks. 0. */
+  readonly retainDeliveriesDays: number;
+  /** `SVC_RETAIN_SESSIONS_DAYS`: the same of sessions. 0. */
+  readonly retainSessionsDays: number;
+  /** `SVC_RETAIN_REFUSALS_DAYS`: the same of refused commands. 0. */
+  readonly retainRefusalsDays: number;
+  /** `SVC_RETAIN_REQUESTS_DAYS`: the same of the memory of `Idempotency-Key`s, which counts for a day. 0. */
+  readonly retainRequestsDays: number;
   /** `OTEL_…`: how traces are made and sent; null: they are off. */
   readonly traces: TraceSettings | null;
   /** What to log at start, a line each: unknown settings, and those without effect here. */
@@ -163,6 +173,11 @@ export function readConfiguration(env: Environment): Configuration {
     extensionSettings: extensionSettings(env),
     requireScopes: yesOrNo(env, 'SVC_REQUIRE_SCOPES'),
     webuiRequireAuth: yesOrNo(env, 'SVC_WEBUI_REQUIRE_AUTH'),
+    retainRunsDays: days(env, 'SVC_RETAIN_RUNS_DAYS'),
+    retainDeliveriesDays: days(env, 'SVC_RETAIN_DELIVERIES_DAYS'),
+    retainSessionsDays: days(env, 'SVC_RETAIN_SESSIONS_DAYS'),
+    retainRefusalsDays: days(env, 'SVC_RETAIN_REFUSALS_DAYS'),
+    retainRequestsDays: days(env, 'SVC_RETAIN_REQUESTS_DAYS'),
     traces,
     warnings: [
       ...warningsAbout(env),
@@ -176,6 +191,10 @@ export function readConfiguration(env: Environment): Configuration {
     ],
   };
 }
+
+/** Of a kind of records; 0, the default: they stay for ever. */
+const days = (env: Environment, variable: string): number =>
+  wholeNumber(env, variable, { from: 0, to: 36_500, otherwise: 0 });
 
 /** HS256 takes a key at least as long as its hash (RFC 7518, 3.2). */
 const jwtKeyBounds = { fromBytes: 32, toBytes: 4_096 };

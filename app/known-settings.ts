@@ -29,6 +29,11 @@ export const settings = [
   'SVC_EXT_GRANTS',
   'SVC_REQUIRE_SCOPES',
   'SVC_WEBUI_REQUIRE_AUTH',
+  'SVC_RETAIN_RUNS_DAYS',
+  'SVC_RETAIN_DELIVERIES_DAYS',
+  'SVC_RETAIN_SESSIONS_DAYS',
+  'SVC_RETAIN_REFUSALS_DAYS',
+  'SVC_RETAIN_REQUESTS_DAYS',
 ] as const;
 
 /** Settings of parts that this release does not have. Setting one is no error, but is not silent either. */

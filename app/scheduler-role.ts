@@ -7,10 +7,12 @@ import type { Hold } from '../scheduler/hold.ts';
 import { DueIndex } from '../scheduler/due-index.ts';
 import { Leadership } from '../scheduler/leadership.ts';
 import { nodeScheduleTimer } from '../scheduler/node-schedule-timer.ts';
+import { Retention, type RetentionLimits } from '../scheduler/retention/retention.ts';
 import { RunRequester } from '../scheduler/run-requester.ts';
 import { Scheduler } from '../scheduler/scheduler.ts';
 import { WebhookSender } from '../scheduler/webhook-sender.ts';
 import { Webhooks } from '../scheduler/webhooks.ts';
+import type { Configuration } from './configuration.ts';
 import type { Going } from './going.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 import type { Stores } from './stores.ts';
@@ -28,6 +30,22 @@ export interface SchedulerRole {
 /** Milliseconds after which a scheduler that is gone is followed by another. */
 const LEASE = 3000;
 
+/** How long each kind of records is kept, as the settings say. */
+export function retentionLimits(configuration: Configuration): RetentionLimits {
+  const { retainRunsDays, retainDeliveriesDays, retainSessionsDays } = configuration;
+  const { retainRefusalsDays, retainRequestsDays } = configuration;
+  const limit = (days: number): number | null => (days === 0 ? null : days * DAY);
+  return {
+    runs: limit(retainRunsDays),
+    deliveries: limit(retainDeliveriesDays),
+    sessions: limit(retainSessionsDays),
+    refusals: limit(retainRefusalsDays),
+    requests: limit(retainRequestsDays),
+  };
+}
+
+const DAY = 86_400_000;
+
 /** Starts the part that turns what is due into runs. */
 export function startSchedulerRole(options: {
   readonly stores: Stores;
@@ -40,6 +58,7 @@ export function startSchedulerRole(options: {
   readonly member: string;
   /** Milliseconds that a worker's heartbeat lasts. */
   readonly lease: number;
+  readonly limits: RetentionLimits;
   readonly webhooks: {
     /** Of an agent, by its version. */
     readonly secretOf: (agentId: string, version: number) => string;
@@ -117,6 +136,13 @@ export function startSchedulerRole(options: {
       await sender.close();
     }
   });
+  const retention = new Retention({ ...shared, leadership, name: member, limits: options.limits });
+  if (Object.values(options.limits).some((limit) => limit !== null)) {
+    going.keep('removing old records', async (started) => {
+      started();
+      await retention.run(signal);
+    });
+  }
   going.keep('auditing the scheduler', async (started) => {
     started();
     await audit.run(signal);

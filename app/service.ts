@@ -28,7 +28,7 @@ import { followIndexes, type LiveIndexes } from './live-indexes.ts';
 import { CHECKPOINT_NOTICE } from './projector-host.ts';
 import { projections } from './projections.ts';
 import { startProjector, type RunningProjector } from './projector.ts';
-import { startSchedulerRole, type SchedulerRole } from './scheduler-role.ts';
+import { retentionLimits, startSchedulerRole, type SchedulerRole } from './scheduler-role.ts';
 import { listen, stopServing } from './serving.ts';
 import { openStores, type Stores } from './stores.ts';
 import { serviceActions } from './service-actions.ts';
@@ -130,7 +130,10 @@ class Service implements RunningService {
     if (roles.includes('scheduler')) {
       const lease = configuration.leaseSeconds * 1000;
       const webhooks = this.webhooks();
-      this.scheduler = startSchedulerRole({ ...shared, member: this.member, lease, webhooks });
+      this.scheduler = startSchedulerRole({
+        ...{ ...shared, member: this.member, lease, webhooks },
+        limits: retentionLimits(configuration),
+      });
     }
     if (roles.includes('api') || roles.includes('worker')) {
       this.extensions = await startExtensions({

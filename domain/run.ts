@@ -16,8 +16,13 @@ import type { RetryStart, RunState as StateName } from './vocabulary.ts';
  *   queued, running, retrying ──RunCanceled──► canceled    (running: asked by RunCancelRequested first)
  *   queued, retrying ──RunSkipped──► skipped               (its task was paused before it began)
  *   failed ──RunRetried──► failed                          (another run goes on from it)
+ *   any end ──RunRemoved──► removed                        (its time in the log is over)
  */
-export type RunState = { readonly state: 'none' } | { readonly state: 'abandoned' } | KnownRun;
+export type RunState =
+  | { readonly state: 'none' }
+  | { readonly state: 'abandoned' }
+  | { readonly state: 'removed' }
+  | KnownRun;
 
 export interface KnownRun {
   readonly state: StateName;
@@ -70,6 +75,8 @@ function evolveRun(state: RunState, event: RunEvent, at: EventPlace): RunState {
           };
     case 'Abandoned':
       return { state: 'abandoned' };
+    case 'RunRemoved':
+      return { state: 'removed' };
     default:
       return 'request' in state ? evolveKnown(state, event, at) : state;
   }
@@ -109,7 +116,10 @@ function requested(
   };
 }
 
-type LaterEvent = Exclude<RunEvent, { type: 'RunRequested' | 'RunSkipped' | 'Abandoned' }>;
+type LaterEvent = Exclude<
+  RunEvent,
+  { type: 'RunRequested' | 'RunSkipped' | 'Abandoned' | 'RunRemoved' }
+>;
 
 function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownRun {
   const { revision } = at;
@@ -154,7 +164,9 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
 
 /** Whether a run has ended, for ever. */
 export function hasEnded(state: RunState): boolean {
-  return ['succeeded', 'failed', 'canceled', 'skipped', 'abandoned'].includes(state.state);
+  return ['succeeded', 'failed', 'canceled', 'skipped', 'abandoned', 'removed'].includes(
+    state.state,
+  );
 }
 
 /**

@@ -16,6 +16,9 @@ export const streams = {
   operations: (): string => 'operations',
   imports: (): string => 'import',
   replays: (): string => 'replays',
+  retention: (): string => 'retention',
+  /** @param day `2026-11-21` */
+  kept: (day: string): string => `kept-${day}`,
   projection: (name: string): string => `projection-${name}`,
   idempotency: (agentId: string, key: string): string =>
     `idem-${nameBasedId('idempotency', agentId, key)}`,

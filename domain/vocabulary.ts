@@ -63,6 +63,10 @@ export type RebuildSwitch = (typeof rebuildSwitches)[number];
 export const parkedOrders = ['retry', 'skip'] as const;
 export type ParkedOrder = (typeof parkedOrders)[number];
 
+/** What leaves the log after its time, where the settings say so. */
+export const retainedKinds = ['runs', 'deliveries', 'sessions', 'refusals', 'requests'] as const;
+export type RetainedKind = (typeof retainedKinds)[number];
+
 /** Why views as of a moment were thrown away: somebody asked for it, or their time was over. */
 export const replayEnds = ['asked', 'expired'] as const;
 export type ReplayEnd = (typeof replayEnds)[number];

@@ -62,7 +62,7 @@ export function repeatWebhookCommand(
     stream: streams.webhook(deliveryId),
     fold: webhookFold,
     decide: (state) => {
-      if (state.state === 'none' || state.scheduled.agent_id !== agentId) {
+      if (!('scheduled' in state) || state.scheduled.agent_id !== agentId) {
         throw notFound('webhook_delivery', deliveryId);
       }
       return repeatWebhook(state);

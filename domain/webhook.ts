@@ -11,8 +11,10 @@ import type { WebhookEnd, WebhookStateName } from './vocabulary.ts';
  *   none ──WebhookScheduled──► pending ──WebhookDelivered──► delivered ──WebhookRepeated──► pending
  *                                 ├──WebhookFailed (retry_at)──► pending
  *                                 └──WebhookFailed (end)──► failed ──WebhookRepeated──► pending
+ *   delivered, failed ──WebhookRemoved──► removed    (its time in the log is over)
  */
-export type WebhookState = { readonly state: 'none' } | KnownWebhook;
+export type WebhookState =
+  { readonly state: 'none' } | { readonly state: 'removed' } | KnownWebhook;
 
 export interface KnownWebhook {
   readonly state: WebhookStateName;
@@ -48,7 +50,8 @@ function evolveWebhook(state: WebhookState, event: WebhookEvent, at: EventPlace)
   const now = fromIso(at.metadata.occurredAt);
   const begun = { state: 'pending', since: now, attempts: 0, dueAt: now } as const;
   if (event.type === 'WebhookScheduled') return { ...begun, scheduled: event.data };
-  if (state.state === 'none') return state;
+  if (event.type === 'WebhookRemoved') return { state: 'removed' };
+  if (state.state === 'none' || state.state === 'removed') return state;
   switch (event.type) {
     case 'WebhookRepeated':
       return { ...begun, scheduled: state.scheduled };

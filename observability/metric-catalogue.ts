@@ -51,6 +51,10 @@ export const counters = {
     help: 'Findings of the audit that are as they should be again.',
     labels: ['kind'],
   },
+  retention_removed_total: {
+    help: 'Records that were taken out of the log after their time.',
+    labels: ['kind'],
+  },
   scheduler_audit_faults_total: {
     help: 'Looks of the audit that failed.',
     labels: ['check'],

@@ -61,11 +61,15 @@ export const auditProjection: Projection<AuditDocument> = {
     'operations',
     'projection-',
     'webhook-',
+    'retention',
   ],
   fields: { at: 'text', actor: 'text', stream: 'text', type: 'text' },
   indexes: [['at'], ['actor', 'at'], ['stream', 'at'], ['type', 'at']],
-  keys: ({ metadata, position }) => (metadata.actor === SERVICE ? [] : [position]),
-  evolve: (_document, event) => auditDocumentOf(event),
+  keys(event) {
+    if (event.type === 'RecordsRemoved') return event.data.audited;
+    return event.metadata.actor === SERVICE ? [] : [event.position];
+  },
+  evolve: (_document, event) => (event.type === 'RecordsRemoved' ? null : auditDocumentOf(event)),
 };
 
 /** An event as the audit shows it, whoever did it. */

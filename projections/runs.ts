@@ -115,6 +115,7 @@ function evolveRunDocument(
     const skipped = { state: 'skipped', skip_reason: event.data.reason, listed: false } as const;
     return { ...asked, ...skipped, finished_at: occurredAt, revision };
   }
+  if (event.type === 'RunRemoved') return null;
   return run === null ? null : evolveKnown(run, event, occurredAt);
 }
 

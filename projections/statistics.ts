@@ -1,5 +1,6 @@
 import { fromIso } from '../domain/clock.ts';
 import type { RecordedEvent } from '../domain/event-store.ts';
+import type { DataOf } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { withDuration, type Histogram } from './histogram.ts';
 import type { Filter, Projection, Query } from './read-model.ts';
@@ -38,16 +39,23 @@ const TASKS = 'tasks';
 export const statisticsProjection: Projection<StatisticsDocument> = {
   name: 'statistics',
   schema: 1,
-  streams: ['run-'],
+  streams: ['run-', 'kept-'],
   fields: { scope: 'text', day: 'text' },
   indexes: [['scope', 'day']],
   keys(event) {
+    if (event.type === 'StatisticsKept') {
+      const { day, figures } = event.data;
+      const scopes = figures.map(({ scope }) => scope);
+      const tasks = scopes.filter((scope) => scope !== ALL).map((scope) => `${TASKS}/${scope}`);
+      return [...scopes.map((scope) => `${scope}/${day}`), ...tasks];
+    }
     if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return [];
     const day = dayOf(event.metadata.occurredAt);
     const { task_id } = event.data;
     return [`${ALL}/${day}`, `${task_id}/${day}`, `${TASKS}/${task_id}`];
   },
   evolve(document, event, key) {
+    if (event.type === 'StatisticsKept') return keptFigures(document, event.data, key);
     if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return document;
     const [scope = '', day = ''] = key.split('/');
     if (scope === TASKS) return evolveLastDay(document, dayOf(event.metadata.occurredAt));
@@ -96,6 +104,23 @@ function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent): DayDocu
     last_success: succeeded ? later(day.last_success, finished) : day.last_success,
     last_failure: succeeded ? day.last_failure : later(day.last_failure, finished),
   };
+}
+
+/**
+ * The figures of a day as they were before its runs were taken out of the log. They count whatever of those the log
+ * still shows: nothing in a view made anew, all in one that followed.
+ */
+function keptFigures(
+  document: StatisticsDocument | null,
+  { day, figures }: DataOf<'StatisticsKept'>,
+  key: string,
+): StatisticsDocument | null {
+  const [scope = ''] = key.split('/');
+  if (scope === TASKS) return evolveLastDay(document, day);
+  const kept = figures.find((each) => each.scope === scope);
+  if (kept === undefined) return document;
+  const known = document as DayDocument | null;
+  return known !== null && known.total > kept.total ? known : { day, ...kept };
 }
 
 type EndedEvent = Extract<RecordedEvent, { type: 'RunSucceeded' | 'RunFailed' }>;

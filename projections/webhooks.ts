@@ -100,7 +100,7 @@ function evolveWebhookDocument(
       updated_at: at,
     };
   }
-  if (webhook === null) return null;
+  if (webhook === null || event.type === 'WebhookRemoved') return null;
   const changed = { ...webhook, updated_at: at };
   const after = (attempt: Record<string, JsonValue>): readonly WebhookAttemptDocument[] =>
     [...webhook.attempts, { at, ...attempt } as WebhookAttemptDocument].slice(-KEPT_ATTEMPTS);

@@ -7,6 +7,7 @@ import { keyEvents } from './key-events.ts';
 import { operationsEvents } from './operations-events.ts';
 import { projectionEvents } from './projection-events.ts';
 import { replayEvents } from './replay-events.ts';
+import { retentionEvents } from './retention-events.ts';
 import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
 import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
@@ -29,6 +30,7 @@ export const catalogue = {
   ...importEvents,
   ...projectionEvents,
   ...replayEvents,
+  ...retentionEvents,
   ...webhookEvents,
 } as const;
 

@@ -143,4 +143,6 @@ export const runEvents = {
   },
   RunCancelRequested: { version: 1, schema: closed({}) },
   RunCanceled: { version: 1, schema: closed({ attempt: Type.Integer({ minimum: 0 }) }) },
+  /** It ended long ago, and what came before this is taken out of the log. */
+  RunRemoved: { version: 1, schema: closed({}) },
 } as const;

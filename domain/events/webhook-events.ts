@@ -52,4 +52,6 @@ export const webhookEvents = {
       end: Nullable(OneOf(webhookEnds)),
     }),
   },
+  /** It ended long ago, and what came before this is taken out of the log. */
+  WebhookRemoved: { version: 1, schema: closed({}) },
 } as const;

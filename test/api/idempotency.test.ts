@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { streams } from '../../domain/streams.ts';
 import { useRunningApi, type SignedIn } from '../support/running-api.ts';
 import { plainTask } from './plain-task.ts';
 
@@ -195,6 +196,16 @@ describe('an Idempotency-Key', () => {
     expect(second.at('title')).to.equal('The next day');
     expect((await send('/tasks', other)).text).to.equal(second.text);
     expect(await tasks()).to.equal(2);
+  });
+
+  it('begins anew where the memory of its former life was taken out of the log', async () => {
+    const first = await send('/tasks', plainTask(caller.id), 'forgotten');
+    await api().store.truncate(streams.idempotency(caller.id, 'forgotten'), 2);
+    const second = await send('/tasks', plainTask(caller.id), 'forgotten');
+    expect(second.status, second.text).to.equal(201);
+    expect(second.textAt('id')).to.not.equal(first.textAt('id'));
+    const again = await send('/tasks', plainTask(caller.id), 'forgotten');
+    expect(again.text).to.equal(second.text);
   });
 
   it('is refused when it is empty or too long', async () => {

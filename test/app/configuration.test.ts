@@ -48,6 +48,11 @@ describe('the configuration', () => {
       extensionSettings: {},
       requireScopes: false,
       webuiRequireAuth: false,
+      retainRunsDays: 0,
+      retainDeliveriesDays: 0,
+      retainSessionsDays: 0,
+      retainRefusalsDays: 0,
+      retainRequestsDays: 0,
       warnings: [],
     });
   });
@@ -77,6 +82,7 @@ describe('the configuration', () => {
       SVC_EXT_GRANTS: '{"one": ["ROUTES"], "two": []}',
       SVC_EXT_ONE_COLOUR: 'red',
       SVC_REQUIRE_SCOPES: 'true',
+      SVC_RETAIN_RUNS_DAYS: '90',
       JWT_SECRET_KEY: key,
       JWT_PREVIOUS_SECRET_KEY: key,
     });
@@ -94,6 +100,7 @@ describe('the configuration', () => {
     expect(configuration.extGrants).to.deep.equal({ one: ['ROUTES'], two: [] });
     expect(configuration.extensionSettings).to.deep.equal({ SVC_EXT_ONE_COLOUR: 'red' });
     expect(configuration).to.include({ requireScopes: true, webuiRequireAuth: false });
+    expect(configuration).to.include({ retainRunsDays: 90, retainSessionsDays: 0 });
     expect(configuration.auditReads).to.equal(true);
     expect(configuration.warnings).to.deep.equal([]);
   });

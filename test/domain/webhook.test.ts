@@ -37,7 +37,7 @@ const answer = (more: Partial<WebhookAnswer> = {}): WebhookAnswer => ({
 /** The delivery that events make. */
 function known(...events: readonly WebhookEvent[]): KnownWebhook {
   const state = given(webhookFold, [begun, ...events]);
-  if (state.state === 'none') throw new Error('there is no delivery');
+  if (!('scheduled' in state)) throw new Error('there is no delivery');
   return state;
 }
 

@@ -270,6 +270,30 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { name: 'friday', version: 1, cause: 'asked' },
     { name: 'friday', version: 1, cause: 'expired' },
   ],
+  RunRemoved: [{}],
+  WebhookRemoved: [{}],
+  RecordsRemoved: [
+    {
+      ...{ kind: 'runs', records: 2, events: 6, first_position: '01', last_position: '09' },
+      older_than: at,
+      streams: [{ stream: 'run-1', before: 3 }],
+      audited: ['01'],
+    },
+  ],
+  StatisticsKept: [
+    { day: '2026-03-02', figures: [], complete: true },
+    {
+      day: '2026-03-02',
+      figures: [
+        {
+          ...{ scope: 'all', total: 2, successful: 1, failed: 1, execution_ms: 5.5 },
+          histogram: { zero: 1, '12': 1 },
+          ...{ last_run: at, last_success: at, last_failure: null },
+        },
+      ],
+      complete: false,
+    },
+  ],
   CommandReceived: [
     { agent_id: 'a', request_hash: 'h', method: 'POST', path: '/tasks', expires_at: at },
   ],

@@ -1,0 +1,63 @@
+import { fromIso, type Instant } from '../../domain/clock.ts';
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { DomainEvent } from '../../domain/events/catalogue.ts';
+import type { Fold } from '../../domain/handle.ts';
+import { idempotencyFold } from '../../domain/idempotency.ts';
+import { hasEnded, runFold } from '../../domain/run.ts';
+import { sessionFold } from '../../domain/session.ts';
+import type { RetainedKind } from '../../domain/vocabulary.ts';
+import { webhookFold } from '../../domain/webhook.ts';
+
+/** What is to be known of a kind of records, to take it out of the log. */
+export interface Retained {
+  /** Of their streams. */
+  readonly prefix: string;
+  /**
+   * What is left in the stream of a record whose id comes again, so that nobody takes it for one that never was; null
+   * where ids are random, or the stream may begin anew.
+   */
+  readonly left: DomainEvent | null;
+  /** Whether nothing can become of it any more. @param before they are removed that ended before */
+  readonly isOver: (events: readonly RecordedEvent[], before: Instant) => boolean;
+}
+
+/** Each kind by its name. */
+export const retained: { readonly [K in RetainedKind]: Retained } = {
+  runs: {
+    prefix: 'run-',
+    left: { type: 'RunRemoved', data: {} },
+    isOver: (events) => hasEnded(folded(runFold, events)),
+  },
+  deliveries: {
+    prefix: 'webhook-',
+    left: { type: 'WebhookRemoved', data: {} },
+    isOver: (events) => ['delivered', 'failed'].includes(folded(webhookFold, events).state),
+  },
+  sessions: {
+    prefix: 'session-',
+    left: null,
+    isOver(events, before) {
+      const session = folded(sessionFold, events);
+      if (session.status === 'none') return false;
+      return session.status === 'ended' || fromIso(session.expires_at) < before;
+    },
+  },
+  // Of a day that is over nothing is added to.
+  refusals: { prefix: 'refusals-', left: null, isOver: () => true },
+  requests: {
+    prefix: 'idem-',
+    left: null,
+    isOver(events, before) {
+      const memory = folded(idempotencyFold, events);
+      return memory.status !== 'none' && fromIso(memory.request.expires_at) < before;
+    },
+  },
+};
+
+function folded<S, E extends DomainEvent>(fold: Fold<S, E>, events: readonly RecordedEvent[]): S {
+  // A stream holds the events of its kind alone.
+  return events.reduce<S>(
+    (state, event) => fold.evolve(state, event as unknown as E, event),
+    fold.initial,
+  );
+}

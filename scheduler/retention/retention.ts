@@ -1,0 +1,179 @@
+import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { isConflict, type EventStore, type Position } from '../../domain/event-store.ts';
+import type { CommandContext } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { retainedKinds, type RetainedKind } from '../../domain/vocabulary.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { dayOf } from '../../projections/statistics.ts';
+import type { Coordination } from '../coordination.ts';
+import type { Leadership } from '../leadership.ts';
+import { recallPosition } from '../remembered-position.ts';
+import { endOfDay, keepDay, SKEW } from './kept-days.ts';
+import { oldEvents } from './old-events.ts';
+import { retained } from './over.ts';
+import { Removal } from './removal.ts';
+
+/** How long each kind is kept after it has ended, in milliseconds; null: for ever. */
+export type RetentionLimits = { readonly [K in RetainedKind]: number | null };
+
+/** Records to a record of removal. */
+const BATCH = 100;
+
+/** Records a second at most: it is never in a hurry, and the disk is others'. */
+const RATE = 500;
+
+/** Between two passes. Milliseconds. */
+const PAUSE = 600_000;
+
+/** Until it is looked again whether this process leads. Milliseconds. */
+const PATIENCE = 5_000;
+
+/** After all that occurs. */
+const LATEST = '9999';
+
+/** What the leader remembers: up to where everything of a kind was looked at. */
+const checkpointOf = (kind: RetainedKind): string => `retention-${kind}`;
+
+/**
+ * Takes what ended long ago out of the views and then out of the log, oldest first, where the settings say so. It goes
+ * through the log in its order, up to the moment that is old enough: a record is removed where its last event stands,
+ * and so never while something can become of it. Runs go by whole days, whose figures are recorded before.
+ */
+export class Retention {
+  readonly #options: ConstructorParameters<typeof Retention>[0];
+  /** Before then nothing of a kind can be old enough. */
+  readonly #next = new Map<RetainedKind, Instant>();
+
+  constructor(options: {
+    readonly store: EventStore;
+    readonly coordination: Coordination;
+    readonly clock: Clock;
+    readonly telemetry: Telemetry;
+    readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+    /** Of the process, as the source of events. */
+    readonly name: string;
+    readonly limits: RetentionLimits;
+    /** Records a second at most; default 500. */
+    readonly rate?: number;
+  }) {
+    this.#options = options;
+  }
+
+  /** Passes over the log, again and again while this process leads, until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, leadership, telemetry } = this.#options;
+    while (!signal.aborted) {
+      if (leadership.leads) {
+        try {
+          await this.pass(signal);
+        } catch (error) {
+          if (signal.aborted) break;
+          const fields = { error: error instanceof Error ? error.message : String(error) };
+          if (isConflict(error)) telemetry.log.info('another process removes old records', fields);
+          else telemetry.log.warn('old records could not be removed; it is tried again', fields);
+        }
+      }
+      await clock.sleep(leadership.leads ? PAUSE : PATIENCE, signal).catch(() => {});
+    }
+  }
+
+  /** Removes all that is old enough now, of each kind that has a limit. @throws EventStoreError, CoordinationError */
+  async pass(signal: AbortSignal): Promise<void> {
+    const { store, limits, clock } = this.#options;
+    if (retainedKinds.every((kind) => limits[kind] === null)) return;
+    const removal = new Removal(store, () => this.#context());
+    await removal.finish();
+    for (const kind of retainedKinds) {
+      const limit = limits[kind];
+      if (limit === null) continue;
+      const before = clock.now() - limit;
+      // Going through the log up to the same event again would find nothing.
+      if (before < (this.#next.get(kind) ?? -Infinity)) continue;
+      if (kind === 'runs') await this.#removeDays(removal, before, signal);
+      else await this.#removeUpTo(removal, kind, before, signal);
+    }
+  }
+
+  /** Day by day, each only once it has been over for as long as clocks may differ. */
+  async #removeDays(removal: Removal, before: Instant, signal: AbortSignal): Promise<void> {
+    const { store } = this.#options;
+    for (let last = ''; this.#goesOn(signal);) {
+      const after = await this.#reached('runs');
+      const day = await this.#firstDay(after, last, signal);
+      if (day === null) return;
+      const end = fromIso(endOfDay(day));
+      this.#next.set('runs', end + SKEW);
+      if (end + SKEW > before) return;
+      // All events of the day lie behind: what was gone through ended with the first event of a later day than before.
+      await keepDay(store, day, after, { context: () => this.#context(), signal });
+      await this.#removeUpTo(removal, 'runs', end, signal);
+      last = day;
+    }
+  }
+
+  /** The day of the first event of a run after a position that is later than a day; null for none. */
+  async #firstDay(after: Position, last: string, signal: AbortSignal): Promise<string | null> {
+    const { store } = this.#options;
+    const asked = { prefix: retained.runs.prefix, after, before: LATEST, signal };
+    for await (const { events } of oldEvents(store, asked)) {
+      for (const { metadata } of events) {
+        const day = dayOf(metadata.occurredAt);
+        if (day > last) return day;
+      }
+    }
+    return null;
+  }
+
+  async #removeUpTo(
+    removal: Removal,
+    kind: RetainedKind,
+    before: Instant,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, coordination, leadership } = this.#options;
+    const { prefix } = retained[kind];
+    const after = await this.#reached(kind);
+    const asked = { prefix, after, before: toIso(before), signal };
+    for await (const { events, upTo, newer } of oldEvents(store, asked)) {
+      const names = [...new Set(events.map(({ stream }) => stream))];
+      for (let from = 0; from < names.length; from += BATCH) {
+        if (!this.#goesOn(signal)) return;
+        await this.#removeSome(removal, kind, names.slice(from, from + BATCH), before, signal);
+      }
+      if (!this.#goesOn(signal)) return;
+      if (newer !== null && kind !== 'runs') this.#next.set(kind, fromIso(newer));
+      if (upTo !== after) await coordination.remember(checkpointOf(kind), upTo, leadership.fence);
+    }
+  }
+
+  async #removeSome(
+    removal: Removal,
+    kind: RetainedKind,
+    names: readonly string[],
+    before: Instant,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { telemetry, clock, rate = RATE } = this.#options;
+    const removed = await removal.remove(kind, names, before);
+    if (removed === 0) return;
+    telemetry.count('retention_removed_total', { kind }, removed);
+    telemetry.log.debug('old records were removed', { kind, records: removed });
+    await clock.sleep((removed / rate) * 1000, signal).catch(() => {});
+  }
+
+  #reached(kind: RetainedKind): Promise<Position> {
+    const { coordination, store } = this.#options;
+    return recallPosition(coordination, store, checkpointOf(kind));
+  }
+
+  #goesOn(signal: AbortSignal): boolean {
+    return !signal.aborted && this.#options.leadership.leads;
+  }
+
+  #context(): CommandContext {
+    const { clock, name } = this.#options;
+    const now = clock.now();
+    const id = newId(now);
+    return { commandId: id, actor: 'service', source: name, correlationId: id, now };
+  }
+}
