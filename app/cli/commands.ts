@@ -4,6 +4,7 @@ import { addApplyCommand } from './apply-command.ts';
 import { addArchiveCommands } from './archive-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion-command.ts';
+import { addDoctorCommand } from './doctor-command.ts';
 import { addEventCommands } from './event-commands.ts';
 import { addExportCommand } from './export-command.ts';
 import { addOperationsCommands } from './operations-commands.ts';
@@ -35,6 +36,7 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   addSimulateCommand(line);
   addArchiveCommands(line, version);
   addExportCommand(line, version);
+  addDoctorCommand(line);
   addAdminCommands(line);
   addCompletionCommand(line);
   return line;

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { toIso } from '../../../domain/clock.ts';
+import type { DomainEvent } from '../../../domain/events/catalogue.ts';
+import type { EventStore } from '../../../domain/event-store.ts';
+import { toNewEvents } from '../../../domain/handle.ts';
+import { newId } from '../../../domain/ids.ts';
+import { beginImport } from '../../../domain/import.ts';
+import { holdCommand } from '../../../domain/operations.ts';
+import { streams } from '../../../domain/streams.ts';
+import { addRaw, addRuns, addTask, onLog } from '../archive/small-log.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { svc } from './command-line.ts';
+
+interface Finding {
+  readonly check: string;
+  readonly verdict: 'ok' | 'warn' | 'fault';
+  readonly found: string;
+  readonly advice: string | null;
+}
+
+const DAY = 86_400_000;
+/** Nobody listens there. */
+const nowhere = { SVC_URL: 'http://127.0.0.1:1' };
+
+describe('svc doctor', function () {
+  this.timeout(60_000);
+  const directory = useTemporaryDirectory();
+  const context = (now: number): Parameters<typeof toNewEvents>[2] => {
+    const id = newId(now);
+    return { commandId: id, actor: 'service', source: 'test', correlationId: id, now };
+  };
+  const add = async (
+    store: EventStore,
+    stream: string,
+    at: number,
+    ...events: DomainEvent[]
+  ): Promise<void> => {
+    await store.append(stream, toNewEvents(stream, events, context(at)), 'none');
+  };
+
+  /** A folder as a service leaves it. */
+  async function seed(
+    more: (store: EventStore) => Promise<unknown> = async () => {},
+  ): Promise<void> {
+    chmodSync(directory(), 0o700);
+    const key = join(directory(), 'jwt-secret.key');
+    writeFileSync(key, 'k'.repeat(64), { mode: 0o600 });
+    await onLog(directory(), async (store) => {
+      const task = await addTask(store, Date.now());
+      await addRuns(store, task, Date.now() - DAY, 2);
+      await more(store);
+    });
+  }
+
+  async function look(
+    env: Readonly<Record<string, string>> = {},
+    ...words: string[]
+  ): Promise<{ readonly code: number; readonly of: (check: string) => readonly Finding[] }> {
+    const all = { SVC_DATA_DIR: directory(), ...nowhere, ...env };
+    const called = await svc(['doctor', '--json', ...words], { env: all });
+    const findings = called.json['findings'] as readonly Finding[];
+    for (const { verdict, advice } of findings) expect(advice === null).to.equal(verdict === 'ok');
+    const faults = findings.filter(({ verdict }) => verdict === 'fault').length;
+    expect(called.code).to.equal(faults > 0 ? 1 : 0);
+    return { code: called.code, of: (check) => findings.filter((each) => each.check === check) };
+  }
+
+  it('finds nothing wrong with a store that nothing is wrong with, and shows it', async () => {
+    await seed();
+    const { code, of } = await look();
+    expect(code).to.equal(0);
+    const sound = ['settings', 'data directory', 'key of tokens', 'disk', 'log', 'views', 'orders'];
+    for (const check of [...sound, 'clocks', 'tasks', 'events', 'fires', 'keys']) {
+      const verdicts = of(check).map(({ verdict }) => verdict);
+      expect(verdicts, check).to.deep.equal(['ok']);
+    }
+    expect(of('log')[0]?.found).to.match(/^embedded, SQLite 3\.\d+\.\d+$/);
+    expect(of('events')[0]?.found).to.equal('7 in the log');
+    expect(of('processes')[0]?.found).to.equal('no service runs on this store');
+
+    const shown = await svc(['doctor', '--quick'], {
+      env: { SVC_DATA_DIR: directory(), ...nowhere },
+    });
+    expect(shown.out).to.match(/^ok {5}orders {10}not on hold$/m);
+    expect(shown.out).to.match(/^warn {3}processes .*\n {23}→ start one/m);
+    expect(shown.out).to.not.include('in the log');
+    expect(shown.out).to.match(/\n0 faults, 2 warnings\n$/);
+  });
+
+  it('tells of settings, keys and folders that are not right', async () => {
+    await seed();
+    chmodSync(join(directory(), 'jwt-secret.key'), 0o644);
+    chmodSync(directory(), 0o755);
+    const { of } = await look({ SVC_PORT: 'eighty' }, '--quick');
+    expect(of('settings')[0]).to.include({ verdict: 'fault' });
+    expect(of('settings')[0]?.found).to.include('SVC_PORT');
+    expect(of('key of tokens')[0]).to.include({ verdict: 'fault' });
+    expect(of('data directory')[0]).to.include({ verdict: 'warn' });
+    const { of: unknown } = await look({ SVC_DATA_DIRR: 'x' }, '--quick');
+    expect(unknown('settings')[0]).to.include({ verdict: 'warn' });
+    const { of: none } = await look({ SVC_DATA_DIR: join(directory(), 'none') });
+    expect(none('data directory')[0]?.found).to.include('is not there');
+  });
+
+  it('tells of fires without a run, keys of runs that are over, and events that can not be read', async () => {
+    const long = Date.now() - DAY;
+    const [orphan, over] = [newId(long), newId(long)];
+    const created_by = 'agent-1';
+    const asked = {
+      task_id: newId(long),
+      task_revision: 0,
+      created_by,
+      trigger: 'manual' as const,
+    };
+    await seed(async (store) => {
+      const due = { next_fire_at: null, task_revision: 0, fire_count: 1 };
+      const nominal = toIso(long);
+      const fired = { nominal, run_id: orphan, ...due };
+      await add(store, streams.fires(asked.task_id), long, { type: 'Fired', data: fired });
+      await add(store, streams.run(over), long, {
+        type: 'RunSkipped',
+        data: {
+          ...asked,
+          ...{ scheduled_for: null, priority: 5, reason: 'overlap', because_of: null },
+        },
+      });
+      const slot = { run_id: over, task_id: asked.task_id, trigger: 'manual' as const };
+      const state = { kind: 'concurrency' as const, key: 'one', owner: created_by, waiters: [] };
+      const holders = [{ ...slot, since: nominal, limit: 1, attempt: 1 }];
+      await add(store, streams.key('concurrency', created_by, 'one'), long, {
+        type: 'KeyHeld',
+        data: { run_id: over, ...state, holders, used: null },
+      });
+    });
+    await addRaw(directory(), 'key-broken', { type: 'KeyHeld', data: '{', metadata: '{}' });
+    const minute = Date.now() + 2 * 60_000;
+    const clock = { now: () => minute } as never;
+    const called = await svc(['doctor', '--json'], {
+      env: { SVC_DATA_DIR: directory(), ...nowhere },
+      clock,
+    });
+    expect(called.code).to.equal(1);
+    const findings = called.json['findings'] as readonly Finding[];
+    const found = (check: string): string =>
+      findings.find((each) => each.check === check && each.verdict === 'fault')?.found ?? '';
+    expect(found('fires')).to.include(orphan);
+    expect(found('keys')).to.include(over).and.to.include('concurrency one');
+    expect(found('events')).to.equal("1 can't be read");
+  });
+
+  it('tells of a hold, of an import that was broken off, and of a time that lies ahead', async () => {
+    await seed(async (store) => {
+      await holdCommand(store, 'moving', context(Date.now()));
+      await addTask(store, Date.now() + DAY);
+    });
+    const { of } = await look({}, '--quick');
+    expect(of('orders')[0]).to.include({ verdict: 'warn' });
+    expect(of('orders')[0]?.found).to.include('moving');
+    expect(of('clocks')[0]).to.include({ verdict: 'fault' });
+    expect(of('clocks')[0]?.found).to.match(/8\d{4} s in the future/);
+    await onLog(directory(), (store) => beginImport(store, 'export-1', 5, context(Date.now())));
+    expect((await look({}, '--quick')).of('orders')[0]).to.include({ verdict: 'fault' });
+  });
+
+  it('says which server it is, and that one is away', async () => {
+    const server = await EventStoreDbServer.start();
+    const env = { SVC_EVENT_STORE_URL: server.url };
+    const there = await look(env, '--quick');
+    expect(there.of('log')[0]).to.include({ verdict: 'ok', found: 'EventStoreDB 24.10.0' });
+    server.stop();
+    const away = await look(env, '--quick');
+    expect(away.of('log')[0]).to.include({ verdict: 'fault' });
+    expect(away.of('log')[0]?.advice).to.include('SVC_EVENT_STORE_URL');
+  });
+});
