@@ -1,4 +1,5 @@
 import { importArchive, restore } from '../archive/restore.ts';
+import { refuseForeignViews } from '../archive/foreign-views.ts';
 import { makeBackup } from '../archive/make-archive.ts';
 import { withScreen } from './archive-screen.ts';
 import { onStore, storeSettings } from './on-store.ts';
@@ -45,9 +46,10 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   line.does<Place>(back, ['restore /backups/2026-11-21'], async (session, { dataDir }, words) => {
     const settings = storeSettings(session.surroundings.env, dataDir);
     const archive = words[0] ?? '';
-    const { manifest, hold } = await withScreen(session, (progress) =>
-      restore({ ...filling(session, archive), place: settings, progress }),
-    );
+    const { manifest, hold } = await withScreen(session, async (progress) => {
+      await refuseForeignViews(settings);
+      return restore({ ...filling(session, archive), place: settings, progress });
+    });
     const owed = await onStore(settings, (stores) => readOwed(stores, session.clock.now()));
     session.answer({ manifest, hold, owed }, () => {
       const from = `the backup of ${shortTime(manifest.made_at)}`;
@@ -62,9 +64,10 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     .option(DATA_DIR, OF_STORES);
   line.does<Place>(take, ['import /moves/november'], async (session, { dataDir }, words) => {
     const place = storeSettings(session.surroundings.env, dataDir);
-    const imported = await withScreen(session, (progress) =>
-      importArchive({ ...filling(session, words[0] ?? ''), place, progress }),
-    );
+    const imported = await withScreen(session, async (progress) => {
+      await refuseForeignViews(place);
+      return importArchive({ ...filling(session, words[0] ?? ''), place, progress });
+    });
     session.answer(imported, () => {
       const { events, found, left, content_sha256: sha256 } = imported;
       const before = found === 0 ? '' : ` (${found.toLocaleString('en')} were there)`;

@@ -1,0 +1,190 @@
+import { expect } from 'chai';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { csvLine } from '../../../app/analysis/csv.ts';
+import { exportRuns } from '../../../app/analysis/export-runs.ts';
+import { progressBar } from '../../../app/cli/archive-screen.ts';
+import { toIso } from '../../../domain/clock.ts';
+import { folded, LogOfTest, request, success } from '../../projections/recorded.ts';
+import { runsProjection, type RunDocument } from '../../../projections/runs.ts';
+import type { Query, ReadModel } from '../../../projections/read-model.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { svc, type Called } from '../cli/command-line.ts';
+import { addRuns, addTask, onLog } from './small-log.ts';
+
+const AT = Date.parse('2026-05-01T10:00:00Z');
+
+describe('a line of CSV', () => {
+  it('quotes what RFC 4180 says, and nothing else', () => {
+    const cells = ['plain', 'a,b', 'say "so"', 'two\nlines', '', null, undefined, 1.5, false];
+    expect(csvLine(cells)).to.equal('plain,"a,b","say ""so""","two\nlines",,,,1.5,false\r\n');
+    expect(csvLine([{ a: ['b'] }])).to.equal('"{""a"":[""b""]}"\r\n');
+  });
+
+  it('holds no text that a program for tables would run', () => {
+    const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '=HYPERLINK("http://x","y")'];
+    for (const text of texts) expect(csvLine([text])).to.match(/^"?'/);
+    expect(csvLine([-1])).to.equal('-1\r\n');
+    expect(csvLine(['a=b', '2-1'])).to.equal('a=b,2-1\r\n');
+  });
+});
+
+describe('svc export --format', function () {
+  this.timeout(60_000);
+  let directory: TemporaryDirectory;
+  let [first, second] = ['', ''];
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    await onLog(directory.path, async (store) => {
+      first = await addTask(store, AT);
+      second = await addTask(store, AT + 1000);
+      await addRuns(store, first, AT + 60_000, 3);
+      await addRuns(store, second, AT + 120_000, 2);
+    });
+  });
+  after(() => directory.remove());
+
+  const rows = async (...words: string[]): Promise<Called> => {
+    const env = { SVC_DATA_DIR: directory.path };
+    const called = await svc(['export', '--format', ...words], { env });
+    expect(called.code, called.err).to.equal(0);
+    return called;
+  };
+  const events = async (
+    ...words: string[]
+  ): Promise<
+    readonly { readonly type: string; readonly stream: string; readonly data: object }[]
+  > => {
+    const { out } = await rows('ndjson', ...words);
+    return out
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { type: string; stream: string; data: object });
+  };
+
+  it('gives every event a line, in the order of the log', async () => {
+    const all = await events();
+    expect(all).to.have.lengthOf(2 + 5 * 3);
+    expect(all[0]).to.include({ type: 'TaskCreated', stream: `task-${first}`, revision: 0 });
+    expect(all[0]).to.include({ position: '0000000000000001' });
+  });
+
+  it('takes those of a task with its runs, of types, of kinds and of a time', async () => {
+    expect(await events('--task', first.toUpperCase())).to.have.lengthOf(1 + 3 * 3);
+    expect(await events('--task', second, '--kind', 'run')).to.have.lengthOf(2 * 3);
+    const types = ['--type', 'RunStarted', '--type', 'TaskCreated'];
+    expect(await events(...types)).to.have.lengthOf(5 + 2);
+    const [since, until] = [toIso(AT + 61_000), toIso(AT + 120_000)];
+    expect(await events('--since', since, '--until', until)).to.have.lengthOf(2 * 3);
+    expect(await events('--until', '2026-05-01T10:00:00.001Z')).to.have.lengthOf(1);
+  });
+
+  it('writes CSV with a head, and a file that is there whole or not at all', async () => {
+    const file = join(directory.path, 'rows.csv');
+    const { out, err } = await rows('csv', '--type', 'TaskCreated', '--output', file);
+    expect(out).to.equal('');
+    expect(err).to.include(`2 events to ${file}`);
+    const text = readFileSync(file, 'utf8');
+    expect(text).to.match(/^position,stream,revision,type,occurred_at,/);
+    expect(text).to.include(`,"{""definition"":`);
+    const again = await svc(['export', '--format', 'csv', '--output', file], {
+      env: { SVC_DATA_DIR: directory.path },
+    });
+    expect(again.code).to.equal(5);
+    expect(readFileSync(file, 'utf8')).to.equal(text);
+    const stop = new AbortController();
+    stop.abort();
+    const broken = join(directory.path, 'broken.ndjson');
+    const called = await svc(['export', '--format', 'ndjson', '--output', broken], {
+      env: { SVC_DATA_DIR: directory.path },
+      signal: stop.signal,
+    });
+    expect(called.code).to.equal(1);
+    expect(readdirSync(directory.path).filter((name) => name.startsWith('broken'))).to.deep.equal(
+      [],
+    );
+  });
+
+  it('refuses what does not go together, and makes no store', async () => {
+    const nowhere = join(directory.path, 'nowhere');
+    const wrong: readonly (readonly [readonly string[], number])[] = [
+      [['export'], 2],
+      [['export', 'x', '--type', 'Fired'], 2],
+      [['export', 'x', '--format', 'csv'], 2],
+      [['export', '--format', 'csv', '--state', 'failed'], 2],
+      [['export', '--format', 'csv', '--of', 'runs', '--type', 'Fired'], 2],
+      [['export', '--format', 'csv', '--since', 'soon'], 2],
+      [['export', '--format', 'csv', '--of', 'runs'], 5],
+      [['export', '--format', 'csv', '--data-dir', nowhere], 5],
+    ];
+    for (const [words, code] of wrong) {
+      const called = await svc(words, { env: { SVC_DATA_DIR: directory.path } });
+      expect(called.code, words.join(' ')).to.equal(code);
+    }
+    expect(existsSync(nowhere)).to.equal(false);
+  });
+});
+
+describe('the runs of a view, exported', () => {
+  /** A view of so many runs, that answers as a store would. */
+  function view(count: number): { readonly readModel: ReadModel; readonly queries: Query[] } {
+    const log = new LogOfTest();
+    for (let n = 0; n < count; n += 1) {
+      log.add(`run-${String(n).padStart(5, '0')}`, 'RunRequested', request({ task_id: 'task-1' }));
+    }
+    log.add('run-00000', 'RunStarted', {
+      worker: 'w',
+      attempt: 1,
+      leased_until: '2026-03-02T00:00:00.000Z',
+    });
+    log.add('run-00000', 'RunSucceeded', success());
+    const runs = [...folded(runsProjection, log.events)].map(([key, document]) => ({
+      key,
+      document,
+    }));
+    const queries: Query[] = [];
+    const find = async (_: unknown, query: Query): Promise<readonly object[]> => {
+      queries.push(query);
+      const { after } = query;
+      const rest = after === undefined ? runs : runs.filter(({ key }) => key > after.key);
+      return rest.slice(0, query.limit);
+    };
+    const readModel = { find, count: async () => runs.length } as unknown as ReadModel;
+    return { readModel, queries };
+  }
+
+  const textOf = async (format: 'csv' | 'ndjson', readModel: ReadModel): Promise<string> => {
+    let text = '';
+    for await (const part of exportRuns(readModel, format, {})) text += part.text;
+    return text;
+  };
+
+  it('come a page at a time, each once', async () => {
+    const { readModel, queries } = view(1_100);
+    const lines = (await textOf('ndjson', readModel)).trimEnd().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as RunDocument).id)).to.have.lengthOf(1_100);
+    expect(new Set(lines)).to.have.lengthOf(1_100);
+    expect(queries.map(({ after }) => after?.key)).to.deep.equal([undefined, '00499', '00999']);
+  });
+
+  it('say how long they took, and how late they began', async () => {
+    const [head, first] = (await textOf('csv', view(1).readModel)).split('\r\n');
+    const cells = Object.fromEntries((head ?? '').split(',').map((name, at) => [name, at]));
+    const values = (first ?? '').split(',');
+    expect(values[cells['state'] ?? -1]).to.equal('succeeded');
+    expect(values[cells['seconds'] ?? -1]).to.equal('1');
+    expect(Number(values[cells['late_seconds'] ?? -1])).to.be.lessThan(0);
+  });
+});
+
+describe('the bar of an archive', () => {
+  it('shows how far it is, how fast, and how long it still takes', () => {
+    expect(progressBar(0.5, 50_000, 2)).to.equal(
+      '[████████████░░░░░░░░░░░░]  50 %  50,000 events  25,000/s  2 s left',
+    );
+    expect(progressBar(1, undefined, 2)).to.equal('[████████████████████████] 100 %');
+  });
+});
