@@ -57,11 +57,17 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
       request.resume();
       reject(tooLarge(limit));
     };
+    let whole = false;
+    const onEarlyEnd = (): void => {
+      if (!whole) reject(endedEarly());
+    };
     request.on('data', onData);
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    // After `end` these change nothing: a promise settles once.
-    request.on('error', () => reject(endedEarly()));
-    request.on('close', () => reject(endedEarly()));
+    request.on('end', () => {
+      whole = true;
+      resolve(Buffer.concat(chunks));
+    });
+    request.on('error', onEarlyEnd);
+    request.on('close', onEarlyEnd);
   });
 }
 

@@ -31,10 +31,12 @@ const create = endpoint<CreateTask>({
     const { warnings } = checkDefinition(definition, dependencies);
     await checkOwner(call, definition.created_by);
     const id = createdId('task', call);
-    const handled = await createTaskCommand({ store, taskId: id, definition, context });
+    // The id of one with an Idempotency-Key may have been there before; then both streams are asked.
+    const isNew = !call.keyed;
+    const handled = await createTaskCommand({ store, taskId: id, definition, context, isNew });
     tasks.learn(id, handled);
     const task = requireTask(handled.state);
-    const next_run_at = await nextRunAt(store, id, task);
+    const next_run_at = isNew ? task.next_fire_at : await nextRunAt(store, id, task);
     return {
       status: 201,
       body: showTask(id, task, { next_run_at, last_run_at: null, warnings }),

@@ -23,6 +23,8 @@ const database = new DatabaseSync(order.file);
 database.exec('PRAGMA journal_mode = WAL');
 database.exec('PRAGMA synchronous = FULL');
 database.exec('CREATE TABLE tasks (id INTEGER PRIMARY KEY, body TEXT NOT NULL)');
+// The driver closes what nobody holds any more, whatever statements it has.
+app.locals['database'] = database;
 const insert = database.prepare('INSERT INTO tasks (body) VALUES (?)');
 app.post('/tasks', express.text({ type: 'application/json' }), (request, response) => {
   const { lastInsertRowid } = insert.run(request.body as string);

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { startBareServer } from './http-bare.ts';
-import { load, type LoadResult } from './http-load.ts';
 import { withHttpService, type HttpService } from './http-service.ts';
-import { cpuSecondsOf } from './process-cpu.ts';
-import { percentile } from './statistics.ts';
+import { Side, type SideOfLoad } from './http-side.ts';
 
 const CONNECTIONS = 50;
 /** Tasks that are read, one after the other by each connection; each has a run behind it. */
@@ -14,18 +12,8 @@ const TURNS = 3;
 
 /** Reading one task, beside a bare route that answers the same bytes. */
 export interface HttpGetBenchmark {
-  readonly ours: SideOfGet;
-  readonly bare: SideOfGet;
-}
-
-/** What one of the two has done. */
-export interface SideOfGet {
-  readonly perSecond: number;
-  /** Milliseconds. */
-  readonly p50: number;
-  readonly p99: number;
-  /** Microseconds of processor time of the server for each request, all threads together. */
-  readonly cpu: number;
+  readonly ours: SideOfLoad;
+  readonly bare: SideOfLoad;
 }
 
 /** @param seconds of each turn; there are three for each of the two, after one that does not count */
@@ -39,10 +27,7 @@ export async function benchHttpGet(seconds: number): Promise<HttpGetBenchmark> {
     try {
       for (let turn = 0; turn <= TURNS; turn += 1) {
         for (const side of sides) {
-          const { port } = side.server;
-          const before = cpuSecondsOf(side.server.pid);
-          const made = await load({ port, connections: CONNECTIONS, seconds, headers, requests });
-          if (turn > 0) side.add(made, cpuSecondsOf(side.server.pid) - before);
+          await side.take({ connections: CONNECTIONS, seconds, headers, requests }, turn > 0);
         }
       }
       const [theirs, ours] = sides;
@@ -51,33 +36,6 @@ export async function benchHttpGet(seconds: number): Promise<HttpGetBenchmark> {
       await bare.stop();
     }
   });
-}
-
-class Side {
-  readonly server: { readonly port: number; readonly pid: number };
-  readonly #rates: number[] = [];
-  readonly #latencies: number[] = [];
-  #cpu = 0;
-
-  constructor(server: Side['server']) {
-    this.server = server;
-  }
-
-  add({ perSecond, latencies }: LoadResult, cpuSeconds: number): void {
-    this.#rates.push(perSecond);
-    for (const latency of latencies) this.#latencies.push(latency);
-    this.#cpu += cpuSeconds;
-  }
-
-  sum(): SideOfGet {
-    const latencies = this.#latencies;
-    return {
-      perSecond: this.#rates.reduce((sum, rate) => sum + rate, 0) / this.#rates.length,
-      p50: percentile(latencies, 0.5),
-      p99: percentile(latencies, 0.99),
-      cpu: (this.#cpu * 1e6) / latencies.length,
-    };
-  }
 }
 
 /** @returns what the service answers of each task, by its id */

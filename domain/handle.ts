@@ -120,6 +120,8 @@ export async function loadLast<S, E extends DomainEvent>(
  * @param options.admit refuses those who may not, or what does not exist: before the revision is looked at
  * @param options.decide from the state to the events; none means that there is nothing to do
  * @param options.expectedRevision what the caller saw (`If-Match`)
+ * @param options.isNew the stream's name was made just now: it is not read first. One that has events all the same is
+ *   a race that was lost, after which it is read
  * @throws Refusal what `decide` throws, and `REVISION_MISMATCH`
  * @throws EventStoreError `CONFLICT` when the race was lost each time, and all that the log throws
  */
@@ -131,13 +133,14 @@ export async function handle<S, E extends DomainEvent>(options: {
   readonly decide: (state: S, loaded: Loaded<S>) => readonly E[];
   readonly context: CommandContext;
   readonly expectedRevision?: number | undefined;
+  readonly isNew?: boolean;
 }): Promise<Handled<S>> {
   const { store, stream } = options;
   const first = await attempt(options);
   if (!(first instanceof EventStoreError)) return first;
   return inLine(store, stream, async () => {
     for (let n = 2; ; n += 1) {
-      const handled = await attempt(options);
+      const handled = await attempt({ ...options, isNew: false });
       if (!(handled instanceof EventStoreError)) return handled;
       if (n >= ATTEMPTS) throw handled;
     }
@@ -153,8 +156,11 @@ async function attempt<S, E extends DomainEvent>({
   decide,
   context,
   expectedRevision,
+  isNew,
 }: Parameters<typeof handle<S, E>>[0]): Promise<Handled<S> | EventStoreError> {
-  const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
+  const { loaded, own } = isNew
+    ? { loaded: { state: fold.initial, revision: 'none', position: null } as const, own: [] }
+    : await loadWatching(store, stream, fold, context.commandId);
   if (own.length > 0) return { ...loaded, events: own };
   admit?.(loaded.state);
   if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {

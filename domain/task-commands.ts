@@ -74,6 +74,7 @@ function firstFire(definition: TaskDefinition, anchor: string, now: Instant): st
 
 /**
  * Creates a task.
+ * @param options.isNew its id was made for this call, and for no other that may have come before
  * @throws Refusal `INVALID` for an expression at fault or without a fire ahead
  */
 export function createTaskCommand(options: {
@@ -81,8 +82,9 @@ export function createTaskCommand(options: {
   readonly taskId: string;
   readonly definition: TaskDefinition;
   readonly context: CommandContext;
+  readonly isNew?: boolean;
 }): Promise<Handled<TaskState>> {
-  const { store, taskId, definition, context } = options;
+  const { store, taskId, definition, context, isNew = false } = options;
   const anchor = anchorAt(context.now);
   return handle({
     store,
@@ -95,6 +97,7 @@ export function createTaskCommand(options: {
         next_fire_at: firstFire(definition, anchor, context.now),
       }),
     context,
+    isNew,
   });
 }
 

@@ -71,6 +71,25 @@ describe('commands on tasks', () => {
     });
   });
 
+  it('do not read the stream of a new one, unless something is there all the same', async () => {
+    const made = definition({ schedule_expr: '* * * * *' });
+    const createNew = (id: string): Promise<Handled<TaskState>> => {
+      const context = commandContext(id, START);
+      return createTaskCommand({ store, taskId: 't', definition: made, context, isNew: true });
+    };
+    let reads = 0;
+    const read = store.readStream.bind(store);
+    store.readStream = (...asked) => {
+      reads += 1;
+      return read(...asked);
+    };
+    const first = await createNew('create');
+    expect(reads).to.equal(0);
+    expect((await createNew('create')).revision).to.equal(first.revision);
+    const error = await createNew('another').catch((thrown: unknown) => thrown);
+    expect(error).to.have.property('code', 'STATE_CONFLICT');
+  });
+
   it('create it once, also when the one fire has passed by the repetition', async () => {
     const once = { schedule_kind: 'once', schedule_expr: '2026-03-02T08:01:00Z' } as const;
     await create(once);
