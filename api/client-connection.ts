@@ -1,5 +1,12 @@
 import type { Tokens } from './answer-schemas-agents.ts';
 import type { ErrorBody } from './answer-schemas.ts';
+import { serverSentEvents, type ServerSentEvent } from './server-sent-events.ts';
+
+/** An agent's id, and its secret. */
+export interface Credentials {
+  readonly agentId: string;
+  readonly agentSecret?: string;
+}
 
 /** Where a service is, and as whom to speak with it. */
 export interface ClientOptions {
@@ -7,8 +14,8 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** An access token, taken as it is. */
   readonly token?: string;
-  /** For which a token is got when one is needed, and again when it has expired. */
-  readonly credentials?: { readonly agentId: string; readonly agentSecret?: string };
+  /** For which a token is got when one is needed, and again when it has expired; a function is asked each time. */
+  readonly credentials?: Credentials | (() => Credentials);
   /** Goes into the events of every command, unless the call says another (`X-Reason`). */
   readonly reason?: string;
   /** Ends every call that is under way. */
@@ -45,6 +52,8 @@ export class ApiError extends Error {
   readonly code: ErrorBody['error'] | 'unknown';
   readonly details: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
+  /** What the service said, without what it was asked; null where it was not the service that answered. */
+  readonly said: string | null;
   /** Seconds after which to try again; null where the service does not say. */
   readonly retryAfter: number | null;
 
@@ -53,6 +62,7 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.status = response.status;
     this.code = body.error ?? 'unknown';
+    this.said = body.message ?? null;
     this.details = body.details ?? {};
     this.requestId = body.request_id ?? response.headers.get('x-request-id');
     const after = response.headers.get('retry-after');
@@ -70,6 +80,17 @@ export interface Asking extends CallOptions {
   readonly body?: unknown;
   /** Needs no token. */
   readonly open?: boolean;
+  /** Statuses that are answers as those of success are: a report that something is wrong, say. */
+  readonly also?: readonly number[];
+}
+
+/** A live path that is watched. */
+export interface Watching {
+  readonly path: string;
+  readonly query?: object | undefined;
+  /** The id of the last message that was seen: it goes on after it. */
+  readonly lastEventId?: string | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /** Speaks with a service over `fetch`, and sees to the token. */
@@ -86,17 +107,11 @@ export class ClientConnection {
 
   /** @throws ApiError where the service refuses; what `fetch` throws where it does not answer */
   async call<T>(asking: Asking): Promise<Answered<T>> {
-    let response = await this.#send(asking);
-    const { credentials } = this.#options;
-    if (response.status === 401 && asking.open !== true && credentials !== undefined) {
-      await response.arrayBuffer();
-      this.#token = Promise.resolve(null);
-      response = await this.#send(asking);
+    const response = await this.#sendAgain(asking);
+    if (!response.ok && asking.also?.includes(response.status) !== true) {
+      throw await refusal(response, `${asking.method} ${asking.path}`);
     }
     const text = await response.text();
-    if (!response.ok) {
-      throw new ApiError(response, errorIn(text), `${asking.method} ${asking.path}`);
-    }
     const { status, headers } = response;
     const tag = /^"(\d+)"$/.exec(headers.get('etag') ?? '')?.[1];
     return {
@@ -108,12 +123,39 @@ export class ClientConnection {
     };
   }
 
-  async #send(asking: Asking): Promise<Response> {
+  /**
+   * The messages of a live path, until the service or the caller's signal ends it.
+   * @throws ApiError where the service refuses; what `fetch` throws where the connection is lost
+   */
+  async *live({ lastEventId, ...watched }: Watching): AsyncGenerator<ServerSentEvent> {
+    const response = await this.#sendAgain({ ...watched, method: 'GET' }, { lastEventId });
+    if (!response.ok) throw await refusal(response, `GET ${watched.path}`);
+    if (response.body !== null) yield* serverSentEvents(response.body);
+  }
+
+  /** The token as which it calls; null where it has none. @throws ApiError where the credentials are refused */
+  token(): Promise<string | null> {
+    return this.#accessToken();
+  }
+
+  /** Sends; and once more with another token where the first counts no longer. */
+  async #sendAgain(asking: Asking, live?: Pick<Watching, 'lastEventId'>): Promise<Response> {
+    const response = await this.#send(asking, live);
+    const renewable = this.#options.credentials !== undefined && asking.open !== true;
+    if (response.status !== 401 || !renewable) return response;
+    await response.arrayBuffer();
+    this.#token = Promise.resolve(null);
+    return this.#send(asking, live);
+  }
+
+  async #send(asking: Asking, live?: Pick<Watching, 'lastEventId'>): Promise<Response> {
     const { method, path, query, body, open = false } = asking;
     const token = open ? null : await this.#accessToken();
     const headers = new Headers();
     const { reason = this.#options.reason, idempotencyKey, ifMatch } = asking;
     if (token !== null) headers.set('authorization', `Bearer ${token}`);
+    if (live !== undefined) headers.set('accept', 'text/event-stream');
+    if (live?.lastEventId !== undefined) headers.set('last-event-id', live.lastEventId);
     if (body !== undefined) headers.set('content-type', 'application/json');
     if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
     if (ifMatch !== undefined) headers.set('if-match', `"${ifMatch}"`);
@@ -142,7 +184,9 @@ export class ClientConnection {
     return this.#token;
   }
 
-  async #signIn({ agentId, agentSecret }: NonNullable<ClientOptions['credentials']>) {
+  async #signIn(credentials: NonNullable<ClientOptions['credentials']>) {
+    const { agentId, agentSecret } =
+      typeof credentials === 'function' ? credentials() : credentials;
     const body = {
       agent_id: agentId,
       ...(agentSecret === undefined ? {} : { agent_secret: agentSecret }),
@@ -162,6 +206,10 @@ function queryText(query: object = {}): string {
     .filter(([, value]) => value !== undefined)
     .map(([name, value]): [string, string] => [name, String(value)]);
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
+}
+
+async function refusal(response: Response, asked: string): Promise<ApiError> {
+  return new ApiError(response, errorIn(await response.text()), asked);
 }
 
 function errorIn(text: string): Partial<ErrorBody> {

@@ -4,6 +4,13 @@ import type * as Agents from './answer-schemas-agents.ts';
 import type * as Events from './answer-schemas-events.ts';
 import type { DueQuery, DueTaskPage } from './due-endpoints.ts';
 import type { HealthReport, Readiness } from './answer-schemas-health.ts';
+import type {
+  Held,
+  HoldBody,
+  Operations,
+  ReleaseBody,
+  Released,
+} from './answer-schemas-operations.ts';
 import type { Projections, RebuildBody, RebuildOrdered } from './answer-schemas-projections.ts';
 import type * as Runs from './answer-schemas-runs.ts';
 import type * as Schedules from './answer-schemas-schedules.ts';
@@ -14,6 +21,7 @@ import {
   type Asking,
   type CallOptions,
   type ClientOptions,
+  type Watching,
 } from './client-connection.ts';
 import type * as Looked from './audit-schemas.ts';
 import type { RedriveRuns, RetryQuery } from './run-retry-schemas.ts';
@@ -21,9 +29,26 @@ import type * as Spans from './schedule-schemas.ts';
 import type * as Taken from './schemas.ts';
 
 export { ApiError } from './client-connection.ts';
-export type { Answered, Asking, CallOptions, ClientOptions } from './client-connection.ts';
+export type {
+  Answered,
+  Asking,
+  CallOptions,
+  ClientOptions,
+  Credentials,
+  Watching,
+} from './client-connection.ts';
+export type { ServerSentEvent } from './server-sent-events.ts';
 export type { Agent } from './answer-schemas-agents.ts';
-export type { Run, RunItem, RunPage } from './answer-schemas-runs.ts';
+export type { RecentEvents } from './answer-schemas-events.ts';
+export type { HealthReport } from './answer-schemas-health.ts';
+export type { ConcurrencyKey, Explanation } from './answer-schemas-schedules.ts';
+export type {
+  Run,
+  RunItem,
+  RunPage,
+  StatisticsSummary,
+  TaskStatistics,
+} from './answer-schemas-runs.ts';
 export type { Task, TaskPage } from './answer-schemas-tasks.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from './schemas.ts';
 
@@ -40,6 +65,10 @@ export function createClient(options: ClientOptions) {
   return {
     /** For what has no method here. */
     request: ask,
+    /** The messages of a live path: `/runs/live`, `/tasks/{id}/live`, `/audit/live`. */
+    live: (watching: Watching) => connection.live(watching),
+    /** The access token as which it calls; null where it has none. */
+    token: () => connection.token(),
     tokens: tokens(ask),
     agents: agents(ask),
     tasks: tasks(ask),
@@ -50,21 +79,22 @@ export function createClient(options: ClientOptions) {
     events: events(ask),
     audit: audit(ask),
     projections: projections(ask),
+    operations: operations(ask),
     health: health(ask),
   };
 }
 
 type Ask = <T>(asking: Asking) => Promise<Answered<T>>;
 
-/** Parameters with a default may be left out. */
-type Query<T> = Partial<T>;
+/** Parameters with a default may be left out, as all that are undefined. */
+type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 interface Read {
   /** A position of the log: the answer has seen at least that much. */
-  readonly after?: string;
+  readonly after?: string | undefined;
 }
 interface ReadAsOf extends Read {
   /** A position or a time: how it was then. */
-  readonly as_of?: string;
+  readonly as_of?: string | undefined;
 }
 
 const at = (strings: TemplateStringsArray, ...ids: readonly string[]): string =>
@@ -132,7 +162,7 @@ const tasks = (ask: Ask) => ({
 const schedules = (ask: Ask) => ({
   preview: (body: Spans.PreviewSchedule, call: CallOptions = {}) =>
     ask<Schedules.SchedulePreview>({ ...call, method: 'POST', path: '/schedules/preview', body }),
-  concurrency: (key: string, query: Spans.ConcurrencyQuery = {}, call: CallOptions = {}) =>
+  concurrency: (key: string, query: Query<Spans.ConcurrencyQuery> = {}, call: CallOptions = {}) =>
     ask<Schedules.ConcurrencyKey>({ ...call, method: 'GET', path: at`/concurrency/${key}`, query }),
 });
 
@@ -168,9 +198,9 @@ const runs = (ask: Ask) => ({
     ask<Runs.LatestRun>({ ...call, method: 'GET', path: at`/task/${taskId}/latest`, query }),
   cancel: (id: string, call: CallOptions = {}) =>
     ask<Runs.RunCanceled>({ ...call, method: 'POST', path: at`/runs/${id}/cancel` }),
-  retry: (id: string, query: RetryQuery = {}, call: CallOptions = {}) =>
+  retry: (id: string, query: Query<RetryQuery> = {}, call: CallOptions = {}) =>
     ask<Runs.RunRetried>({ ...call, method: 'POST', path: at`/runs/${id}/retry`, query }),
-  redrive: (body: RedriveRuns = {}, call: CallOptions = {}) =>
+  redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
   history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
     ask<Audit.History>({ ...call, method: 'GET', path: at`/runs/${id}/history`, query }),
@@ -213,4 +243,13 @@ const projections = (ask: Ask) => ({
       path: at`/projections/${name}/rebuild`,
       body,
     }),
+});
+
+const operations = (ask: Ask) => ({
+  get: (call: CallOptions = {}) =>
+    ask<Static<typeof Operations>>({ ...call, method: 'GET', path: '/operations' }),
+  hold: (body: Static<typeof HoldBody>, call: CallOptions = {}) =>
+    ask<Static<typeof Held>>({ ...call, method: 'POST', path: '/operations/hold', body }),
+  release: (body: Static<typeof ReleaseBody> = {}, call: CallOptions = {}) =>
+    ask<Static<typeof Released>>({ ...call, method: 'POST', path: '/operations/release', body }),
 });

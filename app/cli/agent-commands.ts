@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { usageFault } from './faults.ts';
 import { addAsOf, addHistory, type AsOf } from './history-commands.ts';
 import type { CommandLine } from './program.ts';
-import type { AgentRecord, Done } from './records.ts';
+import type { AgentRecord } from './records.ts';
 import type { Session } from './session.ts';
 import { shortTime } from './times.ts';
-import { part, several, wholeNumberOf } from './values.ts';
+import { several, wholeNumberOf } from './values.ts';
 
 /** `svc agents …` */
 export function addAgentCommands(line: CommandLine): Command {
@@ -13,9 +13,9 @@ export function addAgentCommands(line: CommandLine): Command {
   addList(line, group);
   const show = group.command('show <id>').description('shows an agent');
   addAsOf(show);
-  line.does<AsOf>(show, [], async (session, { asOf }, [id]) => {
+  line.does<AsOf>(show, [], async (session, { asOf }, [id = '']) => {
     const query = { as_of: asOf };
-    const agent = await session.client.get<AgentRecord>(`/agents/${part(id)}`, { query });
+    const agent = await session.client.ask((api) => api.agents.get(id, query));
     session.answer(agent, () => showAgent(session, agent));
   });
   addHistory(line, group, 'agents');
@@ -25,9 +25,9 @@ export function addAgentCommands(line: CommandLine): Command {
     .description('removes an agent; its tokens stop working at once')
     .option('--cancel-tasks', 'and cancels its tasks');
   type Removing = { readonly cancelTasks?: boolean };
-  line.does<Removing>(remove, [], async (session, { cancelTasks }, [id]) => {
+  line.does<Removing>(remove, [], async (session, { cancelTasks }, [id = '']) => {
     const query = { cancel_tasks: cancelTasks };
-    const done = await session.client.delete<Done>(`/agents/${part(id)}`, { query });
+    const done = await session.client.ask((api) => api.agents.remove(id, query));
     session.answer(done, () => done.message);
   });
   addCredentials(line, group);
@@ -64,7 +64,7 @@ function addList(line: CommandLine, group: Command): void {
   line.does<Options>(list, ['agents list --scope admin'], async (session, options) => {
     const { name, scope, limit, offset, view } = options;
     const query = { name_filter: name, scope_filter: scope, limit, offset, view };
-    const agents = await session.client.get<readonly AgentRecord[]>('/agents', { query });
+    const agents = await session.client.ask((api) => api.agents.list(query));
     session.answer(agents, () =>
       session.table(
         [{ title: 'ID' }, { title: 'NAME', most: 40 }, { title: 'SCOPES' }, { title: 'CREATED' }],
@@ -93,9 +93,9 @@ function addMaking(line: CommandLine, group: Command): void {
       .option('--webhook-url <url>', 'where it is told of its runs; "" for none');
   const create = group.command('create <name>').description('registers an agent, without a secret');
   const creating = ['agents create reporting --scope tasks:read --scope tasks:write'];
-  line.does<AgentOptions>(options(create), creating, async (session, given, [name]) => {
+  line.does<AgentOptions>(options(create), creating, async (session, given, [name = '']) => {
     const body = { name, scopes: [], ...fieldsOf(given) };
-    const agent = await session.client.post<AgentRecord>('/agents', { body });
+    const agent = await session.client.ask((api) => api.agents.create(body));
     session.answer(agent, () => showAgent(session, agent));
     if (!session.json) session.aside(`a secret for it: svc agents credentials ${agent.id}`);
   });
@@ -103,18 +103,18 @@ function addMaking(line: CommandLine, group: Command): void {
     .command('update <id>')
     .description('changes the fields that are given; --scope sets all scopes')
     .option('--name <name>', 'another name');
-  line.does<AgentOptions>(options(update), [], async (session, given, [id]) => {
+  line.does<AgentOptions>(options(update), [], async (session, given, [id = '']) => {
     const body = fieldsOf(given);
     if (Object.keys(body).length === 0) throw usageFault('nothing to change was given');
-    const agent = await session.client.put<AgentRecord>(`/agents/${part(id)}`, { body });
+    const agent = await session.client.ask((api) => api.agents.update(id, body));
     session.answer(agent, () => showAgent(session, agent));
   });
 }
 
-function fieldsOf({ name, scope, webhookUrl }: AgentOptions): Readonly<Record<string, unknown>> {
+function fieldsOf({ name, scope, webhookUrl }: AgentOptions) {
   return {
     ...(name === undefined ? {} : { name }),
-    ...(scope === undefined ? {} : { scopes: scope }),
+    ...(scope === undefined ? {} : { scopes: [...scope] }),
     ...(webhookUrl === undefined ? {} : { webhook_url: webhookUrl === '' ? null : webhookUrl }),
   };
 }
@@ -126,11 +126,11 @@ function addCredentials(line: CommandLine, group: Command): void {
     // On the command line itself anybody on the machine could read it.
     .option('--secret-from-input', 'the secret is the first line of the standard input');
   type Options = { readonly secretFromInput?: boolean };
-  line.does<Options>(credentials, [], async (session, { secretFromInput }, [id]) => {
+  line.does<Options>(credentials, [], async (session, { secretFromInput }, [id = '']) => {
     const given = secretFromInput === true ? await session.surroundings.input() : undefined;
-    const body = given === undefined ? {} : { agent_secret: given.split(/\r?\n/, 1)[0] };
-    type Shown = { readonly agent_id: string; readonly agent_secret: string };
-    const made = await session.client.post<Shown>(`/agents/${part(id)}/credentials`, { body });
+    const [agent_secret = ''] = given?.split(/\r?\n/, 1) ?? [];
+    const body = given === undefined ? {} : { agent_secret };
+    const made = await session.client.ask((api) => api.agents.setCredentials(id, body));
     session.answer(made, () =>
       session.fields([
         ['id', made.agent_id],

@@ -90,20 +90,19 @@ async function carryOutOne({ client }: Session, step: Step): Promise<string> {
   if (step.kind === 'create') {
     const { fields, paused } = step.wanted;
     const { id } = await client.post<TaskRecord>('/tasks', { body: fields });
-    if (paused) await client.post(`/tasks/${part(id)}/pause`);
+    if (paused) await client.ask((api) => api.tasks.pause(id));
     return id;
   }
   const { task, kind } = step;
-  const path = `/tasks/${part(task.id)}`;
   if (kind === 'change') {
     // Pausing it first has moved its revision by one; else it must be as it was when this was decided.
-    const current = await client.get<TaskRecord>(path);
+    const current = await client.ask((api) => api.tasks.get(task.id));
     const moved = current.revision - task.revision;
     const ifMatch =
       current.status !== task.status && moved === 1 ? current.revision : task.revision;
-    await client.put(path, { body: step.changes, ifMatch });
+    await client.put(`/tasks/${part(task.id)}`, { body: step.changes, ifMatch });
   } else {
-    await client.post(`${path}/${kind}`);
+    await client.ask((api) => api.tasks[kind](task.id));
   }
   return task.id;
 }

@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { fetch, type Response } from 'undici';
+import {
+  ApiError,
+  createClient,
+  type Answered,
+  type Client as TypedClient,
+  type ClientOptions,
+  type ServerSentEvent,
+} from '../../api/client.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { CommandFault, exitCodes, type ExitCode } from './faults.ts';
-import { serverSentEvents, type ServerSentEvent } from './server-sent-events.ts';
 
 /** A refusal by the service: its error body, and what the process ends with because of it. */
 export class ServiceFault extends CommandFault {
@@ -11,28 +17,13 @@ export class ServiceFault extends CommandFault {
   readonly error: string;
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, body: ErrorBody, asked: string) {
-    super(exitCodeOf(status), messageOf(status, body, asked));
+  constructor(refused: ApiError) {
+    super(exitCodeOf(refused.status), messageOf(refused), refused);
     this.name = 'ServiceFault';
-    this.status = status;
-    this.error = body.error ?? 'unknown';
-    this.details = body.details ?? {};
+    this.status = refused.status;
+    this.error = refused.code;
+    this.details = refused.details;
   }
-}
-
-interface ErrorBody {
-  readonly error?: string;
-  readonly message?: string;
-  readonly details?: Readonly<Record<string, unknown>>;
-  readonly request_id?: string;
-}
-
-/** Where a client's tokens come from. */
-export interface TokenSource {
-  /** A token that was valid when it was last looked at. @throws CommandFault where there is none to be had */
-  token(): Promise<string>;
-  /** Forgets the token, which the service refused. @returns whether there will be another */
-  renew(): boolean;
 }
 
 export type QueryValue = string | number | boolean | undefined;
@@ -44,145 +35,127 @@ export interface Asking {
   readonly body?: unknown;
   /** The revision that was seen. */
   readonly ifMatch?: number | undefined;
-  /** No token is needed for it. */
-  readonly open?: boolean;
-  /** Statuses that are no fault beside those of success. */
-  readonly also?: readonly number[];
 }
 
 /** How often a request goes out that was not answered, and the milliseconds between. */
 const ATTEMPTS = 3;
 const PAUSE = 300;
 
-/** Speaks with the service's HTTP interface. */
+/** The service's typed client, as a command of the command line uses it. */
 export class Client {
   readonly url: string;
-  readonly #tokens: TokenSource;
+  readonly #api: TypedClient;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #reason: string | undefined;
 
   /** @param options.reason goes into the events of every command, by `X-Reason` */
   constructor(options: {
     readonly url: string;
-    readonly tokens: TokenSource;
+    readonly access: Pick<ClientOptions, 'token' | 'credentials'>;
     readonly clock: Clock;
     readonly signal: AbortSignal;
     readonly reason?: string | undefined;
   }) {
-    this.url = options.url.replace(/\/+$/, '');
-    this.#tokens = options.tokens;
-    this.#clock = options.clock;
-    this.#signal = options.signal;
-    this.#reason = options.reason;
-  }
-
-  /** @throws ServiceFault when the service refuses, CommandFault when it does not answer */
-  get<T>(path: string, asking: Asking = {}): Promise<T> {
-    return this.#call<T>('GET', path, asking);
-  }
-
-  /** Commands carry an `Idempotency-Key`, so that one whose answer was lost is sent again and done once. */
-  post<T>(path: string, asking: Asking = {}): Promise<T> {
-    return this.#call<T>('POST', path, asking);
-  }
-
-  put<T>(path: string, asking: Asking = {}): Promise<T> {
-    return this.#call<T>('PUT', path, asking);
-  }
-
-  delete<T>(path: string, asking: Asking = {}): Promise<T> {
-    return this.#call<T>('DELETE', path, asking);
+    const { url, access, clock, signal, reason } = options;
+    this.url = url.replace(/\/+$/, '');
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#api = createClient({
+      ...access,
+      baseUrl: this.url,
+      signal,
+      ...(reason === undefined ? {} : { reason }),
+      fetch: (input, init) => this.#fetch(input, init),
+    });
   }
 
   /**
-   * The events of a live path, from now on, until the service or the caller ends it.
+   * Asks the service by the methods of its typed client.
+   * @returns the body of the answer
+   * @throws ServiceFault when the service refuses, CommandFault when it does not answer
+   */
+  async ask<T>(call: (api: TypedClient) => Promise<Answered<T>>): Promise<T> {
+    return (await this.#told(() => call(this.#api))).data;
+  }
+
+  /** As {@link ask}, for what is put together from what a person has typed: the service checks it. */
+  get<T>(path: string, { query }: Pick<Asking, 'query'> = {}): Promise<T> {
+    return this.ask((api) => api.request<T>({ method: 'GET', path, query }));
+  }
+
+  post<T>(path: string, { query, body }: Asking = {}): Promise<T> {
+    return this.ask((api) => api.request<T>({ method: 'POST', path, query, body }));
+  }
+
+  put<T>(path: string, { body, ifMatch }: Asking = {}): Promise<T> {
+    const seen = ifMatch === undefined ? {} : { ifMatch };
+    return this.ask((api) => api.request<T>({ method: 'PUT', path, body, ...seen }));
+  }
+
+  delete<T>(path: string, { query }: Pick<Asking, 'query'> = {}): Promise<T> {
+    return this.ask((api) => api.request<T>({ method: 'DELETE', path, query }));
+  }
+
+  /** The access token as which it calls. @throws as {@link ask} */
+  async token(): Promise<string> {
+    return (await this.#told(() => this.#api.token())) ?? '';
+  }
+
+  /**
+   * The messages of a live path, from now on, until the service or the caller ends it.
    * @param lastId goes on after this one
    */
-  async *live(path: string, lastId?: string): AsyncGenerator<ServerSentEvent> {
-    const headers = {
-      accept: 'text/event-stream',
-      ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
-    };
-    const response = await this.#send('GET', path, {}, headers);
-    if (!response.ok) throw await this.#faultOf(response, `GET ${path}`);
-    if (response.body === null) return;
+  async *live(
+    path: string,
+    query: Asking['query'],
+    lastId: string | undefined,
+  ): AsyncGenerator<ServerSentEvent> {
     try {
-      yield* serverSentEvents(response.body);
+      yield* this.#api.live({ path, query, lastEventId: lastId });
     } catch (error) {
       if (this.#signal.aborted) return;
-      throw unanswered(this.url, error);
+      throw this.#faultOf(error);
     }
   }
 
-  async #call<T>(method: string, path: string, asking: Asking): Promise<T> {
-    const key = method === 'POST' ? { 'idempotency-key': randomUUID() } : {};
-    let response = await this.#send(method, path, asking, key);
-    if (response.status === 401 && asking.open !== true && this.#tokens.renew()) {
-      await response.body?.cancel();
-      response = await this.#send(method, path, asking, key);
-    }
-    if (!response.ok && asking.also?.includes(response.status) !== true) {
-      throw await this.#faultOf(response, `${method} ${path}`);
-    }
-    const text = await response.text();
+  async #told<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return JSON.parse(text) as T;
+      return await call();
     } catch (error) {
-      const what = `${this.url} answered ${method} ${path} with what is not JSON`;
-      throw new CommandFault(exitCodes.failure, `${what}; is it this service?`, error);
+      throw this.#faultOf(error);
     }
   }
 
-  /** Sends, and sends again where no answer came: safe for what only reads and what carries a key. */
-  async #send(
-    method: string,
-    path: string,
-    { query = {}, body, ifMatch, open = false }: Asking,
-    extra: Readonly<Record<string, string>>,
-  ): Promise<Response> {
-    const headers = {
-      ...extra,
-      ...(open ? {} : { authorization: `Bearer ${await this.#tokens.token()}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
-      ...(this.#reason === undefined ? {} : { 'x-reason': this.#reason }),
-    };
+  #faultOf(error: unknown): unknown {
+    if (error instanceof ApiError) return new ServiceFault(error);
+    if (this.#signal.aborted || error instanceof CommandFault) return error;
+    if (error instanceof SyntaxError) {
+      const what = `${this.url} answered with what is not JSON`;
+      return new CommandFault(exitCodes.failure, `${what}; is it this service?`, error);
+    }
+    return unanswered(this.url, error);
+  }
+
+  /**
+   * Sends, and sends again where no answer came: safe for what only reads and what carries a key. Commands get an
+   * `Idempotency-Key`, so that one whose answer was lost is done once.
+   */
+  async #fetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
+    const headers = new Headers(init?.headers);
+    if (init?.method === 'POST' && !headers.has('idempotency-key')) {
+      headers.set('idempotency-key', randomUUID());
+    }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await fetch(this.url + path + queryText(query), {
-          method,
-          headers,
-          signal: this.#signal,
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        });
+        return await fetch(input, { ...init, headers });
       } catch (error) {
         if (this.#signal.aborted) throw error;
-        const again = (method === 'GET' || 'idempotency-key' in extra) && !isRefused(error);
-        if (!again || attempt === ATTEMPTS) throw unanswered(this.url, error);
+        const repeatable = init?.method === 'GET' || headers.has('idempotency-key');
+        if (!repeatable || isRefused(error) || attempt === ATTEMPTS) throw error;
         await this.#clock.sleep(PAUSE * attempt, this.#signal);
       }
     }
   }
-
-  async #faultOf(response: Response, asked: string): Promise<ServiceFault> {
-    const text = await response.text();
-    let body: ErrorBody;
-    try {
-      body = JSON.parse(text) as ErrorBody;
-    } catch {
-      body = { message: text.slice(0, 200) };
-    }
-    return new ServiceFault(response.status, body, asked);
-  }
-}
-
-/** The parameters of a request, with the question mark; nothing where there are none. */
-export function queryText(query: Readonly<Record<string, QueryValue>>): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)] as [string, string]],
-  );
-  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 }
 
 function exitCodeOf(status: number): ExitCode {
@@ -194,15 +167,15 @@ function exitCodeOf(status: number): ExitCode {
   return exitCodes.failure;
 }
 
-function messageOf(status: number, body: ErrorBody, asked: string): string {
-  const issues = body.details?.['issues'];
+function messageOf({ status, said, details, message, requestId }: ApiError): string {
+  const { issues } = details;
   const listed = Array.isArray(issues)
     ? (issues as readonly { field: string; issue: string }[])
     : [];
-  const first = body.message ?? `${asked} was answered with ${status}`;
   const lines = listed.length > 1 ? listed.map(({ field, issue }) => `  ${field}: ${issue}`) : [];
-  const request = status >= 500 && body.request_id ? [`  request ${body.request_id}`] : [];
-  return [listed.length > 1 ? 'the service refuses:' : first, ...lines, ...request].join('\n');
+  const request = status >= 500 && requestId !== null ? [`  request ${requestId}`] : [];
+  const first = listed.length > 1 ? 'the service refuses:' : (said ?? message);
+  return [first, ...lines, ...request].join('\n');
 }
 
 /** The codes of a failed connection, wherever in the chain of causes they stand. */

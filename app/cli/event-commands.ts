@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import type { RecentEvents } from '../../api/client.ts';
 import { usageFault } from './faults.ts';
 import { printable } from './paint.ts';
 import type { CommandLine } from './program.ts';
-import type { Done } from './records.ts';
 import type { Session } from './session.ts';
 import { shortTime } from './times.ts';
 import { isObject, readDocument, valueOf, wholeNumberOf } from './values.ts';
@@ -14,15 +14,7 @@ const LOOK = 100;
 /** Most that the service gives at once. */
 const MOST = 1000;
 
-interface RecentEvent {
-  readonly event_id: string;
-  readonly stream_id: string;
-  readonly topic: string;
-  readonly payload: object;
-  readonly source_agent_id: string;
-  readonly published_at: string;
-  readonly triggered_tasks: readonly string[];
-}
+type RecentEvent = RecentEvents['events'][number];
 
 /** `svc events …` */
 export function addEventCommands(line: CommandLine): Command {
@@ -31,8 +23,7 @@ export function addEventCommands(line: CommandLine): Command {
   addTail(line, group);
   const topics = group.command('topics').description('the patterns that active tasks listen to');
   line.does(topics, [], async (session) => {
-    type Topic = { topic: string; active_tasks: number; task_ids: readonly string[] };
-    const answer = await session.client.get<{ topics: readonly Topic[] }>('/topics');
+    const answer = await session.client.ask((api) => api.events.topics());
     session.answer(answer, () =>
       session.table(
         [{ title: 'TOPIC' }, { title: 'TASKS', align: 'right' }, { title: 'IDS', most: 80 }],
@@ -54,18 +45,18 @@ function addPublish(line: CommandLine, group: Command): void {
     'events publish a.b @event.yaml',
   ];
   type Options = { readonly source?: string };
-  line.does<Options>(publish, examples, async (session, { source }, [topic, text = '{}']) => {
+  line.does<Options>(publish, examples, async (session, { source }, [topic = '', text = '{}']) => {
     const payload = text.startsWith('@')
       ? await readDocument(text.slice(1), session.surroundings)
       : valueOf(text);
     if (!isObject(payload)) throw usageFault('the payload is no JSON object');
     const source_agent_id = source ?? (await session.caller());
     const body = { topic, payload, source_agent_id };
-    const done = await session.client.post<Done>('/events', { body });
+    const done = await session.client.ask((api) => api.events.publish(body));
     session.answer(done, () => {
       const { event_id, triggered_tasks } = done.details;
-      const tasks = Array.isArray(triggered_tasks) ? triggered_tasks.length : 0;
-      return `${String(event_id)} triggers ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`;
+      const tasks = triggered_tasks.length;
+      return `${event_id} triggers ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`;
     });
   });
 }
@@ -82,10 +73,8 @@ function addTail(line: CommandLine, group: Command): void {
   line.does<Options>(tail, examples, async (session, { topic, count, follow }) => {
     const recent = async (most: number): Promise<readonly RecentEvent[]> => {
       const query = { count: most, topic };
-      const answer = await session.client.get<{ events: RecentEvent[] }>('/stream/recent', {
-        query,
-      });
-      return answer.events.reverse();
+      const { events } = await session.client.ask((api) => api.events.recent(query));
+      return events.toReversed();
     };
     let newest = await recent(count);
     for (const event of newest) tell(session, event);

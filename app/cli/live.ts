@@ -1,7 +1,7 @@
+import type { ServerSentEvent } from '../../api/client.ts';
 import { CommandFault, exitCodes } from './faults.ts';
-import { queryText, ServiceFault, type QueryValue } from './client.ts';
+import { ServiceFault, type QueryValue } from './client.ts';
 import type { RunRecord } from './records.ts';
-import type { ServerSentEvent } from './server-sent-events.ts';
 import type { Session } from './session.ts';
 
 /** Milliseconds before a lost connection is tried again: longer each time, and for some two minutes in all. */
@@ -46,7 +46,7 @@ export async function* liveMessages(
   let lastId: string | undefined;
   for (let lost = 0; ; lost += 1) {
     try {
-      for await (const message of client.live(path + queryText(query), lastId)) {
+      for await (const message of client.live(path, query, lastId)) {
         lost = 0;
         if (message.id !== '') lastId = message.id;
         if (message.event === 'live.started') yield null;

@@ -2,14 +2,7 @@ import { Option } from 'commander';
 import { misfirePolicies } from '../../domain/vocabulary.ts';
 import { printable } from './paint.ts';
 import type { CommandLine } from './program.ts';
-import type { Done } from './records.ts';
 import { shortTime } from './times.ts';
-
-interface Operations {
-  readonly held: boolean;
-  readonly hold: { readonly reason: string; readonly by: string; readonly since: string } | null;
-  readonly released: { readonly by: string; readonly at: string } | null;
-}
 
 /** `svc hold`, `svc release`, `svc operations` */
 export function addOperationsCommands(line: CommandLine): void {
@@ -18,7 +11,7 @@ export function addOperationsCommands(line: CommandLine): void {
     .description('nothing fires and no run starts until `svc release`; what runs goes on');
   line.does(hold, ['hold moving the mail server'], async (session, _options, why) => {
     const body = { reason: why.join(' ') };
-    const done = await session.client.post<Done>('/operations/hold', { body });
+    const done = await session.client.ask((api) => api.operations.hold(body));
     session.answer(done, () => session.paint.warning(done.message));
   });
 
@@ -29,17 +22,21 @@ export function addOperationsCommands(line: CommandLine): void {
       new Option('--missed <policy>', 'what becomes of it, for all tasks').choices(misfirePolicies),
     );
   const examples = ['release', 'release --missed skip'];
-  line.does<{ readonly missed?: string }>(release, examples, async (session, { missed }) => {
-    const body = missed === undefined ? {} : { missed };
-    const done = await session.client.post<Done>('/operations/release', { body });
-    session.answer(done, () => session.paint.good(done.message));
-  });
+  line.does<{ readonly missed?: (typeof misfirePolicies)[number] }>(
+    release,
+    examples,
+    async (session, { missed }) => {
+      const body = missed === undefined ? {} : { missed };
+      const done = await session.client.ask((api) => api.operations.release(body));
+      session.answer(done, () => session.paint.good(done.message));
+    },
+  );
 
   const show = line.program
     .command('operations')
     .description('whether the service is on hold, by whom and why');
   line.does(show, ['operations'], async (session) => {
-    const answer = await session.client.get<Operations>('/operations');
+    const answer = await session.client.ask((api) => api.operations.get());
     const { hold: order, released } = answer;
     session.answer(answer, () => {
       if (order !== null) {

@@ -1,41 +1,17 @@
+import type {
+  ConcurrencyKey,
+  HealthReport,
+  StatisticsSummary,
+  TaskStatistics,
+} from '../../api/client.ts';
 import { exitCodes } from './faults.ts';
 import { paintState } from './paint.ts';
 import type { CommandLine } from './program.ts';
 import type { Session } from './session.ts';
 import { duration, shortTime } from './times.ts';
-import { part, wholeNumberOf } from './values.ts';
+import { wholeNumberOf } from './values.ts';
 
-interface Counts {
-  readonly total_runs: number;
-  readonly successful_runs: number;
-  readonly failed_runs: number;
-}
-
-interface Statistics extends Counts {
-  readonly period_days: number;
-  readonly success_rate: number;
-  readonly total_tasks_executed?: number;
-  readonly avg_execution_time_seconds: number | null;
-  readonly p50_execution_time_seconds: number | null;
-  readonly p95_execution_time_seconds: number | null;
-  readonly last_run?: string | null;
-  readonly last_failure?: string | null;
-  readonly by_day: readonly (Counts & { readonly date: string })[];
-}
-
-interface Health {
-  readonly status: string;
-  readonly version: string;
-  readonly checks: readonly { name: string; status: string; message: string }[];
-}
-
-interface Concurrency {
-  readonly key: string;
-  readonly limit: number | null;
-  readonly holders: readonly { run_id: string; task_id: string; since: string }[];
-  readonly waiters: readonly { run_id: string; task_id: string; priority: number; since: string }[];
-  readonly more_waiters?: number | null;
-}
+type Statistics = StatisticsSummary | TaskStatistics;
 
 /** `svc stats`, `svc health`, `svc concurrency` */
 export function addOverviewCommands(line: CommandLine): void {
@@ -46,9 +22,9 @@ export function addOverviewCommands(line: CommandLine): void {
     .description('who holds a concurrency key, and who waits for it')
     .option('--created-by <agent>', 'among the tasks of an agent (the caller)');
   type Options = { readonly createdBy?: string };
-  line.does<Options>(concurrency, ['concurrency db-main'], async (session, options, [key]) => {
+  line.does<Options>(concurrency, ['concurrency db-main'], async (session, options, [key = '']) => {
     const query = { created_by: options.createdBy };
-    const answer = await session.client.get<Concurrency>(`/concurrency/${part(key)}`, { query });
+    const answer = await session.client.ask((api) => api.schedules.concurrency(key, query));
     session.answer(answer, () => showConcurrency(session, answer));
   });
 }
@@ -66,8 +42,10 @@ function addStats(line: CommandLine): void {
     ['stats --days 30', 'stats --task 01a1fc11-…'],
     async (session, given) => {
       const { task, days, view } = given;
-      const path = task === undefined ? '/stats/summary' : `/task/${part(task)}/stats`;
-      const answer = await session.client.get<Statistics>(path, { query: { days, view } });
+      const query = { days, view };
+      const answer: Statistics = await (task === undefined
+        ? session.client.ask((api) => api.statistics.summary(query))
+        : session.client.ask((api) => api.statistics.ofTask(task, query)));
       session.answer(answer, () => showStatistics(session, answer));
     },
   );
@@ -79,12 +57,12 @@ function showStatistics(session: Session, answer: Statistics): string {
   const facts = session.fields([
     ['days', answer.period_days],
     ['runs', `${total_runs}: ${successful_runs} succeeded, ${failed_runs} failed${rate}`],
-    ['tasks', answer.total_tasks_executed ?? null],
+    ['tasks', 'total_tasks_executed' in answer ? answer.total_tasks_executed : null],
     ['average', duration(answer.avg_execution_time_seconds)],
     ['p50', duration(answer.p50_execution_time_seconds)],
     ['p95', duration(answer.p95_execution_time_seconds)],
-    ['last run', shortTime(answer.last_run)],
-    ['last failure', shortTime(answer.last_failure)],
+    ['last run', 'last_run' in answer ? shortTime(answer.last_run) : null],
+    ['last failure', 'last_run' in answer ? shortTime(answer.last_failure) : null],
   ]);
   const most = Math.max(1, ...answer.by_day.map((day) => day.total_runs));
   const days = session.table(
@@ -118,8 +96,9 @@ function addHealth(line: CommandLine): void {
       'how each part of the service is; exit code 1 when it is unhealthy. Needs no token',
     );
   line.does(health, [], async (session) => {
-    const asking = { open: true, also: [503] };
-    const answer = await session.client.get<Health>('/health', asking);
+    // That it is unhealthy is an answer here.
+    const asking = { method: 'GET', path: '/health', open: true, also: [503] } as const;
+    const answer = await session.client.ask((api) => api.request<HealthReport>(asking));
     session.answer(answer, () => {
       const columns = [
         { title: 'PART' },
@@ -137,7 +116,7 @@ function addHealth(line: CommandLine): void {
   });
 }
 
-function showConcurrency(session: Session, answer: Concurrency): string {
+function showConcurrency(session: Session, answer: ConcurrencyKey): string {
   const { key, limit, holders, waiters, more_waiters = 0 } = answer;
   const more =
     more_waiters === null ? ' and more' : more_waiters === 0 ? '' : ` and ${more_waiters}`;

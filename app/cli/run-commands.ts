@@ -5,12 +5,12 @@ import { addAsOf, addHistory, type AsOf } from './history-commands.ts';
 import { addPaging, listAll, shownOf, type Paging } from './listing.ts';
 import { paintState } from './paint.ts';
 import type { CommandLine } from './program.ts';
-import type { Done, RunDetails, RunRecord } from './records.ts';
+import type { RunRecord } from './records.ts';
 import { followRun, followRuns } from './run-follow.ts';
 import { showRun } from './run-screen.ts';
 import type { Session } from './session.ts';
 import { between, shortTime } from './times.ts';
-import { part, wholeNumberOf } from './values.ts';
+import { wholeNumberOf } from './values.ts';
 
 /** `svc runs …` */
 export function addRunCommands(line: CommandLine): Command {
@@ -18,16 +18,16 @@ export function addRunCommands(line: CommandLine): Command {
   addList(line, group);
   const show = group.command('show <id>').description('shows a run: attempts, steps, log, output');
   addAsOf(show);
-  line.does<AsOf>(show, [], async (session, { asOf }, [id]) => {
+  line.does<AsOf>(show, [], async (session, { asOf }, [id = '']) => {
     const query = { as_of: asOf };
-    const run = await session.client.get<RunDetails>(`/runs/${part(id)}`, { query });
+    const run = await session.client.ask((api) => api.runs.get(id, query));
     session.answer(run, () => showRun(session, run));
   });
   addHistory(line, group, 'runs');
   addFollow(line, group);
   const cancel = group.command('cancel <id>').description('ends a run that has not ended');
-  line.does(cancel, [], async (session, _, [id]) => {
-    const done = await session.client.post<Done>(`/runs/${part(id)}/cancel`);
+  line.does(cancel, [], async (session, _, [id = '']) => {
+    const done = await session.client.ask((api) => api.runs.cancel(id));
     session.answer(done, () => done.message);
   });
   addRetry(line, group);
@@ -110,19 +110,21 @@ function addFollow(line: CommandLine, group: Command): void {
   });
 }
 
-const fromStart = (): Option =>
-  new Option('--from <place>', 'where it begins').choices(['failed_step', 'start']);
+const places = ['failed_step', 'start'] as const;
+type Place = (typeof places)[number];
+
+const fromStart = (): Option => new Option('--from <place>', 'where it begins').choices(places);
 
 function addRetry(line: CommandLine, group: Command): void {
   const retry = group
     .command('retry <id>')
     .description('a new run in place of a failed one, from the failed step on')
     .addOption(fromStart());
-  type Options = { readonly from?: string };
+  type Options = { readonly from?: Place };
   const examples = ['runs retry ce89cf0f-…', 'runs retry ce89cf0f-… --from start'];
-  line.does<Options>(retry, examples, async (session, { from }, [id]) => {
-    const done = await session.client.post<Done>(`/runs/${part(id)}/retry`, { query: { from } });
-    session.answer(done, () => `${done.message}: ${String(done.details['run_id'])}`);
+  line.does<Options>(retry, examples, async (session, { from }, [id = '']) => {
+    const done = await session.client.ask((api) => api.runs.retry(id, { from }));
+    session.answer(done, () => `${done.message}: ${done.details.run_id}`);
   });
 }
 
@@ -132,18 +134,9 @@ interface RedriveOptions {
   readonly since?: string;
   readonly until?: string;
   readonly error?: string;
-  readonly from?: string;
+  readonly from?: Place;
   readonly limit?: number;
   readonly dryRun?: boolean;
-}
-
-interface Redriven extends Done {
-  readonly details: {
-    readonly count: number;
-    readonly left: number | boolean | null;
-    readonly next_cursor: string | null;
-    readonly runs?: readonly object[];
-  };
 }
 
 function addRedrive(line: CommandLine, group: Command): void {
@@ -163,7 +156,7 @@ function addRedrive(line: CommandLine, group: Command): void {
     const { task, createdBy, since, until, error, from, limit, dryRun } = options;
     const named = { task_id: task, created_by: createdBy, error, from, limit };
     const body = { ...named, start_time: since, end_time: until, dry_run: dryRun ?? false };
-    const done = await session.client.post<Redriven>('/runs/redrive', { body });
+    const done = await session.client.ask((api) => api.runs.redrive(body));
     session.answer(done, () => {
       const more = done.details.next_cursor === null ? '' : '; there are more: call it again';
       return `${done.message}${more}`;

@@ -15,7 +15,7 @@ const ended = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
  */
 export async function followRun(session: Session, id: string): Promise<ExitCode> {
   const { client } = session;
-  const read = (): Promise<RunDetails> => client.get<RunDetails>(`/runs/${part(id)}`);
+  const read = (): Promise<RunDetails> => client.ask((api) => api.runs.get(id));
   const teller = new RunTeller(session);
   let run = await read();
   teller.tell(run);

@@ -3,8 +3,7 @@ import { textOf } from '../setting-readers.ts';
 import { table, type Column } from '../table.ts';
 import { Client } from './client.ts';
 import { paintFor, printable, type Paint } from './paint.ts';
-import type { TokenAnswer } from './records.ts';
-import { tokenSource } from './sign-in.ts';
+import { accessOf } from './sign-in.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** The options that every command takes. */
@@ -27,7 +26,6 @@ export class Session {
   /** Why the caller does this, in its own words. */
   readonly reason: string | undefined;
   readonly client: Client;
-  readonly #tokens: ReturnType<typeof tokenSource>;
 
   constructor(surroundings: Surroundings, options: GlobalOptions) {
     const { env, clock, signal, out } = surroundings;
@@ -37,20 +35,13 @@ export class Session {
     this.json = options.json ?? false;
     this.reason = options.reason;
     const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
-    this.#tokens = tokenSource(env, async ({ agent_id, agent_secret }) => {
-      const body = { agent_id, agent_secret };
-      const answer = await this.client.post<TokenAnswer>('/agents/auth/token', {
-        body,
-        open: true,
-      });
-      return answer.access_token;
-    });
-    this.client = new Client({ url, tokens: this.#tokens, clock, signal, reason: options.reason });
+    const access = accessOf(env);
+    this.client = new Client({ url, access, clock, signal, reason: options.reason });
   }
 
   /** The id of the agent that calls, as its token says. */
   async caller(): Promise<string> {
-    const [, claims = ''] = (await this.#tokens.token()).split('.');
+    const [, claims = ''] = (await this.client.token()).split('.');
     const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub: string };
     return sub;
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { ClientOptions } from '../../api/client.ts';
 import { textOf, type Environment } from '../setting-readers.ts';
 import { credentialsFile } from '../first-start.ts';
-import type { TokenSource } from './client.ts';
 import { CommandFault, exitCodes, usageFault } from './faults.ts';
 
 /** An agent's id and secret, and where they come from. */
@@ -14,25 +14,16 @@ export interface Credentials {
 
 /**
  * By whom to call, the first of: `SVC_TOKEN`; `SVC_AGENT_ID` with `SVC_AGENT_SECRET`; the first admin's credentials
- * in the data directory of a service on this machine.
- *
- * @param exchange gets a token for credentials
+ * in the data directory of a service on this machine. They are looked for when they are needed.
  */
-export function tokenSource(
-  env: Environment,
-  exchange: (credentials: Credentials) => Promise<string>,
-): TokenSource {
-  const given = textOf(env, 'SVC_TOKEN');
-  if (given !== undefined) return { token: async () => given, renew: () => false };
-  let kept: Promise<string> | null = null;
-  return {
-    // Async, so that a fault of reading credentials is one of the call.
-    token: async () => (kept ??= exchange(credentialsOf(env))),
-    renew: () => {
-      kept = null;
-      return true;
-    },
+export function accessOf(env: Environment): Pick<ClientOptions, 'token' | 'credentials'> {
+  const token = textOf(env, 'SVC_TOKEN');
+  if (token !== undefined) return { token };
+  const credentials = () => {
+    const { agent_id: agentId, agent_secret: agentSecret } = credentialsOf(env);
+    return { agentId, agentSecret };
   };
+  return { credentials };
 }
 
 /** @throws CommandFault that says what can be set, where nothing is */

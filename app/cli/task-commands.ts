@@ -26,9 +26,9 @@ export function addTaskCommands(line: CommandLine): Command {
   const show = group.command('show <id>').description('shows a task with all its fields');
   addAsOf(show);
   const showing = ['tasks show 01a1fc11-…', 'tasks show 01a1fc11-… --as-of 2026-11-20T18:00Z'];
-  line.does<AsOf>(show, showing, async (session, { asOf }, [id]) => {
+  line.does<AsOf>(show, showing, async (session, { asOf }, [id = '']) => {
     const query = { as_of: asOf };
-    const task = await session.client.get<TaskRecord>(`/tasks/${part(id)}`, { query });
+    const task = await session.client.ask((api) => api.tasks.get(id, query));
     session.answer(task, () => showTask(session, task));
   });
   addHistory(line, group, 'tasks');
@@ -170,12 +170,10 @@ function addRun(line: CommandLine, group: Command): void {
     .option('--wait <seconds>', 'for its end, up to 60', wholeNumberOf(0, 60));
   type Options = { readonly wait?: number };
   const examples = ['tasks run 01a1fc11-…', 'tasks run 01a1fc11-… --wait 30'];
-  line.does<Options>(run, examples, async (session, { wait }, [id]) => {
-    const done = await session.client.post<Done>(`/tasks/${part(id)}/run_now`, { query: { wait } });
-    const { run } = done.details;
-    session.answer(done, () =>
-      run ? showRun(session, run) : `${done.message}: ${String(done.details['run_id'])}`,
-    );
+  line.does<Options>(run, examples, async (session, { wait }, [id = '']) => {
+    const done = await session.client.ask((api) => api.tasks.runNow(id, { wait }));
+    const { run, run_id } = done.details;
+    session.answer(done, () => (run ? showRun(session, run) : `${done.message}: ${run_id}`));
     const state = run?.state;
     return state === 'failed' || state === 'canceled' ? exitCodes.failure : exitCodes.ok;
   });
@@ -183,49 +181,38 @@ function addRun(line: CommandLine, group: Command): void {
 
 /** The commands that answer with what was done. */
 function addStatus(line: CommandLine, group: Command): void {
-  const doing = (
-    command: Command,
-    examples: readonly string[],
-    request: (
-      options: Readonly<Record<string, string>>,
-    ) => Parameters<Session['client']['post']>[1],
-  ): void =>
-    line.does<Readonly<Record<string, string>>>(
-      command,
-      examples,
-      async (session, options, [id]) => {
-        const path = `/tasks/${part(id)}/${command.name()}`;
-        const done = await session.client.post<Done>(path, request(options));
-        session.answer(done, () => `${done.message}${whenNext(done)}`);
-      },
-    );
-  doing(
-    group.command('pause <id>').description('no scheduled run until it is resumed'),
-    [],
-    () => ({}),
-  );
+  const pause = group.command('pause <id>').description('no scheduled run until it is resumed');
+  line.does(pause, [], async (session, _, [id = '']) => {
+    told(session, await session.client.ask((api) => api.tasks.pause(id)));
+  });
   const resume = group
     .command('resume <id>')
     .description('scheduled runs go on')
     .addOption(
       new Option('--missed <policy>', 'what the pause held back').choices([...misfirePolicies]),
     );
-  doing(resume, ['tasks resume 01a1fc11-… --missed latest'], ({ missed }) => ({
-    query: { missed },
-  }));
+  type Resuming = { readonly missed?: (typeof misfirePolicies)[number] };
+  const resuming = ['tasks resume 01a1fc11-… --missed latest'];
+  line.does<Resuming>(resume, resuming, async (session, { missed }, [id = '']) => {
+    told(session, await session.client.ask((api) => api.tasks.resume(id, { missed })));
+  });
   const snooze = group
     .command('snooze <id> <time>')
     .description('puts the next run off: 90s, 15m, 2h, 1d; up to a week');
-  line.does(snooze, ['tasks snooze 01a1fc11-… 2h'], async (session, _, [id, time = '']) => {
+  line.does(snooze, ['tasks snooze 01a1fc11-… 2h'], async (session, _, [id = '', time = '']) => {
     const [, count, unit = 's'] = /^(\d{1,6})([smhd])?$/.exec(time) ?? [];
     if (count === undefined) throw usageFault(`${time} is no time like 90s, 15m, 2h or 1d`);
     const delay_seconds = Number(count) * SNOOZE_UNITS[unit as keyof typeof SNOOZE_UNITS];
-    const path = `/tasks/${part(id)}/snooze`;
-    const done = await session.client.post<Done>(path, { body: { delay_seconds } });
-    session.answer(done, () => `${done.message}${whenNext(done)}`);
+    told(session, await session.client.ask((api) => api.tasks.snooze(id, { delay_seconds })));
   });
   const cancel = group.command('cancel <id>').description('ends it for ever, with its queued runs');
-  doing(cancel, [], () => ({}));
+  line.does(cancel, [], async (session, _, [id = '']) => {
+    told(session, await session.client.ask((api) => api.tasks.cancel(id)));
+  });
+}
+
+function told(session: Session, done: Done): void {
+  session.answer(done, () => `${done.message}${whenNext(done)}`);
 }
 
 /** When the task runs next, where the answer says so. */

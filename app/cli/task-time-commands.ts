@@ -3,26 +3,7 @@ import { usageFault } from './faults.ts';
 import type { CommandLine } from './program.ts';
 import { addScheduleOptions, scheduleOf, type TaskFieldOptions } from './task-fields.ts';
 import { shortTime } from './times.ts';
-import { part, wholeNumberOf } from './values.ts';
-
-/** What `GET /tasks/{id}/explain` answers. */
-interface Explained {
-  readonly at: string;
-  readonly fired: boolean;
-  readonly reason: string | null;
-  readonly message: string;
-  readonly run_id: string | null;
-  readonly previous_fire: string | null;
-  readonly next_fire: string | null;
-  readonly evidence: readonly {
-    readonly at: string;
-    readonly type: string;
-    readonly stream: string;
-    readonly revision: number;
-    readonly actor: string;
-    readonly reason: string | null;
-  }[];
-}
+import { wholeNumberOf } from './values.ts';
 
 interface Previewed {
   readonly fires: readonly {
@@ -46,10 +27,9 @@ function addExplain(line: CommandLine, group: Command): void {
     .option('--at <instant>', "ISO 8601; without an offset in the task's zone (now)");
   const examples = ['tasks explain 01a1fc11-… --at 2026-11-23T09:00'];
   type Options = { readonly at?: string };
-  line.does<Options>(explain, examples, async (session, options, [id]) => {
+  line.does<Options>(explain, examples, async (session, options, [id = '']) => {
     const at = options.at ?? new Date(session.clock.now()).toISOString();
-    const path = `/tasks/${part(id)}/explain`;
-    const said = await session.client.get<Explained>(path, { query: { at } });
+    const said = await session.client.ask((api) => api.tasks.explain(id, { at }));
     session.answer(said, () => {
       const { paint } = session;
       const head = said.fired ? paint.good('fired') : paint.warning(said.reason ?? 'not decided');

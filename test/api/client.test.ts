@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { endpoints } from '../../api/app.ts';
-import { ApiError, createClient, type Client } from '../../api/client.ts';
+import { ApiError, createClient, type Client, type ServerSentEvent } from '../../api/client.ts';
 import { newId } from '../../domain/ids.ts';
 import { endpointAt } from '../support/answer-check.ts';
 import { useRunningApi } from '../support/running-api.ts';
@@ -52,6 +52,54 @@ describe('the typed client', () => {
     expect((await client.tasks.list()).status).to.equal(200);
     await admin.client.delete(`/agents/${agent.id}`);
     expect(await failure(client.tasks.list())).to.include({ status: 401, code: 'unauthorized' });
+  });
+
+  it('asks for credentials when they are needed', async () => {
+    const { id: agentId } = (await connect().agents.create({ name: 'asked', scopes: [] })).data;
+    const agentSecret = (await connect().agents.setCredentials(agentId)).data.agent_secret;
+    let asked = 0;
+    const credentials = () => {
+      asked += 1;
+      return { agentId, agentSecret };
+    };
+    const client = createClient({ baseUrl: api().url, credentials });
+    await client.request({ method: 'GET', path: '/openapi.json', open: true });
+    expect(asked).to.equal(0);
+    const [, claims = ''] = ((await client.token()) ?? '').split('.');
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).to.include({ sub: agentId });
+    expect(await failure(client.tasks.list())).to.include({ status: 403 });
+    expect(asked).to.equal(1);
+    const wrong = createClient({ baseUrl: api().url, credentials: () => ({ agentId }) });
+    expect(await failure(wrong.tasks.list())).to.include({ status: 401 });
+  });
+
+  it('watches a live path, and goes on after what it has seen', async () => {
+    const owner = await api().signIn(['tasks:write', 'tasks:read', 'runs:read']);
+    const client = connect({ token: owner.client.token ?? '' });
+    const { id } = (await client.tasks.create(plainTask(owner.id))).data;
+    const first = client.live({ path: `/tasks/${id}/live` });
+    const started = (await first.next()).value as ServerSentEvent;
+    expect(started.event).to.equal('live.started');
+    const run = (await client.tasks.runNow(id)).data.details.run_id;
+    const queued = (await first.next()).value as ServerSentEvent;
+    expect(queued.event).to.equal('run.requested');
+    expect(queued.data).to.include(run);
+    await first.return(undefined);
+    const again = client.live({
+      path: '/runs/live',
+      query: { task_id: id },
+      lastEventId: started.id,
+    });
+    await again.next();
+    expect(((await again.next()).value as ServerSentEvent).id).to.equal(queued.id);
+    await again.return(undefined);
+    const refused = await failure(client.live({ path: '/audit/live' }).next());
+    expect(refused).to.include({ status: 403, code: 'forbidden' });
+  });
+
+  it('takes a status for an answer where that is asked for', async () => {
+    const request = { method: 'GET', path: `/tasks/${newId(0)}`, also: [404] } as const;
+    expect((await connect().request(request)).status).to.equal(404);
   });
 
   it('tells a refusal from all else', async () => {
