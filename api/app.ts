@@ -30,7 +30,7 @@ import { runEndpoints } from './run-endpoints.ts';
 import { runRetryEndpoints } from './run-retry-endpoints.ts';
 import { securityHeaders } from './security-headers.ts';
 import { scheduleEndpoints } from './schedule-endpoints.ts';
-import { sendJson } from './sending.ts';
+import { answerJson, sendJson } from './sending.ts';
 import { streamEndpoints } from './stream-endpoints.ts';
 import { taskControlEndpoints } from './task-control-endpoints.ts';
 import { taskEndpoints } from './task-endpoints.ts';
@@ -91,12 +91,12 @@ export function createApi(
     bounded,
   ];
   for (const guard of guards) if (guard !== null) app.use(guard);
-  mountAll(app, endpoints, shared);
   if (extensions !== null) {
     const pages = new PageAccess(dependencies, shared.authentication);
     extensions.useHttp(lend(shared.authentication, settings, inner, pages));
     app.use((request, response, next) => extensions.serve(request, response, next));
   }
+  mountAll(app, endpoints, shared);
   observe(app, observing);
   serveDescription(app, endpoints, {
     version: settings.version,
@@ -128,6 +128,7 @@ function bare(trustProxy: number | readonly string[], telemetry: Telemetry): Exp
   app.set('trust proxy', trustProxy === 0 ? false : trustProxy);
   app.set('query parser', 'simple');
   app.enable('case sensitive routing');
+  app.response.json = answerJson;
   app.use(measure(telemetry));
   app.use(securityHeaders());
   app.use((request, response, next) => {

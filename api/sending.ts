@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import express, { type Response } from 'express';
 
 /**
  * Ends a response with a JSON body. Not by Express, whose `json` answers 304 to an `If-None-Match` that fits:
@@ -10,4 +11,21 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.setHeader('Content-Length', Buffer.byteLength(text));
   response.end(text);
+}
+
+/**
+ * In the place of Express's `json`, which takes as long as all that an endpoint does: handlers of extensions answer by
+ * it. A type that was set before stays, and an answer that has no body is left to Express.
+ */
+export function answerJson(this: Response, body?: unknown): Response {
+  const { statusCode } = this;
+  if (body === undefined || statusCode < 200 || statusCode === 204 || statusCode === 304) {
+    return express.response.json.call(this, body);
+  }
+  const text = JSON.stringify(body);
+  if (!this.hasHeader('Content-Type')) {
+    this.setHeader('Content-Type', 'application/json; charset=utf-8');
+  }
+  this.setHeader('Content-Length', Buffer.byteLength(text));
+  return this.end(text);
 }

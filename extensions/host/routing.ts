@@ -50,7 +50,8 @@ export class Routing {
   readonly #telemetry: Telemetry;
   readonly #callers = new WeakMap<Request, ExtensionCaller>();
   readonly #led = new WeakMap<Request, Extension>();
-  readonly #labels = new Map<string, Set<string>>();
+  /** By extension: the label of each route's pattern. */
+  readonly #labels = new Map<string, Map<string, string>>();
   /** Requests under way, by extension. Which route takes one is known only once it has been led there. */
   readonly active = new Map<string, number>();
 
@@ -72,32 +73,23 @@ export class Routing {
   }
 
   /** Serves a request at `/ext/…`; others go on, and so do those of extensions that are not there. */
-  async serve(request: Request, response: Response, next: NextFunction): Promise<void> {
+  serve(request: Request, response: Response, next: NextFunction): Promise<void> | void {
     const place = placeOf(request.path);
-    if (place === null) {
-      next();
-      return;
-    }
+    if (place === null) return next();
     if (place.id === 'status' && place.rest === '/') {
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        next();
-        return;
-      }
+      if (request.method !== 'GET' && request.method !== 'HEAD') return next();
       this.#http.takenBy(response, '/ext/status');
-      this.#http.sendJson(response, 200, this.#host.status());
-      return;
+      return this.#http.sendJson(response, 200, this.#host.status());
     }
     const extension = this.#host.find(place.id);
-    if (extension === null) {
-      next();
-      return;
+    if (extension === null) return next();
+    if (extension.state === 'loaded') {
+      return this.#lead(extension, place.rest, request, response, next);
     }
-    await this.#host.ready(extension);
-    if (extension.state !== 'loaded') {
-      next();
-      return;
-    }
-    await this.#lead(extension, place.rest, request, response);
+    return this.#host.ready(extension).then(() => {
+      if (extension.state !== 'loaded') return next();
+      return this.#lead(extension, place.rest, request, response, next);
+    });
   }
 
   /** What no extension has answered. */
@@ -123,6 +115,7 @@ export class Routing {
     rest: string,
     request: Request,
     response: Response,
+    next: NextFunction,
   ): Promise<void> {
     const begun = performance.now();
     const { originalUrl } = request;
@@ -134,7 +127,11 @@ export class Routing {
       return;
     }
     try {
-      await this.#admit(extension, rest, request);
+      if (this.#settings.requireScopes || extension.source === 'builtin') {
+        await this.#admit(extension, rest, request);
+      } else {
+        this.#callers.set(request, await this.#http.authenticate(request, []));
+      }
       if (!withoutBody.has(request.method)) {
         request.body = await this.#http.readBody(request);
       }
@@ -153,21 +150,18 @@ export class Routing {
     request.baseUrl = prefix;
     this.#led.set(request, extension);
     const measured = this.#begin(extension, null, request, response, begun);
-    await new Promise<void>((resolve, reject) => {
-      response.once('close', resolve);
-      const goOn = (error?: unknown): void => {
-        request.url = url;
-        request.baseUrl = baseUrl;
-        if (error === undefined || error === null) {
-          this.#answerByConvention(extension, rest, request, response).then(resolve, reject);
-        } else {
-          reject(this.#told(extension, readable(error), measured()));
-        }
-      };
-      const { router } = extension;
-      if (router === null) goOn();
-      else this.#host.enter(extension, () => router(request, response, goOn));
-    });
+    const goOn = (error?: unknown): void => {
+      request.url = url;
+      request.baseUrl = baseUrl;
+      if (error === undefined || error === null) {
+        this.#answerByConvention(extension, rest, request, response).catch(next);
+      } else {
+        next(this.#told(extension, readable(error), measured()));
+      }
+    };
+    const { router } = extension;
+    if (router === null) goOn();
+    else this.#host.enter(extension, () => router(request, response, goOn));
   }
 
   #openSocket(extension: Extension, rest: string, request: Request, response: Response): void {
@@ -245,7 +239,8 @@ export class Routing {
     const caller = this.callerOf(request);
     const served = caller === null ? null : serving(extension, caller.agentId);
     const endpointOf = (): string => (label ??= this.#labelOf(extension, request));
-    response.once('close', () => {
+    // Before what measures all requests looks which route it was.
+    response.prependOnceListener('close', () => {
       this.active.set(id, (this.active.get(id) ?? 1) - 1);
       served?.();
       const endpoint = endpointOf();
@@ -269,11 +264,13 @@ export class Routing {
   #labelOf(extension: Extension, request: Request): string {
     const path: unknown = (request.route as { readonly path?: unknown } | undefined)?.path;
     if (typeof path !== 'string') return 'other';
+    let known = this.#labels.get(extension.id);
+    if (known === undefined) this.#labels.set(extension.id, (known = new Map()));
+    const label = known.get(path);
+    if (label !== undefined) return label;
+    if (known.size >= MOST_LABELS) return 'other';
     const written = path.replaceAll(/[:*](\w+)/g, '{$1}');
-    const known = this.#labels.get(extension.id) ?? new Set();
-    this.#labels.set(extension.id, known);
-    if (!known.has(written) && known.size >= MOST_LABELS) return 'other';
-    known.add(written);
+    known.set(path, written);
     return written;
   }
 
