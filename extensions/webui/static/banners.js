@@ -104,6 +104,7 @@ export async function holdService() {
       {
         name: 'reason',
         label: 'Why',
+        required: 'Say why.',
         control: () => h('input', { maxlength: 1000, autocomplete: 'off' }),
       },
     ],

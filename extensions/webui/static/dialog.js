@@ -11,8 +11,9 @@ export const reasonField = {
 
 /**
  * Asks, and does it while the dialog is open: what fails is said in it, and can be tried again.
+ * A field with `required` has to be filled in; that text says so.
  * @param {{title: string, text?: unknown, action: string, kind?: string,
- *   fields?: {name: string, label: string, hint?: string, control: () => HTMLElement}[],
+ *   fields?: {name: string, label: string, hint?: string, required?: string, control: () => HTMLElement}[],
  *   act: (values: Record<string, string>) => Promise<unknown>, done?: string,
  *   preview?: {action: string, act: (values: Record<string, string>) => Promise<unknown>}}} options
  *   `preview` shows what would be done
@@ -57,6 +58,12 @@ export function ask({
         novalidate: true,
         async onsubmit(event) {
           event.preventDefault();
+          const lacking = fields.find(({ name, required }) => required && valuesOf()[name] === '');
+          if (lacking !== undefined) {
+            fault.textContent = lacking.required;
+            controls.get(lacking.name).focus();
+            return;
+          }
           submit.disabled = true;
           const answer = await told(act);
           submit.disabled = false;
