@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { streams } from '../../../domain/streams.ts';
+import { plainTask } from '../../api/plain-task.ts';
+import { start } from '../../api/failed-runs.ts';
+import { read } from '../../docs/documents.ts';
+import { stepEnd } from '../../projections/recorded.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { svc } from './command-line.ts';
+
+/** What docs/command-line.md shows of a call, by the words of the call. */
+const screens: ReadonlyMap<string, string> = new Map(
+  [...read('docs/command-line.md').matchAll(/^```console\n\$ svc (.+)\n([\s\S]*?)^```$/gm)].map(
+    ([, words = '', screen = '']) => [words, screen],
+  ),
+);
+
+/** Without what is another each time: ids, times, durations, and so the widths of columns. */
+function shape(screen: string): string {
+  return screen
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
+    .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ/g, '<time>')
+    .replaceAll(/\d+(\.\d+)? s\b/g, '<seconds>')
+    .replaceAll(/─+/g, '─')
+    .replaceAll(/ +/g, ' ')
+    .replaceAll(/ $/gm, '');
+}
+
+describe('the screens that the documentation shows', () => {
+  const api = useRunningApi();
+  const call = async (words: readonly string[]): Promise<string> => {
+    const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
+    const called = await svc(words, { env, columns: 100 });
+    expect(called.err).to.equal('');
+    return called.out;
+  };
+  const documented = (begins: string): readonly [words: string, screen: string] => {
+    const found = [...screens].find(([words]) => words.startsWith(begins));
+    if (found === undefined) throw new Error(`there is no screen of svc ${begins}`);
+    return found;
+  };
+
+  it('are the help, word by word', async () => {
+    const [words, screen] = documented('--help');
+    expect(await call([words])).to.equal(screen);
+  });
+
+  it('are a preview, to the minute', async () => {
+    const [words, screen] = documented('tasks preview');
+    const parts = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
+    expect(await call(parts.map((each) => each ?? ''))).to.equal(screen);
+  });
+
+  it('are a list of tasks and a run, but for ids and times', async () => {
+    const { admin } = api();
+    const nightly = await admin.client.post('/tasks', {
+      ...plainTask(admin.id),
+      title: 'Nightly copy',
+      schedule_expr: '30 2 * * *',
+      timezone: 'Europe/Berlin',
+    });
+    const { schedule_expr: _expression, ...event } = plainTask(admin.id);
+    await admin.client.post('/tasks', {
+      ...event,
+      title: 'Welcome',
+      schedule_kind: 'event',
+      schedule_expr: 'orders.*',
+    });
+    const task = nightly.textAt('id');
+    const asked = await admin.client.post(`/tasks/${task}/run_now`);
+    const run = asked.textAt('details.run_id');
+    const error = 'the disk is full';
+    const say = stepEnd('say', { result: { text: 'copying' } });
+    const store = stepEnd('store', { status: 'failed', result: null, error });
+    const summary = { total_steps: 2, executed_steps: 2, skipped_steps: 0, failed_step: 'store' };
+    await api().append(streams.run(run), [
+      start,
+      {
+        type: 'RunFailed',
+        data: {
+          task_id: task,
+          started_at: new Date(api().clock.now()).toISOString(),
+          attempt: 1,
+          error,
+          step: 'store',
+          steps: [say, store],
+          output: { steps: { say: { text: 'copying' } }, summary },
+        },
+      },
+    ]);
+    await admin.client.get(`/runs?after=${await api().store.head()}`);
+    const [, shown] = documented('runs show');
+    expect(shape(await call(['runs', 'show', run]))).to.equal(shape(shown));
+    const [words, listed] = documented('tasks list');
+    expect(shape(await call(words.split(' ')))).to.equal(shape(listed));
+  });
+});
