@@ -42,7 +42,7 @@ export function traceRequests(traces: Traces): RequestHandler {
       },
     });
     response.locals['span'] = span;
-    response.once('close', () => {
+    const end = (): void => {
       const route = response.locals['endpoint'] as string | undefined;
       const status = response.statusCode;
       if (route !== undefined) span.rename(`${method} ${route}`);
@@ -50,7 +50,9 @@ export function traceRequests(traces: Traces): RequestHandler {
       if (response.headersSent) span.set({ 'http.response.status_code': status });
       if (status >= 500) span.fail(String(status));
       span.end();
-    });
+    };
+    // After all who listen for the same: routes of extensions are named only then.
+    response.once('close', () => queueMicrotask(end));
     span.within(next);
   };
 }

@@ -28,6 +28,7 @@ import { nextFireAt, scheduleOf, cancelRunCommand } from '../domain/task-command
 import { requireTask, taskFold, type LiveTask } from '../domain/task.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { requestCommandId } from './scheduler.ts';
+import { firstTraceparent } from './tracing.ts';
 
 /** Most nominal times that one step looks at. */
 const MOST_LOOKED_AT = 256;
@@ -70,6 +71,9 @@ export class BackfillWork {
   private readonly clock: Clock;
   private readonly name: string;
   private readonly track: (runId: string, nominal: string) => void;
+  private readonly isTraced: boolean;
+  /** Of the command that asked for it; undefined before it is known, and where there is none. */
+  private traceparent: string | undefined;
   private loaded: Loaded<BackfillState> | null = null;
   private schedule: Schedule | null = null;
   /** Nominal times whose runs were seen to be as the state of the backfill wants them. */
@@ -91,6 +95,8 @@ export class BackfillWork {
     readonly name: string;
     /** Called before a run is looked at: from then on its end must be told by {@link noteEnd}. */
     readonly track: (runId: string, nominal: string) => void;
+    /** Its events are to tell which trace they come from. */
+    readonly isTraced: boolean;
   }) {
     this.id = options.id;
     this.taskId = options.taskId;
@@ -99,6 +105,7 @@ export class BackfillWork {
     this.clock = options.clock;
     this.name = options.name;
     this.track = options.track;
+    this.isTraced = options.isTraced;
   }
 
   /** What is known here may not be so any more: the next step reads it anew. */
@@ -132,6 +139,9 @@ export class BackfillWork {
     ));
     const { state: known } = loaded;
     if (!isOpen(known)) return 'done';
+    if (this.isTraced) {
+      this.traceparent ??= await firstTraceparent(this.store, streams.backfill(this.id));
+    }
     // From the log: an event of the task that led here may not have come to those who follow it.
     const task = requireTask((await load(this.store, streams.task(this.taskId), taskFold)).state);
     if (known.state === 'running' && task.status === 'canceled') {
@@ -359,8 +369,8 @@ export class BackfillWork {
   }
 
   private contextOf(commandId: string, now = this.clock.now()): CommandContext {
-    const base = { commandId, actor: 'service', source: this.name, correlationId: this.id };
-    return { ...base, now };
+    const { name: source, id: correlationId, traceparent } = this;
+    return { commandId, actor: 'service', source, correlationId, traceparent, now };
   }
 }
 

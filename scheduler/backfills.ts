@@ -122,11 +122,12 @@ export class Backfills {
 
   private open(id: string, taskId: string): void {
     if (this.led.has(id)) return;
-    const { store, tasks, clock, name } = this.options;
+    const { store, tasks, clock, name, telemetry } = this.options;
     const track = (runId: string, nominal: string): void => {
       this.tracked.set(runId, { led, nominal });
     };
-    const work = new BackfillWork({ id, taskId, store, tasks, clock, name, track });
+    const isTraced = telemetry.traces !== undefined;
+    const work = new BackfillWork({ id, taskId, store, tasks, clock, name, track, isTraced });
     const idle = { stepping: null, again: false, stale: false, failures: 0 };
     const led: Led = { work, ...idle, cancelTimer: () => {} };
     this.led.set(id, led);

@@ -50,13 +50,27 @@ export async function traceFire<T>(
   return within(span, write);
 }
 
-/** Begins the span of an attempt of a run: a part of the trace of whatever has requested it, wherever that was. */
+/** What the first event of a stream carries. */
+export async function firstTraceparent(
+  store: EventStore,
+  stream: string,
+): Promise<string | undefined> {
+  const [first] = await store.readStream(stream, { limit: 1 });
+  return first?.metadata.traceparent;
+}
+
+/**
+ * Begins the span of an attempt of a run: a part of the trace of whatever has requested it, wherever that was. A
+ * backfill requests thousands: each of its runs is a trace, linked to it.
+ */
 export async function beginRun(traces: Traces, store: EventStore, run: QueuedRun): Promise<Span> {
-  const stream = streams.run(run.id);
+  // What is plain holds nothing but the request.
+  const limit = run.plain ? 1 : LOOKED_THROUGH;
+  const cause = await traceparentIn(store, streams.run(run.id), requests, limit);
+  const isOfMany = run.trigger === 'backfill';
   return traces.begin('run', {
     kind: 'consumer',
-    // What is plain holds nothing but the request.
-    parent: await traceparentIn(store, stream, requests, run.plain ? 1 : LOOKED_THROUGH),
+    ...(isOfMany ? { links: cause === undefined ? [] : [cause] } : { parent: cause }),
     attributes: {
       'svc.run.id': run.id,
       'svc.run.trigger': run.trigger,
@@ -183,6 +197,5 @@ async function traceparentIn(
   const last = await store.readStream(stream, { direction: 'backwards', limit });
   const found = last.find(({ type }) => types.has(type));
   if (found !== undefined || last.length < limit) return found?.metadata.traceparent;
-  const [first] = await store.readStream(stream, { limit: 1 });
-  return first?.metadata.traceparent;
+  return firstTraceparent(store, stream);
 }

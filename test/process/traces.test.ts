@@ -133,6 +133,65 @@ describe('traces', function () {
     return run;
   }
 
+  /** What begins otherwise than by a fire. */
+  async function checkOthers(cluster: Cluster, id: string): Promise<void> {
+    const admin = cluster.clientOf(0);
+    const { credentials } = cluster;
+    expect((await admin.get('/health')).status).to.equal(200);
+
+    const refused = await admin.post(`/tasks/${credentials?.agent_id}/run_now`);
+    expect(refused.status, refused.text).to.equal(404);
+    const command = await collector.span(
+      'of the refusal',
+      ({ attributes }) => attributes['svc.refusal'] === 'not_found',
+    );
+    expect([command.failed, command.attributes['svc.agent.id']]).to.deep.equal([
+      false,
+      credentials?.agent_id,
+    ]);
+
+    // Each run of a backfill is a trace, linked to the command: they may be thousands.
+    const to = Math.floor(Date.now() / 1000) * 1000 - 10_000;
+    const filled = await admin.post(`/tasks/${id}/backfill`, {
+      from: new Date(to - 2_000).toISOString(),
+      to: new Date(to).toISOString(),
+    });
+    expect(filled.status, filled.text).to.equal(202);
+    const asked = await collector.span(
+      'of the backfill',
+      ({ name }) => name.startsWith('command') && name.endsWith('/backfill'),
+    );
+    const run = await collector.span(
+      'of a run of it',
+      ({ attributes }) => attributes['svc.run.trigger'] === 'backfill',
+    );
+    expect([run.parentSpanId, run.links]).to.deep.equal([
+      '',
+      [{ traceId: asked.traceId, spanId: asked.spanId }],
+    ]);
+
+    // An extension asks the service for its caller: within the caller's request.
+    const invoked = await admin.post('/ext/mcp_http/invoke', {
+      tool: 'pause_task',
+      parameters: { task_id: id },
+    });
+    expect(invoked.status, invoked.text).to.equal(200);
+    const inner = await collector.span(
+      'of the inner command',
+      ({ name }) => name === 'command POST /tasks/{id}/pause',
+    );
+    expect(collector.lineage(inner)).to.deep.equal([
+      'POST /ext/mcp_http/invoke',
+      'POST /tasks/{id}/pause',
+      'command POST /tasks/{id}/pause',
+    ]);
+
+    const ofHealth = collector.spans.filter(
+      ({ attributes }) => attributes['url.path'] === '/health',
+    );
+    expect(ofHealth).to.deep.equal([]);
+  }
+
   it('go from a command over its fire, the run and its steps to the webhook', async () => {
     const cluster = await start(oneProcess);
     const run = await checkFire(await playFire(cluster, soon()));
@@ -157,6 +216,7 @@ describe('traces', function () {
     expect([fire?.traceId, fire?.links]).to.deep.equal([callersTrace, []]);
     expect([next?.parentSpanId, next?.traceId === callersTrace]).to.deep.equal(['', false]);
     expect(next?.links.map(({ traceId }) => traceId)).to.deep.equal([callersTrace]);
+    await checkOthers(cluster, id);
     expect(await cluster.terminate()).to.deep.equal([0]);
     for (const hidden of [secret, 'of-the-webhook', 'of-the-step', 'Bearer', 'eyJ']) {
       expect(collector.raw.includes(hidden), hidden).to.equal(false);
