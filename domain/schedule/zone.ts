@@ -36,6 +36,7 @@ export const MAX_SHIFT = 25 * HOUR;
 const PROBE = 6 * DAY;
 /** Segments are kept by the chunk (48 days). */
 const CHUNK = 8 * PROBE;
+const QUARTER = 15 * 60 * SECOND;
 /** Chunks kept per zone: 105 years. */
 const MAX_CHUNKS = 800;
 /** Before it no zone had a clock change. */
@@ -51,9 +52,9 @@ const LATEST = (LAST_DAY + 3) * DAY;
 
 /** Steps of work: to make a zone, and to look through a chunk (ten probes, a clock change now and then). */
 const MAKING = 20_000;
-const PROBING = 2700;
+const PROBING = 2300;
 /** Steps to look through one kind of year, and to take it for another year. */
-const PROBING_YEAR = 20_000;
+const PROBING_YEAR = 15_000;
 const REPEATING = 50;
 
 /**
@@ -205,13 +206,10 @@ export class Zone {
       probed = at;
       const found = this.#offset(at);
       while (offset !== found) {
-        // The first second of the step at which the offset is no longer `offset`.
-        let high = at;
-        while (high - low > SECOND) {
-          const middle = low + Math.floor((high - low) / 2 / SECOND) * SECOND;
-          if (this.#offset(middle) === offset) low = middle;
-          else high = middle;
-        }
+        // Clocks are changed at full quarters of an hour, as a rule.
+        let high = this.#change(low, at, offset, QUARTER);
+        low = Math.max(low, high - QUARTER);
+        if (this.#offset(high - SECOND) !== offset) high = this.#change(low, high, offset, SECOND);
         if (high > start) segments.push({ start: from, end: high, offset, before });
         before = offset;
         offset = this.#offset(high);
@@ -220,6 +218,18 @@ export class Zone {
     }
     if (from < end) segments.push({ start: from, end, offset, before });
     return segments;
+  }
+
+  /** The first of some instants at which the offset is no longer what it is at `from`, but what it is at `to`. */
+  #change(from: Instant, to: Instant, offset: number, unit: number): Instant {
+    let low = from;
+    let high = to;
+    while (high - low > unit) {
+      const middle = low + Math.floor((high - low) / 2 / unit) * unit;
+      if (this.#offset(middle) === offset) low = middle;
+      else high = middle;
+    }
+    return high;
   }
 }
 
