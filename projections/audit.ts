@@ -69,8 +69,22 @@ export const auditProjection: Projection<AuditDocument> = {
     if (event.type === 'RecordsRemoved') return event.data.audited;
     return event.metadata.actor === SERVICE ? [] : [event.position];
   },
-  evolve: (_document, event) => (event.type === 'RecordsRemoved' ? null : auditDocumentOf(event)),
+  evolve: (document, event) =>
+    event.type === 'RecordsRemoved'
+      ? withoutRemoved(document, event.data.streams)
+      : auditDocumentOf(event),
 };
+
+/**
+ * What is removed is told by positions, and by the streams that it is of: in a log that was moved from another store,
+ * something else stands at those positions, and stays.
+ */
+function withoutRemoved(
+  document: AuditDocument | null,
+  removed: readonly { readonly stream: string }[],
+): AuditDocument | null {
+  return removed.some(({ stream }) => stream === document?.stream) ? null : document;
+}
 
 /** An event as the audit shows it, whoever did it. */
 export function auditDocumentOf(event: RecordedEvent): AuditDocument {

@@ -41,8 +41,8 @@ export async function importEvents(
   ways: {
     /** Called before the first event is written: the log is fit to be filled. */
     readonly onFit: () => Promise<void>;
-    /** Id of an event that may stand in the log beside the archive's; null for none. */
-    readonly besides: string | null;
+    /** Correlation id of events that may stand in the log beside the archive's: what the same import has added. */
+    readonly besides: string;
   },
 ): Promise<Imported> {
   const { besides } = ways;
@@ -222,18 +222,18 @@ class Batch {
 }
 
 /** What a log holds of others' events. */
-async function* eventsIn(log: LogTransfer, besides: string | null): AsyncGenerator<MovedEvent> {
+async function* eventsIn(log: LogTransfer, besides: string): AsyncGenerator<MovedEvent> {
   for await (const { events } of log.contents()) {
     for (const event of events) if (isMoved(event, besides)) yield event;
   }
 }
 
-const isMoved = ({ stream, id }: MovedEvent, besides: string | null): boolean =>
-  stream !== streams.imports() && id !== besides;
+const isMoved = ({ stream, metadata }: MovedEvent, besides: string): boolean =>
+  stream !== streams.imports() && !metadata.includes(besides);
 
 async function digestOf(
   log: LogTransfer,
-  besides: string | null,
+  besides: string,
   onPart: (share: number, events: number) => void,
 ): Promise<{ readonly events: number; readonly sha256: string }> {
   const hash = createHash('sha256');

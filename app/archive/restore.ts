@@ -5,9 +5,10 @@ import type { Clock } from '../../domain/clock.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
-import { eventId, nameBasedId } from '../../domain/ids.ts';
+import { nameBasedId } from '../../domain/ids.ts';
 import { beginImport, completeImport } from '../../domain/import.ts';
 import { holdCommand, operationsFold, type HoldOrder } from '../../domain/operations.ts';
+import { dropReplay, replaysFold } from '../../domain/replays.ts';
 import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
@@ -71,9 +72,11 @@ export async function restore(filling: Filling): Promise<Restored> {
     await fillFolder(filling, manifest, staging);
     checkLog(staging);
     progress.stage('putting on hold');
-    const hold = await onStoreIn({ ...place, dataDirectory: staging }, (store) =>
-      holdRestored(store, manifest, filling),
-    );
+    const hold = await onStoreIn({ ...place, dataDirectory: staging }, async (store) => {
+      // A copy has the positions that it had.
+      if (manifest.kind === 'events') await dropReplays(store, filling, manifest);
+      return holdRestored(store, manifest, filling);
+    });
     removeCompanions(logFile(staging));
     progress.stage('closing');
     await putInPlace(staging, place.dataDirectory, manifest);
@@ -91,15 +94,12 @@ export async function importArchive(filling: Filling): Promise<ImportedArchive> 
   const { archive, place, progress } = filling;
   progress.stage('looking at the export');
   const manifest = await readEvents(archive);
-  const imported = await importInto(filling, manifest, null);
-  await onStoreIn(place, (store) =>
-    completeImport(
-      store,
-      manifest.id,
-      imported.events,
-      contextOf(filling, 'svc import', 'complete', manifest),
-    ),
-  );
+  const imported = await importInto(filling, manifest);
+  await onStoreIn(place, async (store) => {
+    await dropReplays(store, filling, manifest);
+    const context = contextOf(filling, 'svc import', 'complete', manifest);
+    await completeImport(store, manifest.id, imported.events, context);
+  });
   return { manifest, ...imported };
 }
 
@@ -108,15 +108,11 @@ async function restoreToServer(filling: Filling, manifest: Manifest): Promise<Re
     const how = 'restore it into a folder, and move that by svc export and svc import';
     throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${how}`);
   }
-  const held = eventId(
-    contextOf(filling, 'svc restore', 'hold', manifest).commandId,
-    streams.operations(),
-    0,
-  );
-  const { events } = await importInto(filling, manifest, held);
+  const { events } = await importInto(filling, manifest);
   filling.progress.stage('putting on hold');
   // Until the import is said to be completed no service starts: by then it is on hold.
   return onStoreIn(filling.place, async (store) => {
+    await dropReplays(store, filling, manifest);
     const hold = await holdRestored(store, manifest, filling);
     const context = contextOf(filling, 'svc restore', 'complete', manifest);
     await completeImport(store, manifest.id, events, context);
@@ -134,16 +130,12 @@ async function readEvents(archive: string): Promise<EventsManifest> {
   return manifest;
 }
 
-function importInto(
-  filling: Filling,
-  manifest: EventsManifest,
-  besides: string | null,
-): ReturnType<typeof importEvents> {
+function importInto(filling: Filling, manifest: EventsManifest): ReturnType<typeof importEvents> {
   const { place, archive, progress } = filling;
   const context = contextOf(filling, 'svc import', 'begin', manifest);
   return onTransfer(place, true, (log) =>
     importEvents(log, archive, manifest, progress, {
-      besides,
+      besides: context.correlationId,
       onFit: async () => {
         await onStoreIn(place, (store) =>
           beginImport(store, manifest.id, manifest.events, context),
@@ -171,7 +163,10 @@ async function fillFolder(filling: Filling, manifest: Manifest, staging: string)
   await checkFile(archive, manifest.truncations);
   const place = { dataDirectory: staging, eventStoreUrl: undefined };
   await onTransfer(place, true, (log) =>
-    importEvents(log, archive, manifest, progress, { besides: null, onFit: async () => {} }),
+    importEvents(log, archive, manifest, progress, {
+      besides: correlationOf(manifest),
+      onFit: async () => {},
+    }),
   );
 }
 
@@ -223,7 +218,19 @@ function contextOf(
   // Of the archive: who goes on with an import that was broken off says the same again.
   const commandId = nameBasedId(source, step, manifest.id);
   const now = clock.now();
-  return { commandId, actor: 'service', source, correlationId: commandId, reason, now };
+  const correlationId = correlationOf(manifest);
+  return { commandId, actor: 'service', source, correlationId, reason, now };
+}
+
+/** What is added to a log in the course of bringing an archive into it is known by this. */
+const correlationOf = ({ id }: Manifest): string => nameBasedId('archive', id);
+
+/** Views as of a moment end at a position of the log that they were ordered in: in another they would be of another moment. */
+async function dropReplays(store: EventStore, filling: Filling, manifest: Manifest): Promise<void> {
+  const { state } = await load(store, streams.replays(), replaysFold);
+  for (const name of state.known.keys()) {
+    await dropReplay(store, name, contextOf(filling, 'svc import', `drop ${name}`, manifest));
+  }
 }
 
 async function onStoreIn<T>(

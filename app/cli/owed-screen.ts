@@ -1,6 +1,7 @@
 import type { Stores } from '../stores.ts';
 import { owedBy, type OwedByTask } from '../archive/owed.ts';
-import { tasksProjection } from '../../projections/tasks.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import { taskFold } from '../../domain/task.ts';
 import { load } from '../../domain/handle.ts';
 import { operationsFold, type HoldOrder } from '../../domain/operations.ts';
 import { streams } from '../../domain/streams.ts';
@@ -19,7 +20,7 @@ export interface Owed {
   readonly fires: number;
   /** How many runs come of them, by what a release says. */
   readonly runs: { own: number; skip: number; latest: number; all: number };
-  /** Those who owe most, with their titles as far as a view has them. */
+  /** Those who owe most. */
   readonly most: readonly (OwedByTask & { readonly title: string | null })[];
 }
 
@@ -42,11 +43,15 @@ export async function readOwed(stores: Stores, now: number): Promise<Owed> {
   }
   const titled = [];
   for (const each of greatest(most)) {
-    // Without a view the id has to do.
-    const kept = await readModel.get(tasksProjection, each.task_id).catch(() => null);
-    titled.push({ ...each, title: kept?.document.title ?? null });
+    titled.push({ ...each, title: await titleOf(store, each.task_id) });
   }
   return { hold, tasks, fires, runs, most: titled };
+}
+
+/** From the log: a restored one has no views yet. */
+async function titleOf(store: EventStore, taskId: string): Promise<string | null> {
+  const { state } = await load(store, streams.task(taskId), taskFold);
+  return 'definition' in state ? state.definition.title : null;
 }
 
 const greatest = (owed: readonly OwedByTask[]): OwedByTask[] =>
