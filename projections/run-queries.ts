@@ -29,12 +29,14 @@ export interface RunListing {
 export function runListing(wanted: RunFilters): RunListing | null {
   const filters: Filter[] = [];
   if (wanted.task_id !== undefined) filters.push(equals('task_id', wanted.task_id));
-  filters.push(equals('listed', wanted.state !== 'skipped'));
   // `success` is nothing but two of the states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
   const state = wanted.state ?? successState;
   if (successState !== undefined && state !== successState) return null;
   if (state !== undefined) filters.push(equals('state', state));
+  if (state === undefined || !goesByState(wanted, state)) {
+    filters.push(equals('listed', state !== 'skipped'));
+  }
   if (wanted.trigger !== undefined) filters.push(equals('trigger', wanted.trigger));
   const { start_time, end_time } = wanted;
   if (start_time !== undefined) filters.push({ field: 'started_at', op: 'gt', value: start_time });
@@ -42,6 +44,16 @@ export function runListing(wanted: RunFilters): RunListing | null {
   const ofSpan = start_time !== undefined || end_time !== undefined;
   const field = ofSpan && wanted.task_id === undefined ? 'started_at' : 'queued_at';
   return { filters, sort: [{ field, direction: 'descending' }] };
+}
+
+/**
+ * Whether the index of states is the one to go along: then nothing is said of `listed`, which follows from the state,
+ * for an index that has it would be gone along in its stead, through all runs there are. Of those under way there are
+ * few, of whatever task; of those that have ended a task has fewer, and a span of starts has an index of its own.
+ */
+function goesByState({ task_id, start_time, end_time }: RunFilters, state: RunState): boolean {
+  if (start_time !== undefined || end_time !== undefined) return false;
+  return task_id === undefined || !endedRunStates.includes(state);
 }
 
 /** The most recent run of a task that was not skipped; the first of the result. */

@@ -161,7 +161,22 @@ describe('a list of runs', () => {
   it('leaves skipped runs out unless they are asked for', () => {
     const listed = { field: 'listed', op: 'eq', value: true };
     expect(runListing({})?.filters).to.deep.equal([listed]);
-    expect(runListing({ state: 'skipped' })?.filters).to.deep.include({ ...listed, value: false });
+    const skipped = { field: 'state', op: 'eq', value: 'skipped' };
+    expect(runListing({ state: 'skipped' })?.filters).to.deep.equal([skipped]);
+    const ofTask = runListing({ state: 'skipped', task_id: '1' })?.filters;
+    expect(ofTask).to.deep.include({ ...listed, value: false });
+  });
+
+  it('goes by the state alone where few are in it, for the index that has all runs would be read in its stead', () => {
+    const fieldsOf = (listing: ReturnType<typeof runListing>) =>
+      listing?.filters.map(({ field }) => field);
+    expect(fieldsOf(runListing({ state: 'queued' }))).to.deep.equal(['state']);
+    expect(fieldsOf(runListing({ state: 'queued', task_id: '1' }))).to.deep.equal([
+      'task_id',
+      'state',
+    ]);
+    const ended = runListing({ state: 'failed', task_id: '1' });
+    expect(fieldsOf(ended)).to.deep.equal(['task_id', 'state', 'listed']);
   });
 
   it('asks for success by the state that means it', () => {
