@@ -26,6 +26,7 @@ import type { Schedule } from '../domain/schedule/schedule.ts';
 import { streams } from '../domain/streams.ts';
 import { nextFireAt, scheduleOf, cancelRunCommand } from '../domain/task-commands.ts';
 import { requireTask, taskFold, type LiveTask } from '../domain/task.ts';
+import type { BackfillRivals } from './backfill-rivals.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { requestCommandId } from './scheduler.ts';
 import { firstTraceparent } from './tracing.ts';
@@ -71,6 +72,7 @@ export class BackfillWork {
   private readonly clock: Clock;
   private readonly name: string;
   private readonly track: (runId: string, nominal: string) => void;
+  private readonly rivals: BackfillRivals;
   private readonly isTraced: boolean;
   /** Of the command that asked for it; undefined before it is known, and where there is none. */
   private traceparent: string | undefined;
@@ -95,6 +97,8 @@ export class BackfillWork {
     readonly name: string;
     /** Called before a run is looked at: from then on its end must be told by {@link noteEnd}. */
     readonly track: (runId: string, nominal: string) => void;
+    /** The backfills before it. */
+    readonly rivals: BackfillRivals;
     /** Its events are to tell which trace they come from. */
     readonly isTraced: boolean;
   }) {
@@ -105,6 +109,7 @@ export class BackfillWork {
     this.clock = options.clock;
     this.name = options.name;
     this.track = options.track;
+    this.rivals = options.rivals;
     this.isTraced = options.isTraced;
   }
 
@@ -313,6 +318,7 @@ export class BackfillWork {
     free: number,
     owed: string | null,
   ): Promise<Picked> {
+    if (request.only === 'missing') await this.rivals.look(request);
     const taken: string[] = [];
     let { up_to: upTo } = progress;
     let existing = 0;
@@ -323,6 +329,8 @@ export class BackfillWork {
       const has = await this.haveRuns(request, times);
       for (const [index, nominal] of times.entries()) {
         const stop = { upTo, taken, existing, exhausted: false };
+        const waits = request.only === 'missing' && this.rivals.mayStillRun(nominal);
+        if (waits) return { ...stop, lookAgain: true };
         if (!has[index] && taken.length >= free) return { ...stop, lookAgain: false };
         if (owed !== null && nominal >= owed) return { ...stop, lookAgain: true };
         if (has[index]) existing += 1;
@@ -343,7 +351,7 @@ export class BackfillWork {
     times: readonly string[],
   ): Promise<readonly boolean[]> {
     const fired = request.only === 'all' ? null : await this.firedLately(times);
-    const has = await haveRuns(this.store, request, times);
+    const has = await haveRuns(this.store, { ...request, earlier: this.rivals.ids }, times);
     return times.map((nominal, index) => has[index] === true || fired?.has(nominal) === true);
   }
 

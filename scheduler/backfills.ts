@@ -3,9 +3,10 @@ import type { BackfillOutcome } from '../domain/backfill.ts';
 import type { EventStore, Position, RecordedEvent } from '../domain/event-store.ts';
 import { idOf } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import { backfillsProjection, openBackfills } from '../projections/backfills.ts';
+import { backfillsOf, backfillsProjection, openBackfills } from '../projections/backfills.ts';
 import { loadView } from '../projections/load-view.ts';
-import type { ReadModel } from '../projections/read-model.ts';
+import { ReadModelError, type ReadModel } from '../projections/read-model.ts';
+import { BackfillRivals } from './backfill-rivals.ts';
 import { BackfillWork } from './backfill-work.ts';
 import type { Leadership } from './leadership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
@@ -15,6 +16,9 @@ const LOOK_AGAIN = 1000;
 
 /** Most that is waited after a backfill could not be led on; doubled from {@link LOOK_AGAIN}. Milliseconds. */
 const MOST_PAUSE = 60_000;
+
+/** Backfills of one task read from the view at a time. */
+const PAGE = 200;
 
 /** A backfill that is under way, and who is busy with it here. */
 interface Led {
@@ -40,6 +44,8 @@ export class Backfills {
   private readonly led = new Map<string, Led>();
   /** Runs of what is led here: of which backfill, and of which nominal time. */
   private readonly tracked = new Map<string, { readonly led: Led; readonly nominal: string }>();
+  /** Of each task the backfills that were heard of here; those before are in the view. */
+  private readonly heard = new Map<string, Set<string>>();
   private listening = new AbortController();
   private running = false;
 
@@ -126,23 +132,62 @@ export class Backfills {
     const track = (runId: string, nominal: string): void => {
       this.tracked.set(runId, { led, nominal });
     };
+    const rivals = new BackfillRivals(store, id, () => this.backfillsOf(taskId));
     const isTraced = telemetry.traces !== undefined;
-    const work = new BackfillWork({ id, taskId, store, tasks, clock, name, track, isTraced });
+    const means = { store, tasks, clock, name, track, rivals, isTraced };
+    const work = new BackfillWork({ id, taskId, ...means });
     const idle = { stepping: null, again: false, stale: false, failures: 0 };
     const led: Led = { work, ...idle, cancelTimer: () => {} };
     this.led.set(id, led);
     this.poke(led);
   }
 
+  private hear(id: string, taskId: string): void {
+    const heard = this.heard.get(taskId) ?? new Set<string>();
+    this.heard.set(taskId, heard.add(id));
+    this.open(id, taskId);
+  }
+
+  /**
+   * All backfills of a task that stand in the log before one that is known here. The view has all up to where it was
+   * read at first, and each that it knows a later one of; the others were heard of.
+   */
+  private async backfillsOf(taskId: string): Promise<ReadonlySet<string>> {
+    const { readModel } = this.options;
+    const heard = this.heard.get(taskId) ?? new Set<string>();
+    const all = new Set(heard);
+    const query = { ...backfillsOf(taskId), limit: PAGE };
+    try {
+      let page = await readModel.find(backfillsProjection, query);
+      for (;;) {
+        // What the view knows need not be remembered.
+        for (const { key } of page) {
+          all.add(key);
+          heard.delete(key);
+        }
+        const last = page.at(-1);
+        if (last === undefined || page.length < PAGE) break;
+        const after = { values: [last.document.created_at], key: last.key };
+        page = await readModel.find(backfillsProjection, { ...query, after });
+      }
+    } catch (error) {
+      // Without a view all were heard of, from the log's beginning on.
+      if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;
+    }
+    if (heard.size === 0) this.heard.delete(taskId);
+    return all;
+  }
+
   private take(event: RecordedEvent): void {
     const id = idOf(event.stream);
     if (event.stream.startsWith('backfill-')) {
-      if (event.type === 'BackfillRequested') this.open(id, event.data.task_id);
+      if (event.type === 'BackfillRequested') this.hear(id, event.data.task_id);
       const led = this.led.get(id);
       if (led === undefined) return;
       led.work.noteRevision(event.revision);
       if (event.type === 'BackfillCanceled') this.poke(led);
       if (event.type === 'BackfillCompleted') this.drop(led);
+      else this.pokeOthers(led);
     } else if (event.stream.startsWith('task-')) {
       for (const led of this.led.values()) if (led.work.taskId === id) this.poke(led);
     } else {
@@ -159,7 +204,15 @@ export class Backfills {
     led.cancelTimer();
     this.led.delete(led.work.id);
     for (const [run, tracked] of this.tracked) if (tracked.led === led) this.tracked.delete(run);
+    this.pokeOthers(led);
     if (!this.active) this.listening.abort();
+  }
+
+  /** Others of the task may have waited for what this one has decided. */
+  private pokeOthers(led: Led): void {
+    for (const other of this.led.values()) {
+      if (other !== led && other.work.taskId === led.work.taskId) this.poke(other);
+    }
   }
 
   /** Leads one on, unless somebody is at it, who then goes on. */
