@@ -58,8 +58,8 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
       read(projection, (shape) => readModel.get(shape, key))) as ReadModel['get'],
     find: ((projection: Projection, query: Query) =>
       read(projection, (shape) => readModel.find(shape, query))) as ReadModel['find'],
-    count: ((projection: Projection, filters: readonly Filter[]) =>
-      read(projection, (shape) => readModel.count(shape, filters))) as ReadModel['count'],
+    count: (projection: Projection, filters: readonly Filter[]) =>
+      read(projection, (shape) => readModel.count(shape, filters)),
     async checkpoint(projection) {
       const position = await readModel.checkpoint(projection);
       if (position !== BEGINNING || projection.readsOlder === undefined) return position;

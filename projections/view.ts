@@ -110,8 +110,8 @@ export class View {
       await this.#somethingNew(signal);
     }
     this.#cancelEndOfPrevious();
-    const fed = [this.#rebuild, this.#previous, this.#live, this.#older];
-    await Promise.all(fed.map((each) => each?.stop()));
+    await Promise.all([this.#rebuild?.stop(), this.#previous?.stop(), this.#live?.stop()]);
+    await this.#older.stop();
     this.#running = null;
   }
 
