@@ -6,7 +6,7 @@ import type { Caller } from './endpoint.ts';
 import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
 import type { DescribingExtension } from './extension-endpoints.ts';
 import type { InnerRequest, InnerRequests } from './inner-requests.ts';
-import { takenBy } from './measuring.ts';
+import { takenBy, whenEnded } from './measuring.ts';
 import type { PageAccess, Visitor } from './page-access.ts';
 import { pageHeaders } from './security-headers.ts';
 import { sendJson } from './sending.ts';
@@ -44,6 +44,7 @@ export interface Lent {
   /** A fault of an extension, as its caller is told of it. */
   faultOf(extensionId: string, error: unknown): HttpError;
   takenBy(response: Response, endpoint: string): void;
+  whenEnded(response: Response, call: () => void): void;
   sendJson(response: Response, status: number, body: unknown): void;
   readonly pageHeaders: Readonly<Record<string, string>>;
 }
@@ -76,6 +77,7 @@ export function lend(
         ...(settings.production || !(error instanceof Error) ? {} : { traceback: error.stack }),
       }),
     takenBy,
+    whenEnded,
     sendJson,
     pageHeaders: pageHeaders(),
   };

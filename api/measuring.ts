@@ -23,6 +23,7 @@ export function measure(telemetry: Telemetry) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const arrived = performance.now();
     response.once('close', () => {
+      (response.locals['ended'] as (() => void) | undefined)?.();
       const endpoint = (response.locals['endpoint'] as string | undefined) ?? UNKNOWN;
       const method = methods.has(request.method) ? request.method : 'other';
       telemetry.count('http_requests_total', { method, endpoint });
@@ -37,6 +38,11 @@ export function measure(telemetry: Telemetry) {
     });
     next();
   };
+}
+
+/** Calls back once a request is over, before it is counted: one listener does for both. At most one a request. */
+export function whenEnded(response: Response, call: () => void): void {
+  response.locals['ended'] = call;
 }
 
 /** Names the route of a request. @param path as the interface writes it: `/tasks/{id}` */

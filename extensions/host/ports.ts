@@ -114,6 +114,8 @@ export interface HttpPort {
   faultOf(extensionId: string, error: unknown): Error;
   /** Names the route of a request for the metrics. */
   takenBy(response: Response, endpoint: string): void;
+  /** Calls back once a request is over, before it is counted. At most one a request. */
+  whenEnded(response: Response, call: () => void): void;
   sendJson(response: Response, status: number, body: unknown): void;
   /** Headers of an HTML page. */
   readonly pageHeaders: Readonly<Record<string, string>>;

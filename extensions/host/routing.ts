@@ -239,8 +239,7 @@ export class Routing {
     const caller = this.callerOf(request);
     const served = caller === null ? null : serving(extension, caller.agentId);
     const endpointOf = (): string => (label ??= this.#labelOf(extension, request));
-    // Before what measures all requests looks which route it was.
-    response.prependOnceListener('close', () => {
+    this.#http.whenEnded(response, () => {
       this.active.set(id, (this.active.get(id) ?? 1) - 1);
       served?.();
       const endpoint = endpointOf();

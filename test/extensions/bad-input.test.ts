@@ -90,6 +90,7 @@ describe('an extension that does harm', () => {
       reached.ended();
     }`;
     const ended = new Promise<void>((resolve) => (reached['ended'] = resolve));
+    hosting().setupLimit = 300;
     const { info } = await start(module);
     (reached['goOn'] as () => void)();
     await ended;

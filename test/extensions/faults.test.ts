@@ -82,6 +82,7 @@ describe('an extension at fault', () => {
         manifestOf('bad', { capabilities: ['ROUTES', 'TOOLS'] }),
         module,
       );
+      if (module.includes('new Promise(() => {})')) hosting().setupLimit = 300;
       const [state, reason] = at(await statusOf('bad'));
       expect(state).to.equal('failed');
       expect(reason).to.match(says);

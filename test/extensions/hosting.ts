@@ -7,6 +7,7 @@ import type { Authentication } from '../../api/authentication.ts';
 import type { Caller } from '../../api/endpoint.ts';
 import { errorHandler, forbidden, unauthorized } from '../../api/errors.ts';
 import { lend } from '../../api/extension-lending.ts';
+import { measure } from '../../api/measuring.ts';
 import { InnerRequests } from '../../api/inner-requests.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { Containment } from '../../app/containment.ts';
@@ -70,6 +71,8 @@ const authentication = {
 export class Hosting {
   readonly folder: string;
   readonly tools = new ToolRegistry();
+  /** How long a setup may take. Milliseconds: long, unless a test is about it, as both cores may be busy. */
+  setupLimit = 15_000;
   readonly #telemetry = createTelemetry({ level: 'silent', strict: true });
   readonly #clock = new SystemClock();
   readonly #remove: () => Promise<void>;
@@ -150,7 +153,7 @@ export class Hosting {
       contain: (id, call) => containment.enter(id, call),
       release: (id) => containment.release(id),
       member: newId(this.#clock.now()),
-      setupLimit: 300,
+      setupLimit: this.setupLimit,
     });
     await host.start(packagesOf);
     const app = express();
@@ -166,6 +169,7 @@ export class Hosting {
       ),
     );
     app.disable('etag');
+    app.use(measure(this.#telemetry));
     app.use((_request, response, next) => {
       response.setHeader('X-Request-Id', 'of-the-test');
       next();
