@@ -117,7 +117,7 @@ function addHealth(line: CommandLine): void {
 }
 
 function showConcurrency(session: Session, answer: ConcurrencyKey): string {
-  const { key, limit, holders, waiters, more_waiters = 0 } = answer;
+  const { key, limit, holders, waiters, more_waiters } = answer;
   const more =
     more_waiters === null ? ' and more' : more_waiters === 0 ? '' : ` and ${more_waiters}`;
   const allowed = limit === null ? 'no active task uses it' : `${limit} at a time`;

@@ -125,7 +125,7 @@ export class ApiClient {
             try {
               checkAnswer(method, path, answer);
             } catch (fault) {
-              reject(fault);
+              reject(fault as Error);
               return;
             }
             resolve(answer);
