@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addCutStream, addRaw, addRuns, addTask, manifestIn, onLog } from './small-log.ts';
+import { requestReplay } from '../../../domain/replays.ts';
 import { Ledger } from '../../process/ledger.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
@@ -86,6 +87,21 @@ describe('a log that is moved', function () {
       const next = { ...event, id: '00000000-0000-4000-8000-000000000001' };
       expect((await store.append('demo-gone', [next], 2)).revision).to.equal(3);
     });
+  });
+
+  it('drops views as of a moment, which end at a position of the log before', async () => {
+    await onLog(path('here'), async (store) => {
+      await addTask(store, AT);
+      const id = '01950a5e-0000-7000-8000-000000000001';
+      const context = { commandId: id, actor: 'a', source: 'test', correlationId: id, now: AT };
+      const wish = { name: 'friday', until: '1', at: '2026-05-01T10:00:00.000Z', views: ['runs'] };
+      await requestReplay(store, { ...wish, rate: null, keepFor: 60_000 }, context);
+    });
+    await done(on('here', 'export', path('out')));
+    await done(on('there', 'import', path('out')));
+    await done(on('there', 'import', path('out')));
+    const types = storyIn('there').map((event) => (event as { type: string }).type);
+    expect(types).to.deep.equal(['TaskCreated', 'ReplayRequested', 'ReplayDropRequested']);
   });
 
   it('leaves behind what a server has only marked as cut off', async () => {

@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { owedBy } from '../../../app/archive/owed.ts';
+import { fromIso, toIso } from '../../../domain/clock.ts';
+import { decideFires } from '../../../domain/fires.ts';
+import type { Rhythm } from '../../../domain/rhythm.ts';
+import type { TaskDefinition } from '../../../domain/task-definition.ts';
+import { misfirePolicies } from '../../../domain/vocabulary.ts';
+import { evolveRhythmOf } from '../../../projections/due.ts';
+import { compileRule } from '../../../scheduler/due-index.ts';
+import { definition, LogOfTest } from '../../projections/recorded.ts';
+
+const MINUTE = 60_000;
+
+/** The rhythm of a task that was created at 08:00:01 and fires each minute, unless said otherwise. */
+function rhythmOf(fields: Partial<TaskDefinition>): Rhythm {
+  const task = definition({ schedule_expr: '* * * * *', ...fields });
+  const next = '2026-03-01T08:01:00.000Z';
+  const data = { definition: task, anchor: '2026-03-01T08:00:00.000Z', next_fire_at: next };
+  const event = new LogOfTest().add('task-1', 'TaskCreated', data);
+  return evolveRhythmOf(null, event) as Rhythm;
+}
+
+describe('what a task owes', () => {
+  const tasks: Readonly<Record<string, Partial<TaskDefinition>>> = {
+    'each minute': {},
+    'each minute, of which none is to be missed': { misfire_policy: 'all' },
+    'each minute, of which what is late is not wanted': { misfire_policy: 'skip' },
+    'each second': { schedule_expr: '* * * * * *', misfire_grace_seconds: 20 },
+    'each hour, without patience': { schedule_expr: '0 * * * *', misfire_grace_seconds: 0 },
+  };
+  const lengths = [90 * 1000, 90 * MINUTE, 3 * 1440 * MINUTE];
+  for (const [name, fields] of Object.entries(tasks)) {
+    it(`is what a release makes of it: ${name}`, () => {
+      const rhythm = rhythmOf(fields);
+      const rule = compileRule(rhythm);
+      for (const length of lengths) {
+        const now = fromIso('2026-03-01T08:00:00.000Z') + length;
+        const owed = owedBy('1', rhythm, now);
+        const runsBy = (missed: Parameters<typeof decideFires>[4]): number =>
+          decideFires('1', rhythm, rule, now, missed).runs.length;
+        for (const policy of misfirePolicies) {
+          const runs = owed?.runs[policy] ?? 0;
+          expect(runs, `${policy} ${length}`).to.equal(runsBy({ policy, upTo: now }));
+        }
+        expect(owed?.runs.own ?? 0, `own ${length}`).to.equal(runsBy(null));
+        const { count, first, last } = rule.countBetween(fromIso('2026-03-01T08:01:00Z') - 1, now);
+        expect(owed?.count ?? 0).to.equal(count);
+        expect(owed?.first).to.equal(first === null ? undefined : toIso(first));
+        expect(owed?.last).to.equal(last === null ? undefined : toIso(last));
+      }
+    });
+  }
+
+  it('is nothing for one that is paused, not due, or has had its runs', () => {
+    const late = fromIso('2026-03-01T09:00:00.000Z');
+    const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
+    expect(owedBy('1', paused, late)).to.equal(null);
+    expect(owedBy('1', rhythmOf({}), fromIso('2026-03-01T08:00:59.000Z'))).to.equal(null);
+    const rhythm = rhythmOf({ max_runs: 3 });
+    const spent: Rhythm = {
+      ...rhythm,
+      fires: {
+        revision: 2,
+        task_revision: 0,
+        fire_count: 3,
+        next_fire_at: rhythm.set.next_fire_at,
+        decided: '2026-03-01T08:00:00.000Z',
+      },
+    };
+    expect(owedBy('1', spent, late)?.runs).to.deep.equal({ own: 0, skip: 0, latest: 0, all: 0 });
+  });
+});
