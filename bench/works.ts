@@ -1,6 +1,7 @@
 import { benchAppend } from './append.ts';
 import { benchAsOf } from './as-of.ts';
 import { benchExport } from './export.ts';
+import { benchExtRoute } from './ext-route.ts';
 import { benchIdle } from './idle.ts';
 import { benchKeys, benchOneKey } from './keys.ts';
 import { benchNextFire } from './next-fire.ts';
@@ -193,6 +194,29 @@ export const works: Readonly<Record<string, Work>> = {
         'slowest ms': result.slowestMs,
         'daily next/s': result.daily.ours,
         'daily next/s of rrule': result.daily.rrulePackage,
+      };
+    },
+  },
+  'ext-route': {
+    targets: [
+      {
+        figure: 'over the core %',
+        is: 'less than',
+        value: 10,
+        because: 'processor time of the same route in an extension',
+      },
+    ],
+    count: () => 5,
+    async measure() {
+      const result = await benchExtRoute(3);
+      return {
+        'over the core %': result.overCore,
+        'over a core without extensions %': result.overAlone,
+        'extension cpu us': result.extension.cpu,
+        'core cpu us': result.core.cpu,
+        'alone cpu us': result.alone.cpu,
+        'extension/s': result.extension.perSecond,
+        'core/s': result.core.perSecond,
       };
     },
   },
