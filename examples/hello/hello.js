@@ -2,6 +2,24 @@
 
 const heard = new Map();
 
+// What clients can ask of it, for /openapi.json. It routes nothing: setup does.
+export const endpoints = [
+  {
+    method: 'get',
+    path: '/greet/:name',
+    summary: 'Greets somebody',
+    scopes: [],
+    answers: {
+      200: {
+        type: 'object',
+        properties: { message: { type: 'string' } },
+        required: ['message'],
+        additionalProperties: false,
+      },
+    },
+  },
+];
+
 /** @param context what the manifest's capabilities give */
 export async function setup(context) {
   const { routes, toolRegistry, events, core, config } = context;

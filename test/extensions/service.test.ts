@@ -178,6 +178,7 @@ describe('a service with extensions', () => {
         const found = operation(method, own[0].replaceAll(/:([a-z_]+)/g, '{$1}'));
         expect(found['responses']).to.include.keys(Object.keys(answers));
       }
+      expect(operation('get', '/ext/hello/greet/{name}')['summary']).to.equal('Greets somebody');
     });
 
     it('says what they take, who may call, and refers to the schemas of the service', () => {
