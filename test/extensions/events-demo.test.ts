@@ -29,6 +29,44 @@ describe('the event demonstration', () => {
     agent.destroy();
   });
 
+  it('lets a hundred come back at once, each to where it was', async () => {
+    const { client, url } = await hosting().start();
+    const ids: unknown[] = [];
+    for (let n = 0; n < 10; n += 1) {
+      ids.push((await client.post('/ext/events_demo/publish/news', { n })).at('event_id'));
+    }
+    const agent = new Agent({ maxSockets: 200 });
+    const address = `${url}/ext/events_demo/subscribe/news`;
+    const open = (place: number, how: 'again' | 'start' | 'both') => {
+      const headers = { ...(how === 'start' ? {} : { 'last-event-id': String(ids[place]) }) };
+      return EventStream.open(
+        how === 'again' ? address : `${address}?from=start`,
+        'reader',
+        headers,
+        agent,
+      );
+    };
+    const subscribers = await Promise.all(
+      Array.from({ length: 99 }, async (_, n) => {
+        const how = (['again', 'start', 'both'] as const)[n % 3] ?? 'again';
+        const place = n % 10;
+        return {
+          stream: await open(place, how),
+          wanted: how === 'start' ? ids : ids.slice(place + 1),
+        };
+      }),
+    );
+    ids.push((await client.post('/ext/events_demo/publish/news', { n: 10 })).at('event_id'));
+    await eventually(() => {
+      for (const { stream, wanted } of subscribers) {
+        const due = wanted === ids ? ids : [...wanted, ids[10]];
+        expect(stream.messages.map(({ id }) => id)).to.deep.equal(due);
+      }
+    });
+    for (const { stream } of subscribers) stream.close();
+    agent.destroy();
+  });
+
   it('refuses who may not, what is no stream, and what is no place in it', async () => {
     const { client } = await hosting().start();
     const answers = await Promise.all([
