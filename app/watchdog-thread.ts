@@ -17,8 +17,11 @@ const PAUSE = 100;
 /** Looks, until it is left at that for a while. */
 const MOST_LOOKS = 5;
 
-/** What ran on for so long before it could be stopped was no moment's chance: once is enough. Milliseconds. */
-const LONG = 500;
+/**
+ * What can't be stopped for so long waits for something outside of JavaScript (another program, the disk): who called
+ * that was no moment's chance. Milliseconds.
+ */
+const LONG = 1_000;
 
 /** Whose code was found running, and where. */
 type Found = Pick<Blocked, 'extension' | 'where'>;

@@ -79,6 +79,12 @@ export class OtlpCollector {
     return found;
   }
 
+  /** Waits for a span that descends so from the first of its trace, and for all between. */
+  descended(lineage: readonly string[]): Promise<CollectedSpan> {
+    const wanted = lineage.join(' > ');
+    return this.span(wanted, (span) => this.lineage(span).join(' > ') === wanted);
+  }
+
   /** From the first span of the trace down to this one, by name; a parent that has not come is `?`. */
   lineage(span: CollectedSpan): readonly string[] {
     if (span.parentSpanId === '') return [span.name];
