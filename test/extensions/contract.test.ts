@@ -63,6 +63,21 @@ describe('an extension', () => {
     });
   });
 
+  it('answers 403 where it uses what it was not granted', async () => {
+    const module = `export function setup(context) {
+      context.routes.get('/tell', async () => { await context.events.publish('a', {}); });
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { client } = await hosting().start();
+    const answer = await client.get('/ext/plain/tell');
+    expect(answer.status, answer.text).to.equal(403);
+    expect(answer.at('error')).to.equal('forbidden');
+    expect(answer.at('details')).to.deep.equal({
+      required_capability: 'EVENTS_SUB',
+      granted_capabilities: ['ROUTES'],
+    });
+  });
+
   it('needs its scope in the header and in the token where SVC_REQUIRE_SCOPES says so', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/', (_request, response) => response.json({}));
