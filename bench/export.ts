@@ -44,7 +44,11 @@ export async function benchExport(
     const runs = Math.ceil(events / EVENTS_OF_A_RUN);
     const codec = createEventCodec();
     const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
-    await fillLog(store, runs).finally(() => store.close());
+    try {
+      await fillLog(store, runs);
+    } finally {
+      await store.close();
+    }
     return await measure(directory, runs * EVENTS_OF_A_RUN);
   } finally {
     await removeBenchFolder(directory);

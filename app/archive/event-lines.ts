@@ -46,8 +46,10 @@ export function parseLine(line: string, number: number): MovedEvent {
         return { stream, revision, id, type, ...texts };
       }
       if (isJsonObject(damaged)) {
-        const texts = { data: String(damaged['data']), metadata: String(damaged['metadata']) };
-        return { stream, revision, id, type, ...texts };
+        const texts = { data: damaged['data'], metadata: damaged['metadata'] };
+        if (typeof texts.data === 'string' && typeof texts.metadata === 'string') {
+          return { stream, revision, id, type, data: texts.data, metadata: texts.metadata };
+        }
       }
     }
   }

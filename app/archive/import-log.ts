@@ -14,6 +14,8 @@ const BATCH = 1_000;
 /** Of one append: servers take no more than 1 MiB. */
 const MOST_OF_AN_APPEND = 200;
 const MOST_CHARACTERS = 128 * 1024;
+/** Appends at a time among streams that are cut off. */
+const FEW = 50;
 
 /** What an import has brought. */
 export interface Imported {
@@ -173,17 +175,24 @@ async function appendFrom(
 
 /** Appends in order; a stream whose beginning does not move is made to begin where it does. */
 async function appendAll(log: LogTransfer, appends: readonly RawAppend[]): Promise<void> {
-  for (;;) {
+  let most = appends.length;
+  for (let done = 0; done < appends.length;) {
+    const part = appends.slice(done, done + most);
     try {
-      if (appends.length > 0) await log.append(appends);
-      return;
+      await log.append(part);
+      done += part.length;
     } catch (error) {
       const { stream, expected, actual } = isConflict(error) ? error : {};
       const isBehind =
         actual === 'none' || (typeof actual === 'number' && actual < Number(expected));
-      if (stream === undefined || typeof expected !== 'number' || !isBehind) throw error;
-      // What was appended before it is recognised by its ids.
+      const at = part.findIndex((each) => each.stream === stream && each.expected === expected);
+      const isFound = stream !== undefined && typeof expected === 'number' && at >= 0;
+      if (!isFound || !isBehind) throw error;
       await log.skipTo(stream, expected + 1);
+      // What stands before it has been appended.
+      done += at;
+      // Where one is cut off, others are: each try is for fewer.
+      most = FEW;
     }
   }
 }

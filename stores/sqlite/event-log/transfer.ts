@@ -64,6 +64,7 @@ class SqliteTransfer implements LogTransfer {
   readonly #file: string;
   /** null where the log is only read. */
   readonly #store: EventStore | null;
+  #skipping: Database | undefined;
 
   constructor(file: string, store: EventStore | null) {
     this.#file = file;
@@ -99,17 +100,14 @@ class SqliteTransfer implements LogTransfer {
   async skipTo(stream: string, revision: number): Promise<void> {
     this.#writable();
     this.#guard(() => {
-      const database = openLogForWriting(this.#file, false, undefined);
-      try {
-        database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT}`);
-        database.prepare(SKIP).run(stream, revision - 1);
-      } finally {
-        database.close();
-      }
+      this.#skipping ??= openSkipping(this.#file);
+      this.#skipping.prepare(SKIP).run(stream, revision - 1);
     });
   }
 
   async close(): Promise<void> {
+    this.#skipping?.close();
+    this.#skipping = undefined;
     await this.#store?.close();
   }
 
@@ -156,12 +154,19 @@ class SqliteTransfer implements LogTransfer {
   }
 }
 
+/** A connection beside that of the writer, which looks at what others have written before each of its commits. */
+function openSkipping(file: string): Database {
+  const database = openLogForWriting(file, false, undefined);
+  database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT}`);
+  return database;
+}
+
 /** The next events, as many as are to be in memory. */
 function readPart(statement: Statement, after: number): RawEvent[] {
   const events: RawEvent[] = [];
   let characters = 0;
   for (const row of statement.iterate(after, PART)) {
-    const event = rawOf(row as unknown as readonly (string | number)[]);
+    const event = rawOf(row);
     events.push(event);
     characters += event.data.length + event.metadata.length;
     if (characters > PART_CHARACTERS) break;
@@ -169,16 +174,17 @@ function readPart(statement: Statement, after: number): RawEvent[] {
   return events;
 }
 
-function rawOf(row: readonly (string | number)[]): RawEvent {
+function rawOf(row: unknown): RawEvent {
+  const columns = row as readonly (string | number)[];
   return {
-    position: formatPosition(Number(row[0])),
-    stream: String(row[1]),
-    revision: Number(row[2]),
-    id: String(row[3]),
-    type: String(row[4]),
-    createdAt: createdAt(Number(row[5])),
-    data: String(row[6]),
-    metadata: String(row[7]),
+    position: formatPosition(Number(columns[0])),
+    stream: String(columns[1]),
+    revision: Number(columns[2]),
+    id: String(columns[3]),
+    type: String(columns[4]),
+    createdAt: createdAt(Number(columns[5])),
+    data: String(columns[6]),
+    metadata: String(columns[7]),
   };
 }
 
