@@ -11,10 +11,12 @@ import type {
   ReleaseBody,
   Released,
 } from './answer-schemas-operations.ts';
-import type { Projections, RebuildBody, RebuildOrdered } from './answer-schemas-projections.ts';
+import type * as Views from './answer-schemas-projections.ts';
+import type * as Replays from './answer-schemas-replays.ts';
 import type * as Runs from './answer-schemas-runs.ts';
 import type * as Schedules from './answer-schemas-schedules.ts';
 import type * as Tasks from './answer-schemas-tasks.ts';
+import type * as Webhooks from './answer-schemas-webhooks.ts';
 import {
   ClientConnection,
   type Answered,
@@ -27,6 +29,7 @@ import type * as Looked from './audit-schemas.ts';
 import type { RedriveRuns, RetryQuery } from './run-retry-schemas.ts';
 import type * as Spans from './schedule-schemas.ts';
 import type * as Taken from './schemas.ts';
+import type { DeliveryQuery } from './webhook-endpoints.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {
@@ -78,7 +81,9 @@ export function createClient(options: ClientOptions) {
     statistics: statistics(ask),
     events: events(ask),
     audit: audit(ask),
+    webhooks: webhooks(ask),
     projections: projections(ask),
+    replays: replays(ask),
     operations: operations(ask),
     health: health(ask),
   };
@@ -91,6 +96,11 @@ type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 interface Read {
   /** A position of the log: the answer has seen at least that much. */
   readonly after?: string | undefined;
+}
+interface Page {
+  readonly limit: number;
+  readonly offset: number;
+  readonly cursor: string;
 }
 interface ReadAsOf extends Read {
   /** A position or a time: how it was then. */
@@ -233,15 +243,84 @@ const audit = (ask: Ask) => ({
     ask<Audit.StreamEvents>({ ...call, method: 'GET', path: at`/streams/${name}`, query }),
 });
 
-const projections = (ask: Ask) => ({
-  list: (call: CallOptions = {}) =>
-    ask<Static<typeof Projections>>({ ...call, method: 'GET', path: '/projections' }),
-  rebuild: (name: string, body: RebuildBody = {}, call: CallOptions = {}) =>
-    ask<Static<typeof RebuildOrdered>>({
+const webhooks = (ask: Ask) => ({
+  newSecret: (agentId: string, call: CallOptions = {}) =>
+    ask<Webhooks.WebhookSecret>({
       ...call,
       method: 'POST',
-      path: at`/projections/${name}/rebuild`,
-      body,
+      path: at`/agents/${agentId}/webhook-secret`,
+    }),
+  test: (agentId: string, call: CallOptions = {}) =>
+    ask<Webhooks.WebhookSent>({
+      ...call,
+      method: 'POST',
+      path: at`/agents/${agentId}/webhook-test`,
+    }),
+  deliveries: (agentId: string, query: Query<DeliveryQuery> = {}, call: CallOptions = {}) =>
+    ask<Webhooks.WebhookDeliveryPage>({
+      ...call,
+      method: 'GET',
+      path: at`/agents/${agentId}/webhooks/deliveries`,
+      query,
+    }),
+  repeat: (agentId: string, deliveryId: string, call: CallOptions = {}) =>
+    ask<Webhooks.WebhookSent>({
+      ...call,
+      method: 'POST',
+      path: at`/agents/${agentId}/webhooks/deliveries/${deliveryId}/repeat`,
+    }),
+});
+
+const projections = (ask: Ask) => {
+  const changed =
+    <T>(verb: string) =>
+    (name: string, call: CallOptions = {}) =>
+      ask<T>({ ...call, method: 'POST', path: `${at`/projections/${name}`}/${verb}` });
+  const parked =
+    (order: string) =>
+    (name: string, key: string, call: CallOptions = {}) =>
+      ask<Static<typeof Views.ParkedKeyDone>>({
+        ...call,
+        method: 'POST',
+        path: `${at`/projections/${name}/parked/${key}`}/${order}`,
+      });
+  return {
+    list: (call: CallOptions = {}) =>
+      ask<Static<typeof Views.Projections>>({ ...call, method: 'GET', path: '/projections' }),
+    rebuild: (name: string, body: Views.RebuildBody = {}, call: CallOptions = {}) =>
+      ask<Static<typeof Views.RebuildOrdered>>({
+        ...call,
+        method: 'POST',
+        path: at`/projections/${name}/rebuild`,
+        body,
+      }),
+    switch: changed<Static<typeof Views.Switched>>('switch'),
+    rollback: changed<Static<typeof Views.Switched>>('rollback'),
+    pause: changed<Static<typeof Views.RebuildChanged>>('pause'),
+    resume: changed<Static<typeof Views.RebuildChanged>>('resume'),
+    cancel: changed<Static<typeof Views.RebuildChanged>>('cancel'),
+    parked: (name: string, query: Query<Page> = {}, call: CallOptions = {}) =>
+      ask<Static<typeof Views.ParkedKeyPage>>({
+        ...call,
+        method: 'GET',
+        path: at`/projections/${name}/parked`,
+        query,
+      }),
+    retryParked: parked('retry'),
+    skipParked: parked('skip'),
+  };
+};
+
+const replays = (ask: Ask) => ({
+  list: (call: CallOptions = {}) =>
+    ask<Static<typeof Replays.ReplayList>>({ ...call, method: 'GET', path: '/replays' }),
+  request: (body: Replays.ReplayBody, call: CallOptions = {}) =>
+    ask<Static<typeof Replays.ReplayOrdered>>({ ...call, method: 'POST', path: '/replays', body }),
+  drop: (name: string, call: CallOptions = {}) =>
+    ask<Static<typeof Replays.ReplayDropOrdered>>({
+      ...call,
+      method: 'DELETE',
+      path: at`/replays/${name}`,
     }),
 });
 

@@ -18,7 +18,8 @@ const DeliveryQuery = Type.Object({
   state: Type.Optional(OneOf(webhookStates)),
   type: Type.Optional(OneOf(webhookTypes)),
 });
-type DeliveryQuery = Static<typeof DeliveryQuery>;
+/** Which deliveries are listed. */
+export type DeliveryQuery = Static<typeof DeliveryQuery>;
 
 // Without an Idempotency-Key: its answer would be kept, and with it the secret.
 const newSecret = endpoint({
