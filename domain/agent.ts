@@ -154,14 +154,18 @@ export const agentNameFold: Fold<AgentNameState, AgentNameEvent> = {
       : null,
 };
 
-/** Reserves a name. Nothing to do when the same agent has it already. */
+/**
+ * Reserves a name. Where the same agent has it already there is nothing to do, or it is reserved anew: then whoever is
+ * about to give it back loses the race.
+ */
 export function reserveName(
   state: AgentNameState,
   name: string,
   agentId: string,
+  anew = false,
 ): readonly AgentNameEvent[] {
-  if (state?.agent_id === agentId) return [];
-  if (state !== null) {
+  if (state?.agent_id === agentId && !anew) return [];
+  if (state !== null && state.agent_id !== agentId) {
     throw new Refusal('STATE_CONFLICT', `the name ${name} is taken`, { field: 'name', name });
   }
   return [{ type: 'NameReserved', data: { name, agent_id: agentId } }];
