@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { CHROMIUM } from '../test/process/webui-browser.ts';
 import { benchAppend } from './append.ts';
 import { benchAsOf } from './as-of.ts';
 import { benchExport } from './export.ts';
@@ -9,6 +11,7 @@ import { benchRebuild } from './rebuild.ts';
 import { runWorkloads, type RunWorkload } from './runs.ts';
 import { percentile } from './statistics.ts';
 import { benchViews } from './views.ts';
+import { benchWebPage } from './webui.ts';
 
 const VIEW_DOCUMENTS = 100_000;
 
@@ -69,6 +72,27 @@ const latenessTargets: readonly Target[] = [
 const latencyTargets: readonly Target[] = [
   { figure: 'p99 ms', is: 'less than', value: 15, because: 'the aim' },
 ];
+
+const webPage: Work = {
+  targets: [
+    { figure: 'script ms, most', is: 'less than', value: 200, because: 'no view is slow' },
+    { figure: 'first paint ms', is: 'less than', value: 1_000, because: 'on a local start' },
+    { figure: 'KB', is: 'less than', value: 300, because: 'over the wire' },
+    { figure: 'errors', is: 'less than', value: 1, because: 'in the console' },
+  ],
+  count: () => 100_000,
+  async measure() {
+    const { views, firstPaint, kilobytes, errors } = await benchWebPage();
+    const scripts = views.map(({ view, script }) => [`${view} ms`, script] as const);
+    return {
+      'script ms, most': Math.max(...views.map(({ script }) => script)),
+      'first paint ms': firstPaint,
+      KB: kilobytes,
+      errors: errors.length,
+      ...Object.fromEntries(scripts),
+    };
+  },
+};
 
 /** All works by name, in the order in which they are done. */
 export const works: Readonly<Record<string, Work>> = {
@@ -236,6 +260,8 @@ export const works: Readonly<Record<string, Work>> = {
       };
     },
   },
+  // Needs a browser.
+  ...(existsSync(CHROMIUM) ? { webui: webPage } : {}),
 };
 
 function runs(name: RunWorkload, amount: 'n' | 'due' | 'idle', targets: readonly Target[]): Work {

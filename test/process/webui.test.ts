@@ -75,19 +75,6 @@ describe('the web page', function () {
     expect(refused.json['error']).to.equal('bad_request');
   });
 
-  it('is closed by SVC_WEBUI_REQUIRE_AUTH', async () => {
-    const other = await makeTemporaryDirectory();
-    const closed = await ServiceProcess.start({
-      SVC_DATA_DIR: other.path,
-      SVC_WEBUI_REQUIRE_AUTH: 'true',
-    });
-    expect((await closed.client().get('/ext/webui/')).status).to.equal(401);
-    const token = await signIn(closed.client(), credentialsIn(other.path));
-    expect((await closed.client(token).get('/ext/webui/')).status).to.equal(200);
-    await closed.terminate();
-    await other.remove();
-  });
-
   describe('in a browser', () => {
     const browsing = useBrowser(() => service.address);
     const here = (): Browsing => browsing();

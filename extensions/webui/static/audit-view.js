@@ -167,11 +167,12 @@ function auditRow({
   refusal,
   source,
 }) {
-  const target = h(
-    'a',
-    { href: `#/streams/${encodeURIComponent(stream)}?at=${revision}` },
-    h('code', {}, stream),
-  );
+  const href = `#/streams/${encodeURIComponent(stream)}?at=${revision}`;
+  const told = outcome === 'refused' ? action : type;
+  const what = [
+    h('a.name', { href }, told),
+    outcome !== 'refused' && [' ', h('code.soft', {}, stream)],
+  ];
   const refused =
     refusal !== null &&
     h('p.hint', {}, [
@@ -184,7 +185,7 @@ function auditRow({
     when(at),
     actor(by),
     outcome === 'refused' ? state('refused') : h('span.soft', {}, outcome),
-    [h('strong', {}, outcome === 'refused' ? action : type), ' ', target, refused],
+    [what, refused],
     reason ?? '',
     source,
   ];

@@ -172,7 +172,8 @@ export async function overviewView(place, { signal }) {
             h('span.bar', { 'aria-hidden': 'true' }, bad, good),
             h('strong', {}, count(total_runs)),
             h('span.soft', {}, weekday.format(new Date(`${date}T12:00:00`))),
-            failed_runs > 0 && h('span.fault', {}, `${count(failed_runs)} failed`),
+            failed_runs > 0 &&
+              h('span.fault', {}, `✗ ${count(failed_runs)}`, h('span.hidden', {}, ' failed')),
           );
         }),
       ),
@@ -188,7 +189,7 @@ export async function overviewView(place, { signal }) {
     ),
     tiles,
     h(
-      'div.columns',
+      'div.columns.three',
       {},
       part('Under way', now),
       may('tasks:read') && part('Due in the next hour', due),
