@@ -86,10 +86,7 @@ export class Routing {
     if (extension.state === 'loaded') {
       return this.#lead(extension, place.rest, request, response, next);
     }
-    return this.#host.ready(extension).then(() => {
-      if (extension.state !== 'loaded') return next();
-      return this.#lead(extension, place.rest, request, response, next);
-    });
+    return this.#leadOnceReady(extension, place.rest, request, response, next);
   }
 
   /** What no extension has answered. */
@@ -108,6 +105,18 @@ export class Routing {
           : new ExtensionError('not_found', `there is no extension ${place.id}`, details),
       ),
     );
+  }
+
+  async #leadOnceReady(
+    extension: Extension,
+    rest: string,
+    request: Request,
+    response: Response,
+    next: NextFunction,
+  ): Promise<void> {
+    await this.#host.ready(extension);
+    if (extension.state === 'loaded') await this.#lead(extension, rest, request, response, next);
+    else next();
   }
 
   async #lead(
@@ -154,7 +163,7 @@ export class Routing {
       request.url = url;
       request.baseUrl = baseUrl;
       if (error === undefined || error === null) {
-        this.#answerByConvention(extension, rest, request, response).catch(next);
+        void this.#answerByConvention(extension, rest, request, response, next);
       } else {
         next(this.#told(extension, readable(error), measured()));
       }
@@ -290,8 +299,23 @@ export class Routing {
     return this.#http.faultOf(id, error);
   }
 
-  /** Static files, and a health of those that have none of their own. */
+  /** Never rejects: what is wrong goes on to `next`. */
   async #answerByConvention(
+    extension: Extension,
+    rest: string,
+    request: Request,
+    response: Response,
+    next: NextFunction,
+  ): Promise<void> {
+    try {
+      await this.#answerOfAll(extension, rest, request, response);
+    } catch (error) {
+      next(error);
+    }
+  }
+
+  /** Static files, and a health of those that have none of their own. */
+  async #answerOfAll(
     extension: Extension,
     rest: string,
     request: Request,
