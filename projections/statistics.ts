@@ -116,7 +116,8 @@ function keptFigures(
   key: string,
 ): StatisticsDocument | null {
   const [scope = ''] = key.split('/');
-  if (scope === TASKS) return evolveLastDay(document, day);
+  // Written again where it is the same: so it stands at the same position as in a view that is made anew.
+  if (scope === TASKS) return { ...evolveLastDay(document, day) };
   const kept = figures.find((each) => each.scope === scope);
   if (kept === undefined) return document;
   const known = document as DayDocument | null;
