@@ -50,7 +50,8 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
         schema,
         run: async (args, call) => {
           try {
-            return await func(args, call);
+            // Copies: what the extension does to them later changes neither the pipeline nor what is recorded.
+            return plain(await func(plain(args), call));
           } catch (error) {
             throw withRetrying(error);
           }
@@ -65,6 +66,17 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       }),
     get: view,
   };
+}
+
+/** @throws ToolError for what is no JSON: a circle, a bigint, what throws when it is read */
+function plain(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value) as string | undefined;
+    return text === undefined ? null : (JSON.parse(text) as unknown);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n', 1)[0] : 'it can not be read';
+    throw new ToolError(`the result is no JSON: ${why}`, { retryable: false });
+  }
 }
 
 /** What is shown to extensions is what all others are shown. */

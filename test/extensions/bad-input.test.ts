@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Tool } from '../../scheduler/tools/tool.ts';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
@@ -190,6 +191,40 @@ describe('an extension that does harm', () => {
       expect(hosting().tools.get('bad.tool')).to.equal(undefined);
     });
   }
+
+  it('fails the step alone with a result that is no JSON, and changes neither arguments nor results later', async () => {
+    const module = `export function setup({ toolRegistry }) {
+      const results = {
+        circle: () => { const a = {}; a.a = a; return a; }, bigint: () => 1n,
+        trap: () => new Proxy({}, { ownKeys() { throw 1; } }), toJSON: () => ({ toJSON() { throw {}; } }),
+        nothing: () => undefined, none: () => () => 1,
+        later: () => (reached.later = { a: 1 }), args: (args) => { args.list.push(2); return args; },
+      };
+      for (const [name, result] of Object.entries(results)) {
+        toolRegistry.registerTool(name, result, { type: 'object' });
+      }
+    }`;
+    await start(module);
+    const args = { list: [1] };
+    const run = async (name: string): Promise<unknown> => {
+      const call = { actAs: 'somebody' } as Parameters<Tool['run']>[1];
+      try {
+        return await hosting().tools.get(`bad.${name}`)?.run(args, call);
+      } catch (error) {
+        expect(error).to.include({ name: 'ToolError', retryable: false });
+        return 'refused';
+      }
+    };
+    for (const name of ['circle', 'bigint', 'trap', 'toJSON']) {
+      expect(await run(name), name).to.equal('refused');
+    }
+    expect([await run('nothing'), await run('none')]).to.deep.equal([null, null]);
+    const later = await run('later');
+    (reached['later'] as { a: unknown }).a = 2;
+    expect(later).to.deep.equal({ a: 1 });
+    expect(await run('args')).to.deep.equal({ list: [1, 2] });
+    expect(args).to.deep.equal({ list: [1] });
+  });
 
   it('changes no schema after it was taken', async () => {
     const module = `export function setup({ toolRegistry }) {
