@@ -108,7 +108,8 @@ describe('the web page, when things go wrong', function () {
     const run = made[0]?.[1] ?? '';
     await browsing().goTo(`runs/${run}`);
     await page.getByRole('region', { name: 'Error' }).getByText(markup).waitFor();
-    expect(complaints.filter((each) => !each.includes('404'))).to.deep.equal([]);
+    // There is no such stream as was asked for, and tokens end and are renewed meanwhile: the browser logs both.
+    expect(complaints.filter((each) => !/ 40[14] /.test(each))).to.deep.equal([]);
   });
 
   it('lets nothing be carried out that is not its own: no inline script or style, no markup from text', async () => {

@@ -141,15 +141,16 @@ export const state = (word) =>
     word.replaceAll('_', ' '),
   ]);
 
-/** A button. @param act is called on a click; the button is out of use until it has ended */
+/** A button. @param act is called on a click; the button does nothing more until it has ended, and keeps the focus */
 export function button(text, act, kind = '', attributes = {}) {
   const element = h(`button${kind}`, { type: 'button', ...attributes }, text);
   element.addEventListener('click', async () => {
-    element.disabled = true;
+    if (element.ariaBusy === 'true') return;
+    element.ariaBusy = 'true';
     try {
       await act();
     } finally {
-      element.disabled = false;
+      element.ariaBusy = null;
     }
   });
   return element;
