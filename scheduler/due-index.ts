@@ -135,11 +135,15 @@ export class DueIndex {
     }
   }
 
-  /** Ends a decision; the rhythm is what the events made of it, or unchanged when they could not be written. */
+  /**
+   * Ends a decision; the rhythm is what the events made of it, or the one it was made on when they could not be
+   * written. Where the entry is another by then, what was lost was a race: there is nothing to wait for.
+   */
   settle(entry: DueEntry, rhythm: Rhythm, retryAt: Instant): void {
+    const isOvertaken = retryAt !== 0 && entry.rhythm !== rhythm;
     entry.deciding = false;
-    entry.retryAt = retryAt;
-    entry.failures = retryAt === 0 ? 0 : entry.failures + 1;
+    entry.retryAt = isOvertaken ? 0 : retryAt;
+    entry.failures = entry.retryAt === 0 ? 0 : entry.failures + 1;
     if (this.isNewer(entry.rhythm, rhythm)) entry.rhythm = rhythm;
     this.place(entry);
   }
