@@ -79,8 +79,8 @@ export async function startExtensions(options: {
     logLevel: configuration.logLevel,
     blocked: ({ extension, seconds, where }) => {
       telemetry.count('extension_blocked_total', { extension });
-      const what = `blocked the event loop for ${seconds.toFixed(1)} s, in ${where}`;
-      host.blame(extension, what, new Error(where));
+      const error = new Error(`blocked for ${seconds.toFixed(1)} s by ${where}`);
+      host.blame(extension, 'event loop', error);
     },
   });
   const project = join(import.meta.dirname, '..');

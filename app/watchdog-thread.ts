@@ -66,6 +66,7 @@ function beatNow(): number {
 /** Finds out whose code it is, and tells of it at once: it may never end. */
 async function look(): Promise<void> {
   const standing = seen;
+  const stood = since;
   const stands = (): boolean => beatNow() === standing;
   const inspection = new Inspection();
   try {
@@ -75,8 +76,9 @@ async function look(): Promise<void> {
       const found = ownerOf(await inspection.stack(stands));
       const waited = performance.now() - asked;
       if (found !== null && (found.extension === before?.extension || waited > LONG)) {
-        while (stands() && performance.now() - since < LIMIT) await rest(PAUSE);
-        if (stands()) name(found);
+        while (stands() && performance.now() - stood < LIMIT) await rest(PAUSE);
+        const seconds = (performance.now() - stood) / 1000;
+        if (seconds * 1000 >= LIMIT) name({ ...found, seconds }, stands());
         return;
       }
       before = found;
@@ -89,10 +91,13 @@ async function look(): Promise<void> {
   }
 }
 
-function name(found: Found): void {
-  named = found;
-  const seconds = Math.round((performance.now() - since) / 100) / 10;
-  log.error('an extension blocks the event loop', { ...found, seconds });
+/** @param stands it still does; else it went on as soon as it could be looked at */
+function name(blocked: Blocked, stands: boolean): void {
+  const { extension, where } = blocked;
+  const seconds = Math.round(blocked.seconds * 10) / 10;
+  log.error('an extension blocks the event loop', { extension, where, seconds });
+  if (stands) named = { extension, where };
+  else port?.postMessage(blocked);
 }
 
 interface Frame {
