@@ -184,7 +184,8 @@ export interface ExtensionSocket {
 export interface ToolAccess {
   /**
    * Adds the tool `<id>.<name>`: in pipelines of every worker process, and wherever tools are listed.
-   * @param func gives (or resolves to) the step's result, as JSON: what is none fails the step for good. What it throws fails the step, which is tried again
+   * @param func gives (or resolves to) the step's result, as JSON: what is none fails the step for good. What it
+   *   throws fails the step, which is tried again
    *   unless the error has `retryable: false`
    * @param schema JSON schema of the arguments, an object; its `description` is the tool's
    * @throws Error when the name is taken or malformed, or the schema is no valid JSON schema
