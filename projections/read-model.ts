@@ -27,10 +27,23 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly fields: Readonly<Record<string, FieldKind>>;
   /** Each is the fields of one index, in order: equality first, then sort, then range; the key is added last. */
   readonly indexes: readonly (readonly string[])[];
+  /**
+   * Fields that stand at the end of every index, so that they are looked at there and not in the documents: few, short,
+   * and best such that never change. An adapter may leave them out.
+   */
+  readonly covered?: readonly string[];
+  /** Numbers of documents that are kept, so that totals of long lists cost nothing. An adapter may leave them out. */
+  readonly tallies?: readonly Tally[];
   /** Keys of the documents that an event changes; empty for none. */
   keys(event: RecordedEvent): readonly string[];
   /** The document after the event; null when there is none (any more). Must not change its input. */
   evolve(document: D | null, event: RecordedEvent, key: string): D | null;
+}
+
+/** How many documents there are by the values of some fields, and by the hour of one that holds timestamps. */
+export interface Tally {
+  readonly fields: readonly string[];
+  readonly hourOf?: string;
 }
 
 /** `text` and `number` and `boolean` hold that or null; `text-list` is an array of text (for `has`). */

@@ -49,11 +49,11 @@ export function runListing(wanted: RunFilters): RunListing | null {
 /**
  * Whether the index of states is the one to go along: then nothing is said of `listed`, which follows from the state,
  * for an index that has it would be gone along in its stead, through all runs there are. Of those under way there are
- * few, of whatever task; of those that have ended a task has fewer, and a span of starts has an index of its own.
+ * few, of whatever task and time; of those that have ended a task has fewer, and a span of starts has its own index.
  */
 function goesByState({ task_id, start_time, end_time }: RunFilters, state: RunState): boolean {
-  if (start_time !== undefined || end_time !== undefined) return false;
-  return task_id === undefined || !endedRunStates.includes(state);
+  if (!endedRunStates.includes(state)) return true;
+  return task_id === undefined && start_time === undefined && end_time === undefined;
 }
 
 /** The most recent run of a task that was not skipped; the first of the result. */

@@ -73,7 +73,7 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 /** Every run, from its request (or the record that it did not run) on. */
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
-  schema: 2,
+  schema: 3,
   streams: ['run-'],
   fields: {
     listed: 'boolean',
@@ -91,6 +91,9 @@ export const runsProjection: Projection<RunDocument> = {
     ['state', 'queued_at'],
     ['listed', 'started_at'],
   ],
+  // It never changes, so that it costs little there.
+  covered: ['trigger'],
+  tallies: [{ fields: ['state', 'trigger', 'listed'], hourOf: 'started_at' }],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveRunDocument,
 };

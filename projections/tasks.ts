@@ -35,7 +35,7 @@ type RhythmPart = Pick<Rhythm, 'anchor' | 'set' | 'fires'>;
 /** Every task that ever was: canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
-  schema: 3,
+  schema: 4,
   streams: ['task-', 'fires-'],
   fields: {
     status: 'text',
@@ -56,6 +56,7 @@ export const tasksProjection: Projection<TaskDocument> = {
     ['created_by', 'created_at'],
     ['concurrency_key', 'created_by', 'concurrency_limit'],
   ],
+  tallies: [{ fields: ['created_by', 'status', 'schedule_kind'] }],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveTaskDocument,
 };

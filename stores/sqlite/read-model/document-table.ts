@@ -1,8 +1,9 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { KeptDocument } from '../../../projections/read-model.ts';
+import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
 import type { Database, Statement as Prepared } from '../database.ts';
 import { RecentRows, type KnownRow } from './recent-rows.ts';
+import { Tallies } from './tallies.ts';
 import { cellOf, listTable, type Cell, type Column } from './view-table.ts';
 
 /** A document to be written; null deletes. */
@@ -26,7 +27,9 @@ type Row = readonly [number, string, string, ...Cell[]];
  */
 export class DocumentTable {
   readonly #database: Database;
+  readonly #projection: Projection;
   readonly #columns: readonly Column[];
+  #tallies: Tallies | null;
   readonly #lists: readonly {
     readonly place: number;
     readonly insert: Prepared;
@@ -40,9 +43,16 @@ export class DocumentTable {
   readonly #load: Prepared;
   #bulk: boolean;
 
-  /** @param bulk most documents are new, and the text-lists are filled later */
-  constructor(database: Database, columns: readonly Column[], bulk: boolean) {
+  /** @param bulk most documents are new, and the text-lists and tallies are filled later */
+  constructor(
+    database: Database,
+    projection: Projection,
+    columns: readonly Column[],
+    bulk: boolean,
+  ) {
     this.#database = database;
+    this.#projection = projection;
+    this.#tallies = bulk ? null : new Tallies(database, projection, columns);
     this.#columns = columns;
     this.#bulk = bulk;
     const names = columns.map(({ name }) => `${name}, `).join('');
@@ -69,9 +79,10 @@ export class DocumentTable {
     });
   }
 
-  /** From here on the text-lists are kept up as well. */
+  /** From here on the text-lists and tallies are kept up as well. */
   endBulk(): void {
     this.#bulk = false;
+    this.#tallies = new Tallies(this.#database, this.#projection, this.#columns);
   }
 
   load(
@@ -113,6 +124,7 @@ export class DocumentTable {
   /** Somebody else may have written: what is remembered of the rows counts no longer. */
   forget(): void {
     this.#recent.forget();
+    this.#tallies?.forget();
   }
 
   #keep(key: string, [id, position, text, ...cells]: Row): KnownRow {
@@ -139,6 +151,7 @@ export class DocumentTable {
       if (change.document === null) this.#remove(change);
       else this.#put(change.key, change.position, change.document);
     }
+    this.#tallies?.flush();
   }
 
   #put(key: string, position: Position, document: JsonObject): void {
@@ -164,6 +177,7 @@ export class DocumentTable {
   #add(key: string, position: Position, cells: readonly Cell[], text: string): number | null {
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
     if (changes === 0) return null;
+    this.#tallies?.move(null, cells);
     if (!this.#bulk) {
       for (const { place, insert } of this.#lists) {
         for (const value of entries(cells[place])) insert.run(value, lastInsertRowid);
@@ -176,6 +190,7 @@ export class DocumentTable {
     const changed: number[] = [];
     for (let i = 0; i < cells.length; i += 1) if (cells[i] !== row.cells[i]) changed.push(i);
     this.#update(changed).run(position, text, ...changed.map((i) => cells[i] ?? null), row.id);
+    if (changed.length > 0) this.#tallies?.move(row.cells, cells);
     if (this.#bulk) return;
     for (const { place, insert, remove } of this.#lists) {
       if (!changed.includes(place)) continue;
@@ -191,6 +206,7 @@ export class DocumentTable {
     if (row === undefined || row.position >= position) return;
     this.#recent.delete(key);
     this.#delete.run(row.id);
+    this.#tallies?.move(row.cells, null);
     if (this.#bulk) return;
     for (const { place, remove } of this.#lists) {
       for (const value of entries(row.cells[place])) remove.run(value, row.id);

@@ -5,6 +5,7 @@ import type {
   Query,
   Sort,
 } from '../../../projections/read-model.ts';
+import { countByTally } from './tallies.ts';
 import { columnsOf, listTable, type Cell, type Column } from './view-table.ts';
 
 /**
@@ -79,9 +80,12 @@ export function compileCount(projection: Projection, filters: readonly Filter[])
     const plan = [{ sql, parameters: [only.value] }];
     return { probe: null, plans: { rare: plan, common: plan } };
   }
-  return fields.bothWays(filters, ({ sql, parameters }) => [
-    { sql: `SELECT count(*) FROM documents WHERE ${sql}`, parameters },
-  ]);
+  const tallied = countByTally(projection, columnsOf(projection), filters);
+  if (tallied === null) return fields.counted(filters);
+  for (const filter of filters) fields.condition(filter, false);
+  const edges = tallied.edges.flatMap((edge) => fields.counted(edge).plans.rare);
+  const plan = tallied.sum === null ? edges : [tallied.sum, ...edges];
+  return { probe: null, plans: { rare: plan, common: plan } };
 }
 
 interface Where {
@@ -108,6 +112,12 @@ class Fields {
       parameters: [has.value],
     };
     return { probe, plans: { rare, common: plan(this.#where(filters, false)) } };
+  }
+
+  counted(filters: readonly Filter[]): CompiledQuery {
+    return this.bothWays(filters, ({ sql, parameters }) => [
+      { sql: `SELECT count(*) FROM documents WHERE ${sql}`, parameters },
+    ]);
   }
 
   /** From the start. An `in` that an index begins with is read value by value, each in order, and merged. */

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import type { FieldKind, Projection } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
+import { createTallies } from './tallies.ts';
 
 /**
  * How one generation of a projection lies in its file.
@@ -95,8 +96,8 @@ export function createTables(
 }
 
 /**
- * Makes what a bulk fill left out: the rows of the text-lists, from scratch, and the declared indexes, as
- * far as they are not there. An index over a text-list is its table, which is there anyhow.
+ * Makes what a bulk fill left out: the rows of the text-lists and the tallies, from scratch, and the declared
+ * indexes, as far as they are not there. An index over a text-list is its table, which is there anyhow.
  */
 export function createIndexes(
   database: Database,
@@ -109,6 +110,9 @@ export function createIndexes(
       SELECT entry.value, documents.id FROM documents, json_each(documents.${column.name}) AS entry
       WHERE documents.${column.name} IS NOT NULL ORDER BY 1, 2`);
   }
+  const covered = columns
+    .filter(({ field }) => projection.covered?.includes(field))
+    .map(({ name }) => name);
   for (const fields of projection.indexes) {
     const parts = fields.map((field) => columns.find((column) => column.field === field));
     if (parts.some((part) => part?.kind === 'text-list')) continue;
@@ -118,8 +122,10 @@ export function createIndexes(
       }
       return part.name;
     });
+    const all = [...names, 'key', ...covered.filter((name) => !names.includes(name))];
     database.exec(
-      `CREATE INDEX IF NOT EXISTS by_${fields.join('_and_')} ON documents (${[...names, 'key'].join(', ')})`,
+      `CREATE INDEX IF NOT EXISTS by_${fields.join('_and_')} ON documents (${all.join(', ')})`,
     );
   }
+  createTallies(database, projection, columns);
 }

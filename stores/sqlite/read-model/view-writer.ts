@@ -51,7 +51,7 @@ export class SqliteViewWriter implements ViewWriter {
     this.#setup = setup;
     this.#filling = bulk;
     this.#fileNumber = fileNumber(file);
-    this.#table = new DocumentTable(database, columns, bulk);
+    this.#table = new DocumentTable(database, setup.projection, columns, bulk);
     this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
     this.#selectCheckpoint.setReturnArrays(true);
     this.#updateCheckpoint = database.prepare('UPDATE checkpoint SET position = ?, fence = ?');
