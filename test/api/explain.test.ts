@@ -1,8 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { ApiAnswer } from '../support/api-client.ts';
 import { useRunningApi } from '../support/running-api.ts';
-import { ExplainedWorld, hour, minute } from './explaining.ts';
+import { ExplainedWorld, hour, minute, patternOf } from './explaining.ts';
 
 /** Every minute, every hour. */
 const minutely = { schedule_expr: '* * * * *' };
@@ -352,5 +353,21 @@ describe('an explanation', () => {
     } finally {
       api().views.away = false;
     }
+  });
+
+  it('is what docs/explain.md shows of each situation, but for ids, instants and numbers', async function () {
+    // Of the situations above: alone there is nothing to compare.
+    if (world.said.length < 30) return this.skip();
+    const page = await readFile(new URL('../../docs/explain.md', import.meta.url), 'utf8');
+    const shown = Array.from(page.matchAll(/"message": ?("(?:[^"\\]|\\.)*")/g), ([, text = '']) =>
+      patternOf(JSON.parse(text) as string),
+    );
+    expect(shown).to.have.length.at.least(12);
+    const said = new Set(world.said.map(patternOf));
+    console.log(
+      shown.filter((text) => !said.has(text)),
+      [...said],
+    );
+    expect(shown.filter((text) => !said.has(text))).to.deep.equal([]);
   });
 });

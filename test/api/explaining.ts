@@ -25,6 +25,8 @@ export const hour = 60 * minute;
 export class ExplainedWorld {
   readonly api: RunningApi;
   readonly person: SignedIn;
+  /** Every explanation so far. */
+  readonly said: string[] = [];
 
   private constructor(api: RunningApi, person: SignedIn) {
     this.api = api;
@@ -70,6 +72,7 @@ export class ExplainedWorld {
     const text = encodeURIComponent(typeof at === 'number' ? toIso(at) : at);
     const answer = await this.person.client.get(`/tasks/${task}/explain?at=${text}`);
     if (answer.status !== 200) throw new Error(answer.text);
+    this.said.push(answer.textAt('message'));
     return answer;
   }
 
@@ -174,4 +177,15 @@ export class ExplainedWorld {
     const commandId = newId(now);
     return { commandId, actor: 'service', source, correlationId: commandId, now };
   }
+}
+
+/** An explanation without what differs from one time to another: ids, instants, numbers, what people said. */
+export function patternOf(message: string): string {
+  return message
+    .replace(/"[^"]*"/g, '"…"')
+    .replace(/\) \([^)]*\)/g, ') (…)')
+    .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g, 'TIME')
+    .replace(/\d+ (?:d|h|min|s)(?: \d+ (?:h|min|s))?\b/g, 'A WHILE')
+    .replace(/\b\d+\b/g, 'N');
 }
