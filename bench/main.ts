@@ -4,7 +4,7 @@ import { describeMachine, load } from './machine.ts';
 import { formatOutcome, sumUp, tableHead, type Outcome } from './report.ts';
 import { works, type Amounts, type Figures, type Work } from './works.ts';
 
-const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--keyed 10000] [--uses 1000000] [--repeats 3] [--out file.json]
+const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--keyed 10000] [--uses 1000000] [--seconds 4] [--listed 200000] [--clients 1000] [--repeats 3] [--out file.json]
 works: ${Object.keys(works).join(', ')}; drain, end-to-end and lateness stand for both of theirs
 `;
 
@@ -27,6 +27,9 @@ function readOrder(): Order {
       events: { type: 'string', default: '1000000' },
       keyed: { type: 'string', default: '10000' },
       uses: { type: 'string', default: '1000000' },
+      seconds: { type: 'string', default: '4' },
+      listed: { type: 'string', default: '200000' },
+      clients: { type: 'string', default: '1000' },
       repeats: { type: 'string', default: '3' },
       out: { type: 'string' },
     },
@@ -45,6 +48,9 @@ function readOrder(): Order {
       events: count('events'),
       keyed: count('keyed'),
       uses: count('uses'),
+      seconds: count('seconds'),
+      listed: count('listed'),
+      clients: count('clients'),
     },
     repeats: count('repeats'),
     out: values.out,

@@ -4,6 +4,7 @@ import { benchAppend } from './append.ts';
 import { benchAsOf } from './as-of.ts';
 import { benchExport } from './export.ts';
 import { benchExtRoute } from './ext-route.ts';
+import { httpWorks } from './http-works.ts';
 import { benchIdle } from './idle.ts';
 import { benchKeys, benchOneKey } from './keys.ts';
 import { benchNextFire } from './next-fire.ts';
@@ -29,6 +30,12 @@ export interface Amounts {
   readonly keyed: number;
   /** Uses of `key-million`. */
   readonly uses: number;
+  /** Seconds of each turn of `http-get` and `http-post`. */
+  readonly seconds: number;
+  /** Runs of `http-lists`; there are a tenth as many tasks. */
+  readonly listed: number;
+  /** Clients of `sse`. */
+  readonly clients: number;
 }
 
 /** What was measured, by name; the names carry the units where the figure is no ratio. */
@@ -260,6 +267,7 @@ export const works: Readonly<Record<string, Work>> = {
       };
     },
   },
+  ...httpWorks,
   // Needs a browser.
   ...(existsSync(CHROMIUM) ? { webui: webPage } : {}),
 };
