@@ -125,7 +125,7 @@ export class ApiClient {
             try {
               checkAnswer(method, path, answer);
             } catch (fault) {
-              reject(fault as Error);
+              reject(fault instanceof Error ? fault : new Error(String(fault)));
               return;
             }
             resolve(answer);
