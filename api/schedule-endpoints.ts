@@ -21,8 +21,8 @@ import { badRequest, notFound } from './errors.ts';
 import { PreviewSchedule, scheduleFields } from './schedule-schemas.ts';
 import { checkDefinition, normalise } from './task-definitions.ts';
 
-/** So long the fires of a preview may hold the event loop before others get a turn. Milliseconds. */
-const TURN = 4;
+/** So long the fires of a preview may hold the event loop before others get a turn, and one more fire. Milliseconds. */
+const TURN = 2;
 
 /** What is previewed. */
 interface Subject {

@@ -87,17 +87,15 @@ export class NextFiresAgree implements AuditCheck {
   private async goOn(most: number, findings: Findings, signal: AbortSignal): Promise<boolean> {
     const entries = (this.going ??= this.index.all());
     let evaluated = 0;
-    let looked = 0;
     let began = performance.now();
     for (let next = entries.next(); ; next = entries.next()) {
       if (next.done === true) break;
-      looked += 1;
       if (dependsOnRules(next.value)) {
         evaluated += 1;
         await this.lookAt(next.value, findings);
       }
       if (evaluated >= most || signal.aborted || !this.leadership.leads) return false;
-      if (looked % 16 === 0 && performance.now() - began > SLICE) {
+      if (performance.now() - began > SLICE) {
         await this.clock.sleep(REST, signal);
         began = performance.now();
       }
