@@ -22,7 +22,7 @@ interface Shown {
   readonly name: string;
   readonly hash: string;
   readonly size?: typeof SIZE;
-  prepare?(page: Page): Promise<void>;
+  readonly prepare?: (page: Page) => Promise<void>;
 }
 
 async function main(wanted: readonly string[]): Promise<void> {

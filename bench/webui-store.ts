@@ -287,7 +287,10 @@ function stepsOf({ steps }: ShownTask, from: number, to: number, error: string |
   });
 }
 
-const stepId = (step: JsonObject | undefined): string => String(step?.['id'] ?? 'step_0');
+const stepId = (step: JsonObject | undefined): string => {
+  const id = step?.['id'];
+  return typeof id === 'string' ? id : 'step_0';
+};
 
 /** The same number for the same seed, evenly from 0 to 1. */
 function random(seed: number): number {

@@ -144,7 +144,7 @@ export const state = (word) =>
 /** A button. @param act is called on a click; the button does nothing more until it has ended, and keeps the focus */
 export function button(text, act, kind = '', attributes = {}) {
   const element = h(`button${kind}`, { type: 'button', ...attributes }, text);
-  element.addEventListener('click', async () => {
+  const work = async () => {
     if (element.ariaBusy === 'true') return;
     element.ariaBusy = 'true';
     try {
@@ -152,7 +152,8 @@ export function button(text, act, kind = '', attributes = {}) {
     } finally {
       element.ariaBusy = null;
     }
-  });
+  };
+  element.addEventListener('click', () => void work());
   return element;
 }
 

@@ -13,7 +13,7 @@ export function liveMark() {
   return {
     mark,
     /** @param {'live' | 'lost' | 'refused'} how */
-    say(how) {
+    say: (how) => {
       const words = { live: 'live', lost: 'reconnecting …', refused: 'not live' };
       mark.dataset.how = how;
       if (mark.textContent !== words[how]) mark.textContent = words[how];

@@ -205,8 +205,7 @@ export async function taskForm(place, { id, signal }) {
   }
   payload.addEventListener('input', settled(300, checkPayload));
 
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
+  async function save() {
     if (!checkPayload()) {
       payload.focus();
       return;
@@ -231,6 +230,10 @@ export async function taskForm(place, { id, signal }) {
     } finally {
       submit.disabled = false;
     }
+  }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void save();
   });
 
   put(place, heading(task ? `Change “${task.title}”` : 'New task'), form);
