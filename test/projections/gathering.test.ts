@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { NewEvent } from '../../domain/event-store.ts';
 import { runsProjection } from '../../projections/runs.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { withWrites } from './failing-stores.ts';
@@ -31,14 +30,14 @@ describe('a view under load', () => {
     for (let attempt = 1; attempt < 50; attempt += 1) {
       many.push(log.add('run-many', 'RunStarted', { worker: 'w', attempt, leased_until }));
     }
-    await store.append('run-many', many as NewEvent[], 'any');
+    await store.append('run-many', many, 'any');
     await harness.reached(runsProjection, await store.head());
     const before = writes;
     log.add('run-next', 'RunRequested', request());
     log.add('run-next', 'RunStarted', { worker: 'w', attempt: 1, leased_until });
     log.add('run-next', 'RunSucceeded', success());
     for (const event of log.events.slice(-3)) {
-      await store.append(event.stream, [event as NewEvent], 'any');
+      await store.append(event.stream, [event], 'any');
     }
     await clock.advance(25);
     await harness.reached(runsProjection, await harness.store.head());
