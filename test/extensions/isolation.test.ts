@@ -262,6 +262,35 @@ describe('a caller of an extension who wants more than is allowed', () => {
     expect(await closed).to.equal(1008);
   });
 
+  // Thousands of connections take seconds where both cores are busy.
+  (process.env['SVC_TEST_LONG'] === '1' ? it : it.skip)(
+    'finds the thousandth WebSocket to be the last one, and the service as it was',
+    async () => {
+      const module = `export function setup({ routes, websocket }) {
+        routes.get('/', (_request, response) => response.json({ fine: true }));
+        websocket('wait', () => {});
+      }`;
+      await hosting().write('plain', manifestOf('plain'), module);
+      const { client, url } = await hosting().start();
+      const address = `${url.replace('http', 'ws')}/ext/plain/ws/wait`;
+      const counts: Record<string, number> = {};
+      const sockets = await Promise.all(
+        Array.from({ length: 1_200 }, async () => {
+          const socket = new WebSocket(address, ['svc.token', 'reader']);
+          const outcome = await new Promise<string>((resolve) => {
+            socket.once('open', () => resolve('open'));
+            socket.once('error', ({ message }) => resolve(message));
+          });
+          counts[outcome] = (counts[outcome] ?? 0) + 1;
+          return socket;
+        }),
+      );
+      expect(counts).to.deep.equal({ open: 1_000, 'Unexpected server response: 503': 200 });
+      expect((await client.get('/ext/plain/')).at('fine')).to.equal(true);
+      for (const socket of sockets) socket.terminate();
+    },
+  ).timeout(120_000);
+
   it('gets nothing by X-Scopes alone', async () => {
     const module = `export function setup({ routes, websocket }) {
       routes.get('/', (_request, response) => response.json({}));
