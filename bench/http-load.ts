@@ -36,7 +36,7 @@ export async function load(options: Load): Promise<LoadResult> {
         requests: [...requests],
       },
       (fault: unknown, made: autocannon.Result) => {
-        if (fault) reject(fault instanceof Error ? fault : new Error(String(fault)));
+        if (fault instanceof Error) reject(fault);
         else resolve(made);
       },
     );

@@ -9,7 +9,7 @@ import { percentile } from './statistics.ts';
 const CHANGES = 20;
 /** Of the clients, these then read nothing more, while so many runs come and go. */
 const DEAF = 100;
-const RUNS = 3_000;
+const RUNS = 1_500;
 /** How many of them are asked for at a time. */
 const CALLERS = 20;
 /** Milliseconds that all clients may take to hear of something before the benchmark gives up. */
