@@ -48,8 +48,11 @@ export class Routing {
   readonly #http: HttpPort;
   readonly #settings: HostSettings;
   readonly #telemetry: Telemetry;
-  readonly #callers = new WeakMap<Request, ExtensionCaller>();
-  readonly #led = new WeakMap<Request, Extension>();
+  /** Requests that were admitted: where they were led, and who calls. */
+  readonly #callers = new WeakMap<
+    Request,
+    { readonly extension: Extension; readonly caller: ExtensionCaller | null }
+  >();
   /** By extension: the label of each route's pattern. */
   readonly #labels = new Map<string, Map<string, string>>();
   /** Requests under way, by extension. Which route takes one is known only once it has been led there. */
@@ -63,12 +66,12 @@ export class Routing {
   }
 
   callerOf(request: Request): ExtensionCaller | null {
-    return this.#callers.get(request) ?? null;
+    return this.#callers.get(request)?.caller ?? null;
   }
 
   /** @throws ExtensionError `bad_request` for what is no request that was led to the extension */
   checkLed(extension: Extension, request: Request): void {
-    if (this.#led.get(request) === extension) return;
+    if (this.#callers.get(request)?.extension === extension) return;
     throw badInput('onBehalfOf', 'is no request that was led to this extension');
   }
 
@@ -139,7 +142,8 @@ export class Routing {
       if (this.#settings.requireScopes || extension.source === 'builtin') {
         await this.#admit(extension, rest, request);
       } else {
-        this.#callers.set(request, await this.#http.authenticate(request, []));
+        const caller = await this.#http.authenticate(request, []);
+        this.#callers.set(request, { extension, caller });
       }
       if (!withoutBody.has(request.method)) {
         request.body = await this.#http.readBody(request);
@@ -157,7 +161,6 @@ export class Routing {
     const { url, baseUrl } = request;
     request.url = url.slice(prefix.length) || '/';
     request.baseUrl = prefix;
-    this.#led.set(request, extension);
     const measured = this.#begin(extension, null, request, response, begun);
     const goOn = (error?: unknown): void => {
       request.url = url;
@@ -213,18 +216,18 @@ export class Routing {
     const { requireScopes } = this.#settings;
     if (isOpen(extension, rest, this.#settings)) {
       const caller = await this.#http.callerOf(request);
-      if (caller !== null) this.#callers.set(request, caller);
+      this.#callers.set(request, { extension, caller });
       return;
     }
     // Browsers send what people have typed along by themselves: it counts for nothing that changes anything.
     const reading = request.method === 'GET' || request.method === 'HEAD';
     if (reading && isClosedPage(extension, rest, this.#settings)) {
-      this.#callers.set(request, await this.#http.visitorOf(request));
+      this.#callers.set(request, { extension, caller: await this.#http.visitorOf(request) });
       return;
     }
     const scope = `ext:${extension.id}:routes`;
     const caller = await this.#http.authenticate(request, requireScopes ? [scope] : []);
-    this.#callers.set(request, caller);
+    this.#callers.set(request, { extension, caller });
     if (!requireScopes) return;
     const said = (request.get('x-scopes') ?? '').split(/[\s,]+/).filter((each) => each !== '');
     if (said.includes(scope) || said.includes('admin')) return;
