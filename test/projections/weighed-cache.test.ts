@@ -3,7 +3,7 @@ import { WeighedCache } from '../../projections/weighed-cache.ts';
 
 describe('a cache with weights', () => {
   it('drops what was used longest ago when there are too many', () => {
-    const cache = new WeighedCache<number>({ entries: 10, weight: 1000 });
+    const cache: WeighedCache<number> = new WeighedCache({ entries: 10, weight: 1000 });
     for (let n = 0; n < 10; n += 1) cache.set(`k${n}`, n);
     expect(cache.get('k0')).to.equal(0);
     cache.set('k10', 10);
@@ -14,7 +14,7 @@ describe('a cache with weights', () => {
   });
 
   it('drops as much as it takes when few weigh too much', () => {
-    const cache = new WeighedCache<string>({ entries: 1000, weight: 100 });
+    const cache: WeighedCache<string> = new WeighedCache({ entries: 1000, weight: 100 });
     cache.set('a', 'x'.repeat(38));
     cache.set('b', 'x'.repeat(38));
     cache.set('c', 'x'.repeat(38));
@@ -26,7 +26,7 @@ describe('a cache with weights', () => {
   });
 
   it('weighs what is put in the place of another anew', () => {
-    const cache = new WeighedCache<string>({ entries: 1000, weight: 100 });
+    const cache: WeighedCache<string> = new WeighedCache({ entries: 1000, weight: 100 });
     cache.set('a', 'x'.repeat(90));
     cache.set('a', 'x');
     cache.set('b', 'x'.repeat(80));
@@ -37,7 +37,7 @@ describe('a cache with weights', () => {
   });
 
   it('keeps the last, however heavy', () => {
-    const cache = new WeighedCache<string>({ entries: 1000, weight: 100 });
+    const cache: WeighedCache<string> = new WeighedCache({ entries: 1000, weight: 100 });
     cache.set('a', 'x');
     cache.set('b', 'x'.repeat(1000));
     expect(cache.peek('b')?.length).to.equal(1000);
