@@ -52,6 +52,9 @@ export class MongoConnection {
       connectTimeoutMS: Math.max(selection, 2000),
       // What was written must be what is read next, whatever the URL says.
       readPreference: 'primary',
+      // A lease, a fence or a checkpoint that is acknowledged must outlive a change of the primary and a crash:
+      // servers before 5.0 acknowledge by default what one member has in memory, and a URL may ask for less.
+      writeConcern: { w: 'majority', journal: true },
       // Text of JSON and numbers only: nothing here needs the driver's own number types.
       promoteValues: true,
     };

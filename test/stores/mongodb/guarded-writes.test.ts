@@ -255,7 +255,11 @@ describe('a generation in MongoDB', () => {
     const concerns = server.log
       .filter(({ command }) => command === 'update')
       .map(({ body }) => body['writeConcern']);
-    expect(concerns).to.deep.equal([{ w: 1, j: false }, undefined, { w: 'majority', j: true }]);
+    expect(concerns).to.deep.equal([
+      { w: 1, j: false },
+      { w: 'majority', j: true },
+      { w: 'majority', j: true },
+    ]);
   });
 
   it('is looked for again when the one that was live is gone', async () => {

@@ -56,6 +56,18 @@ describe('coordination in MongoDB', () => {
     expect((await coordination.acquire('lease', 'one', 1000))?.fence).to.equal(1);
   });
 
+  it('waits for a lease to outlive a crash, whatever the URL asks for', async () => {
+    await start('rs0');
+    await coordination.close();
+    const url = `${server.url()}${server.url().includes('?') ? '&' : '?'}w=0`;
+    coordination = await openMongoCoordination({ url, telemetry: silent });
+    expect((await coordination.acquire('lease', 'one', 1000))?.fence).to.equal(1);
+    const taken = server.log.filter(({ command }) => command === 'findAndModify');
+    expect(taken.map(({ body }) => body['writeConcern'])).to.deep.equal([
+      { w: 'majority', j: true },
+    ]);
+  });
+
   it('counts once on a replica set, though the answer was lost', async () => {
     await start('rs0');
     server.fault({ command: 'findAndModify', effect: { kind: 'drop', executed: true } });
