@@ -17,8 +17,13 @@ const Extension = Type.Object(
       description: text,
       source: OneOf(['builtin', 'env_dir', 'entry_point'] as const),
       reason: Type.Optional(Type.String({ description: 'why it failed' })),
-      faults: Type.Optional(Type.Integer({ minimum: 1, description: 'outside of requests' })),
+      faults: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'outside of requests, or by no answer to one' }),
+      ),
       last_fault: Type.Optional(text),
+      unsettled: Type.Optional(
+        Type.Array(text, { description: 'what takes longer than it may, and is waited for' }),
+      ),
     }),
     capabilities: Type.Array(
       OneOf(['ROUTES', 'TOOLS', 'EVENTS_PUB', 'EVENTS_SUB', 'BACKGROUND_TASKS', 'STATIC'] as const),

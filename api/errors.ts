@@ -22,6 +22,7 @@ export const errorStatuses = {
   headers_too_large: 431,
   internal_error: 500,
   unavailable: 503,
+  gateway_timeout: 504,
 } as const;
 export type ErrorCode = keyof typeof errorStatuses;
 

@@ -19,13 +19,15 @@ export const hostEndpoints: readonly DescribedEndpoint[] = [
     summary: 'How an extension is',
     scopes: [],
     answers: { 200: ExtensionHealth },
-    refusals: ['not_found'],
+    refusals: ['not_found', 'gateway_timeout'],
   },
 ];
 
 /** An extension and what it says of its endpoints, in the form of the extensions' contract. */
 export interface DescribingExtension {
   readonly id: string;
+  /** Whether it is answered for with 504 where it does not answer in its time. */
+  readonly isLimited: boolean;
   readonly endpoints: readonly {
     readonly method: Method;
     /** Below `/ext/<id>`. */
@@ -49,13 +51,17 @@ export interface DescribingExtension {
  * @throws Error for a schema of a title that the service has not
  */
 export function endpointsOf(
-  { id, endpoints }: DescribingExtension,
+  { id, isLimited, endpoints }: DescribingExtension,
   core: readonly DescribedEndpoint[],
 ): readonly DescribedEndpoint[] {
   const known = titled(core);
   return endpoints.map(({ path, query, body, answers, ...rest }) => ({
     ...rest,
-    refusals: ['not_found', ...(rest.refusals ?? [])],
+    refusals: [
+      'not_found',
+      ...(isLimited ? (['gateway_timeout'] as const) : []),
+      ...(rest.refusals ?? []),
+    ],
     paths: [`/ext/${id}${path}`],
     ...(query === undefined ? {} : { query: schemaOf(query, known) }),
     ...(body === undefined ? {} : { body: schemaOf(body, known) }),

@@ -43,6 +43,8 @@ export interface Lent {
   knownError(error: unknown): HttpError | null;
   /** A fault of an extension, as its caller is told of it. */
   faultOf(extensionId: string, error: unknown): HttpError;
+  /** An extension that has not answered in its time, as its caller is told of it. */
+  lateOf(extensionId: string, message: string, seconds: number): HttpError;
   takenBy(response: Response, endpoint: string): void;
   whenEnded(response: Response, call: () => void): void;
   sendJson(response: Response, status: number, body: unknown): void;
@@ -76,6 +78,8 @@ export function lend(
         error_type: error instanceof Error ? error.name : typeof error,
         ...(settings.production || !(error instanceof Error) ? {} : { traceback: error.stack }),
       }),
+    lateOf: (extension_id, message, limit_seconds) =>
+      new HttpError('gateway_timeout', message, { extension_id, limit_seconds }),
     takenBy,
     whenEnded,
     sendJson,

@@ -61,7 +61,10 @@ function operation(
   schemas: PublishedSchemas,
 ): JsonObject {
   const { summary, scopes, query, answers } = endpoint;
-  const live = Object.values(answers).some((schema) => mediaTypeOf(schema) === 'text/event-stream');
+  const streamed = Object.values(answers).some(
+    (schema) => mediaTypeOf(schema) === 'text/event-stream',
+  );
+  const live = streamed && endpoint.method === 'get';
   const parameters = [
     ...pathParameters(path),
     ...queryParameters(query, schemas),
@@ -166,8 +169,11 @@ function answersOf(endpoint: DescribedEndpoint, schemas: PublishedSchemas): Json
   const { summary, answers } = endpoint;
   return Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => {
-      const content = { [mediaTypeOf(schema)]: { schema: schemas.answered(schema) } };
-      return [status, { description: summary, headers: headersOf(endpoint), content }];
+      const type = mediaTypeOf(schema);
+      // Of what has no body there is nothing more to say.
+      const body =
+        type === 'none' ? {} : { content: { [type]: { schema: schemas.answered(schema) } } };
+      return [status, { description: summary, headers: headersOf(endpoint), ...body }];
     }),
   );
 }

@@ -86,6 +86,8 @@ export interface Configuration {
   readonly extGrants: Grants | undefined;
   /** `SVC_EXT_<ID>_<NAME>`: settings of extensions, as they stand in the environment. */
   readonly extensionSettings: Readonly<Record<string, string>>;
+  /** `SVC_EXTENSION_SECONDS`: how long a handler of an extension may take, 1 to 110 s. 30 s. */
+  readonly extensionSeconds: number;
   /** `SVC_REQUIRE_SCOPES`: routes of extensions need the scope `ext:<id>:routes`. false. */
   readonly requireScopes: boolean;
   /** `SVC_WEBUI_REQUIRE_AUTH`: the page needs a token. false. */
@@ -171,6 +173,12 @@ export function readConfiguration(env: Environment): Configuration {
     extPaths: extensionPaths(env),
     extGrants: extensionGrants(env),
     extensionSettings: extensionSettings(env),
+    // Shorter than what closes a connection on which nothing moves.
+    extensionSeconds: wholeNumber(env, 'SVC_EXTENSION_SECONDS', {
+      from: 1,
+      to: 110,
+      otherwise: 30,
+    }),
     requireScopes: yesOrNo(env, 'SVC_REQUIRE_SCOPES'),
     webuiRequireAuth: yesOrNo(env, 'SVC_WEBUI_REQUIRE_AUTH'),
     retainRunsDays: days(env, 'SVC_RETAIN_RUNS_DAYS'),

@@ -103,6 +103,7 @@ function viewsOf({ tasks }: Filled, { retried }: { readonly retried: string }): 
         await page.getByRole('textbox', { name: 'Schedule' }).fill('0 9 * * MON-FRI#7');
       },
     },
+    { name: 'runs', hash: 'runs?state=failed' },
     { name: 'run', hash: `runs/${retried}` },
     {
       name: 'stream',

@@ -29,7 +29,8 @@ export interface EndpointDescription {
   /** JSON schema of the body. */
   readonly body?: object;
   /**
-   * JSON schemas of what is answered where nothing is wrong, by status. `contentMediaType` names what is not JSON;
+   * JSON schemas of what is answered where nothing is wrong, by status. `contentMediaType` names what is not JSON, and is
+   * `none` where there is no body;
    * `{"$ref": "Task"}` is the service's own schema of that name, as `/openapi.json` has it.
    */
   readonly answers: Readonly<Record<number, object>>;
@@ -71,7 +72,8 @@ export interface ExtensionContext {
   /**
    * ROUTES: an Express router, mounted at `/ext/<id>`. Before a handler is called, the caller's token has been
    * checked, and a JSON body stands in `request.body` (undefined where there is none). What a handler throws is
-   * answered with the error body of all endpoints: an {@link ExtensionError} as it says, anything else as 500.
+   * answered with the error body of all endpoints: an {@link ExtensionError} as it says, anything else as 500. One that
+   * has sent no headers within `SVC_EXTENSION_SECONDS` (30 s) is answered for with 504; what it says later goes nowhere.
    */
   readonly routes: Router;
   /**
@@ -81,6 +83,12 @@ export interface ExtensionContext {
   readonly websocket: (path: string, handler: SocketHandler) => void;
   /** ROUTES: who called; null on the few paths that need no token, where none came. */
   readonly callerOf: (request: Request) => ExtensionCaller | null;
+  /**
+   * ROUTES: aborted once nobody waits for the answer to a request any more: its time is over, its client has gone, or
+   * the extension is ended. Not aborted by an answer that was given.
+   * @throws ExtensionError `bad_request` for what is no request that was led to the extension
+   */
+  readonly signalOf: (request: Request) => AbortSignal;
   /** TOOLS: what steps of pipelines can use. */
   readonly toolRegistry: ToolAccess;
   /** EVENTS_PUB, EVENTS_SUB: the service's topics. */
@@ -244,12 +252,16 @@ export interface EventAccess {
    * EVENTS_SUB: calls a handler for each event of the topics that match, one after the other, in one process at a
    * time. The first time it begins with what is published from now on; after a restart it goes on after the last
    * event that was handled. An event may come again after a crash; a handler that throws gets its event again, five
-   * times in all, and then the next one.
+   * times in all, and then the next one. One that takes longer than `SVC_EXTENSION_SECONDS` is waited for, and named in
+   * `GET /ext/status`.
    * @param pattern split by dots: `*` one segment, `#` any number of segments. One handler a pattern
    * @throws ExtensionError `bad_request` for a pattern that is none; Error when it is subscribed already
    */
   subscribe(pattern: string, handler: EventHandler): Promise<void>;
-  /** EVENTS_SUB: resolves once no handler of it runs. The place is forgotten. Nothing where there is none. */
+  /**
+   * EVENTS_SUB: resolves once no handler of it runs, or one that goes on was told to end two seconds ago. The place is
+   * forgotten. Nothing where there is none.
+   */
   unsubscribe(pattern: string): Promise<void>;
 }
 
@@ -306,7 +318,7 @@ export interface BackgroundAccess {
    * @throws Error when a task of this name is there already
    */
   startTask(name: string, work: (signal: AbortSignal) => Promise<void> | void): Promise<void>;
-  /** Aborts it, and resolves once it has ended. Nothing where there is none. */
+  /** Aborts it, and resolves once it has ended, or after two seconds. Nothing where there is none. */
   stopTask(name: string): Promise<void>;
   listTasks(): readonly BackgroundTaskView[];
 }

@@ -10,6 +10,7 @@ const MOST_PAUSE = 60_000;
 
 class Task implements DutyItem {
   readonly name: string;
+  readonly what: string;
   state: BackgroundTaskView['state'] = 'waiting';
   restarts = 0;
   error: string | null = null;
@@ -24,6 +25,7 @@ class Task implements DutyItem {
     readonly failed: (error: unknown) => void;
   }) {
     this.name = options.name;
+    this.what = `background task ${options.name}`;
     this.#work = options.work;
     this.#clock = options.clock;
     this.#failed = options.failed;
@@ -73,11 +75,11 @@ export class BackgroundTasks {
         if (known !== undefined && known.state !== 'done') {
           throw new Error(`there is a background task ${name} of ${extension.id} already`);
         }
-        const task = new Task({
+        const task: Task = new Task({
           name,
           work: (signal) => enter(async () => work(signal)),
           clock,
-          failed: (error) => fault(`background task ${name}`, error),
+          failed: (error) => fault(task.what, error),
         });
         tasks.set(name, task);
         duty.add(task);

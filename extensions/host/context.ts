@@ -25,6 +25,7 @@ export interface ContextParts {
   readonly streams: StreamAccess;
   readonly background: BackgroundAccess;
   readonly callerOf: (request: object) => ExtensionCaller | null;
+  readonly signalOf: (request: object) => AbortSignal;
   readonly innerFor: HttpPort['innerFor'];
   /** Of all extensions that were found. */
   readonly ids: readonly string[];
@@ -61,6 +62,10 @@ export function createContext(
     callerOf(request: object): ExtensionCaller | null {
       need('ROUTES');
       return parts.callerOf(request);
+    },
+    signalOf(request: object): AbortSignal {
+      need('ROUTES');
+      return parts.signalOf(request);
     },
     get toolRegistry(): ToolAccess {
       need('TOOLS');

@@ -6,8 +6,13 @@ import type { Coordination } from '../../scheduler/coordination.ts';
 const LEASE = 10_000;
 const RENEW = 3_000;
 
+/** How long something may go on that was told to end. Milliseconds: less than what is left of a turn then. */
+const END_LIMIT = 2_000;
+
 /** Something that goes on for as long as this process has its turn. */
 export interface DutyItem {
+  /** As the status names it. */
+  readonly what: string;
   /** Ends when the signal is aborted, or when it has nothing more to do. Never rejects. */
   run(signal: AbortSignal, fence: number): Promise<void>;
 }
@@ -25,6 +30,9 @@ export class Duty {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #items = new Map<DutyItem, Running | null>();
+  /** The end of what was begun last: it is not begun again before. */
+  readonly #last = new WeakMap<DutyItem, Promise<void>>();
+  readonly #goesOn: (item: DutyItem, ended: Promise<void>) => void;
   readonly #end = new AbortController();
   #fence: number | null = null;
   #renewed: Instant = 0;
@@ -36,12 +44,15 @@ export class Duty {
     readonly coordination: Coordination;
     readonly clock: Clock;
     readonly telemetry: Telemetry;
+    /** Told of what goes on though it was told to end two seconds ago: it is not waited for any longer. */
+    readonly goesOn: (item: DutyItem, ended: Promise<void>) => void;
   }) {
     this.#name = `extension ${options.extensionId}`;
     this.#owner = options.owner;
     this.#coordination = options.coordination;
     this.#clock = options.clock;
     this.#telemetry = options.telemetry;
+    this.#goesOn = options.goesOn;
   }
 
   /** What its lease is called. */
@@ -65,12 +76,11 @@ export class Duty {
     this.#holding ??= this.#hold();
   }
 
-  /** Ends an item, and resolves once it has ended. */
+  /** Ends an item, and resolves once it has ended, or was waited for long enough. */
   async remove(item: DutyItem): Promise<void> {
     const running = this.#items.get(item);
     this.#items.delete(item);
-    running?.stop.abort();
-    await running?.ended;
+    if (running !== null && running !== undefined) await this.#endOf(item, running);
   }
 
   /** Ends all, and gives the turn to whoever waits. */
@@ -114,14 +124,39 @@ export class Duty {
 
   #start(item: DutyItem, fence: number): Running {
     const stop = new AbortController();
-    return { stop, ended: item.run(stop.signal, fence) };
+    const ended = this.#run(item, stop.signal, fence);
+    this.#last.set(item, ended);
+    return { stop, ended };
+  }
+
+  async #run(item: DutyItem, signal: AbortSignal, fence: number): Promise<void> {
+    // Where it went on when the turn was lost, it would be done twice at a time.
+    await this.#last.get(item);
+    if (!signal.aborted) await item.run(signal, fence);
   }
 
   async #yieldTurn(): Promise<void> {
     this.#fence = null;
-    const running = [...this.#items.values()].filter((each) => each !== null);
-    for (const { stop } of running) stop.abort();
-    for (const item of this.#items.keys()) this.#items.set(item, null);
-    await Promise.all(running.map(({ ended }) => ended));
+    const all = [...this.#items];
+    for (const [item] of all) this.#items.set(item, null);
+    await Promise.all(
+      all.map(async ([item, running]) => {
+        if (running !== null) await this.#endOf(item, running);
+      }),
+    );
+  }
+
+  async #endOf(item: DutyItem, { stop, ended }: Running): Promise<void> {
+    stop.abort();
+    let isOver = false;
+    const waited = new AbortController();
+    const end = ended.finally(() => {
+      isOver = true;
+      waited.abort();
+    });
+    // By the signal it is woken where it has ended.
+    await this.#clock.sleep(END_LIMIT, waited.signal).catch(() => {});
+    if (isOver) await end;
+    else this.#goesOn(item, end);
   }
 }

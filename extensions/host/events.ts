@@ -6,6 +6,7 @@ import type { Extension } from './extension.ts';
 import type { HostDependencies } from './ports.ts';
 import { PublishingGate } from './publishing-gate.ts';
 import { Subscription } from './subscription.ts';
+import { namedWhenLate } from './unsettled.ts';
 
 /** An extension's access to the service's topics. @param enter calls into the extension's code */
 export function eventAccess(
@@ -29,12 +30,21 @@ export function eventAccess(
       const wrong = typeof pattern === 'string' ? topicPatternFault(pattern) : 'must be a text';
       if (wrong !== null) throw badInput('pattern', wrong);
       if (subscriptions.has(pattern)) throw new Error(`${pattern} is subscribed already`);
+      const what = `subscriber of ${pattern}`;
       const subscription = new Subscription({
         ...dependencies,
+        what,
         name: `extension ${extension.id} ${pattern}`,
         pattern: compileTopicPattern(pattern),
-        handle: (event, signal) => enter(async () => handler(event, signal)),
-        failed: (error) => fault(`subscriber of ${pattern}`, error),
+        handle: (event, signal) =>
+          namedWhenLate(
+            extension,
+            `${what}: the event ${event.id}`,
+            settings.extensionSeconds * 1000,
+            (error) => fault(`${what}: the event ${event.id}`, error),
+            enter(async () => handler(event, signal)),
+          ),
+        failed: (error) => fault(what, error),
       });
       subscriptions.set(pattern, subscription);
       await subscription.begin();

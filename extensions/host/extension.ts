@@ -36,6 +36,8 @@ export class Extension {
   readonly sockets = new Map<string, SocketHandler>();
   /** How long its setup took, in milliseconds; 0 before. */
   loadedMs = 0;
+  /** What takes longer than it may, and is waited for; `since` in milliseconds since 1970. */
+  readonly unsettled = new Map<object, { readonly what: string; readonly since: number }>();
   /** What its module says of them. */
   endpoints: readonly EndpointDescription[] = [];
   #state: ExtensionState;
@@ -74,6 +76,11 @@ export class Extension {
     return this.#reason;
   }
 
+  /** Whether its handlers have only so much time to answer; what those of this service wait for has its own limits. */
+  get isLimited(): boolean {
+    return this.source !== 'builtin';
+  }
+
   has(capability: Capability): boolean {
     return this.granted.includes(capability);
   }
@@ -98,7 +105,7 @@ export class Extension {
     this.sockets.clear();
   }
 
-  /** Something of it went wrong outside of a request: a subscriber, a background task, a timer. */
+  /** Something of it went wrong that no answer tells of as it is: a subscriber, a background task, a timer, a silence. */
   noteFault(what: string): void {
     this.#faults += 1;
     this.#lastFault = what;
@@ -107,6 +114,10 @@ export class Extension {
   /** As `GET /ext/status` shows it. */
   status(): object {
     const { info, source, metrics } = this;
+    const now = Date.now();
+    const unsettled = [...this.unsettled.values()].map(
+      ({ what, since }) => `${what}, for ${Math.max(0, Math.round((now - since) / 1000))} s`,
+    );
     return {
       state: this.#state,
       info: {
@@ -114,12 +125,32 @@ export class Extension {
         source,
         ...(this.#reason === null ? {} : { reason: this.#reason }),
         ...(this.#faults === 0 ? {} : { faults: this.#faults, last_fault: this.#lastFault }),
+        ...(unsettled.length === 0 ? {} : { unsettled }),
       },
       capabilities: this.granted,
       loaded_ms: this.loadedMs,
       metrics: { ...metrics },
     };
   }
+}
+
+/** Names of errors that are labels; what else an extension throws is `other`. */
+const errorTypes: ReadonlySet<string> = new Set([
+  'Error',
+  'TypeError',
+  'RangeError',
+  'ReferenceError',
+  'SyntaxError',
+  'AggregateError',
+  'AbortError',
+  'TimeoutError',
+]);
+
+/** What was thrown, as the metrics know it: from a closed set. */
+export function errorTypeOf(error: unknown): string {
+  const shown = readable(error);
+  const name = shown instanceof Error ? shown.name : 'other';
+  return errorTypes.has(name) ? name : 'other';
 }
 
 /** What went wrong, in a line for people: no stack, no folder of the machine. */

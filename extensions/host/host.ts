@@ -11,20 +11,25 @@ import { builtInFolder, discover, sources, type Source } from './discovery.ts';
 import { Duty } from './duty.ts';
 import { readEndpoints } from './endpoints.ts';
 import { eventAccess } from './events.ts';
-import { Extension, faultText } from './extension.ts';
+import { Extension, errorTypeOf, faultText } from './extension.ts';
 import { OwnStreams } from './own-streams.ts';
 import type { HostDependencies, HttpPort } from './ports.ts';
 import { Routing } from './routing.ts';
 import { Sockets } from './sockets.ts';
 import { StaticFiles } from './static-files.ts';
 import { ExtensionTools } from './tools.ts';
+import { lateError } from './unsettled.ts';
+import { within } from './within.ts';
 
 /** How long a setup may take, and a shutdown. Milliseconds. */
 const SETUP_LIMIT = 10_000;
 const SHUTDOWN_LIMIT = 2_000;
 
+/** The same of giving back its turn, with what it may wait for before. Milliseconds. */
+const DUTY_LIMIT = 5_000;
+
 /** An extension with what it says of its endpoints. */
-export type DescribedExtension = Pick<Extension, 'id' | 'endpoints'>;
+export type DescribedExtension = Pick<Extension, 'id' | 'isLimited' | 'endpoints'>;
 
 /** What belongs to an extension that has been set up, or is being so. */
 interface Parts {
@@ -52,6 +57,7 @@ export class ExtensionHost {
   #http: HttpPort | null = null;
   #sources: readonly Source[] = ['builtin'];
   #loaded: Promise<void> = Promise.resolve();
+  readonly #stopping = new AbortController();
 
   constructor(dependencies: HostDependencies) {
     this.#dependencies = dependencies;
@@ -183,8 +189,9 @@ export class ExtensionHost {
     );
   }
 
-  /** Ends every extension: each is told, and has two seconds. */
+  /** Ends every extension: each is told, and has two seconds; a setup that goes on is given up. */
   async close(): Promise<void> {
+    this.#stopping.abort(new Error('the process was stopped before it was set up'));
     await this.#loaded;
     await Promise.all([...this.#parts.keys()].map((each) => this.#end(each)));
     await this.endConnections();
@@ -193,6 +200,7 @@ export class ExtensionHost {
   /** Loads an extension that has not been; resolves once that has ended, one way or the other. */
   ready(extension: Extension): Promise<void> {
     if (extension.state !== 'discovered' && extension.state !== 'loading') return Promise.resolve();
+    if (this.#stopping.signal.aborted && extension.state === 'discovered') return Promise.resolve();
     let loading = this.#loading.get(extension);
     if (loading === undefined) {
       loading = this.#load(extension).finally(() => this.#loading.delete(extension));
@@ -220,13 +228,15 @@ export class ExtensionHost {
     try {
       const { setupLimit = SETUP_LIMIT } = this.#dependencies;
       const late = `its setup took longer than ${setupLimit / 1000} s`;
-      await within(setupLimit, late, this.#setUp(extension));
+      await within(setupLimit, late, this.#setUp(extension), this.#stopping.signal);
       if (extension.complete(Math.round(performance.now() - begun))) {
         telemetry.log.info('extension loaded', { extension: extension.id, ms: extension.loadedMs });
       }
     } catch (error) {
       extension.fail(faultText(error));
-      this.#logFailure(extension, error);
+      if (this.#stopping.signal.aborted)
+        telemetry.log.info('not set up', { extension: extension.id });
+      else this.#logFailure(extension, error);
       await this.#end(extension);
     }
   }
@@ -241,7 +251,12 @@ export class ExtensionHost {
     const fault = (what: string, error: unknown): void => this.#noteFault(extension, what, error);
     const tools = new ExtensionTools(extension, this.#dependencies, enter);
     const { member: owner, clock } = this.#dependencies;
-    const duty = new Duty({ ...this.#dependencies, extensionId: extension.id, owner });
+    const duty = new Duty({
+      ...this.#dependencies,
+      extensionId: extension.id,
+      owner,
+      goesOn: (item, ended) => this.#noteGoingOn(extension, item.what, ended),
+    });
     const routes = Router({ strict: false });
     this.#parts.set(extension, { module, tools, duty });
     const context = createContext(extension, this.#dependencies, {
@@ -251,6 +266,8 @@ export class ExtensionHost {
       streams: this.#streams.accessOf(extension),
       background: new BackgroundTasks(extension, duty, clock, enter, fault).access,
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
+      signalOf: (request) =>
+        this.#routing?.signalOf(extension, request as Request) ?? new AbortController().signal,
       ids: [...this.#extensions.values()].map(({ id }) => id),
       innerFor: (request) => {
         if (this.#http === null || this.#routing === null) return { headers: {}, over: () => {} };
@@ -267,14 +284,23 @@ export class ExtensionHost {
     }
   }
 
-  /** A subscriber or a background task threw. */
+  /** Something goes on that was told to end: it is named for as long as it does. */
+  #noteGoingOn(extension: Extension, what: string, ended: Promise<void>): void {
+    const key = {};
+    const named = `${what}: it was told to end, and goes on`;
+    extension.unsettled.set(key, { what: named, since: Date.now() });
+    void ended.finally(() => extension.unsettled.delete(key));
+    this.#noteFault(extension, what, lateError('it was told to end, and goes on'));
+  }
+
+  /** A subscriber or a background task threw, or does not come to an end. */
   #noteFault(extension: Extension, what: string, error: unknown): void {
     const { telemetry } = this.#dependencies;
     extension.noteFault(`${what}: ${faultText(error)}`);
     telemetry.count('extension_errors_total', {
       extension: extension.id,
       endpoint: 'none',
-      error_type: 'other',
+      error_type: errorTypeOf(error),
     });
     telemetry.log.error('something of an extension failed', {
       extension: extension.id,
@@ -299,10 +325,24 @@ export class ExtensionHost {
   async #endParts(extension: Extension, parts: Parts): Promise<void> {
     parts.tools.close();
     this.#sockets.closeOf(extension);
+    this.#routing?.endOf(extension);
+    // Its own end is told to it, whatever goes on.
+    await this.#inOrder(extension, DUTY_LIMIT, 'its turn could not be given back', () =>
+      parts.duty.close(),
+    );
+    await this.#inOrder(extension, SHUTDOWN_LIMIT, 'its shutdown took longer than 2 s', () =>
+      this.#enter(extension, async () => parts.module.shutdown?.()),
+    );
+  }
+
+  async #inOrder(
+    extension: Extension,
+    limit: number,
+    late: string,
+    call: () => Promise<void>,
+  ): Promise<void> {
     try {
-      await within(SHUTDOWN_LIMIT, 'it goes on, though it was told to stop', parts.duty.close());
-      const ended = this.#enter(extension, async () => parts.module.shutdown?.());
-      await within(SHUTDOWN_LIMIT, 'its shutdown took longer than 2 s', ended);
+      await within(limit, late, call());
     } catch (error) {
       const fields = { extension: extension.id, error };
       this.#dependencies.telemetry.log.warn('an extension did not end in order', fields);
@@ -355,17 +395,4 @@ async function importModule(path: string): Promise<ExtensionModule> {
   const module = (await import(pathToFileURL(file).href)) as Partial<ExtensionModule>;
   if (typeof module.setup !== 'function') throw new Error('its module exports no function setup');
   return module as ExtensionModule;
-}
-
-/** @param limit milliseconds */
-async function within<T>(limit: number, fault: string, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(fault)), limit);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

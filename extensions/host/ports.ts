@@ -46,6 +46,8 @@ export interface HostSettings {
   /** `SVC_WEBUI_REQUIRE_AUTH`. */
   readonly webuiRequireAuth: boolean;
   readonly production: boolean;
+  /** `SVC_EXTENSION_SECONDS`: how long a handler may take to begin its answer, and a subscriber before it is named. */
+  readonly extensionSeconds: number;
   /** `SVC_RATE_LIMIT`: what an extension may publish in a window; 0: without end. */
   readonly rateLimit: number;
   readonly rateLimitWindowSeconds: number;
@@ -112,6 +114,8 @@ export interface HttpPort {
   knownError(error: unknown): Error | null;
   /** The answer to a fault of the extension itself. */
   faultOf(extensionId: string, error: unknown): Error;
+  /** The answer in the place of an extension that has given none in its time. */
+  lateOf(extensionId: string, message: string, seconds: number): Error;
   /** Names the route of a request for the metrics. */
   takenBy(response: Response, endpoint: string): void;
   /** Calls back once a request is over, before it is counted. At most one a request. */

@@ -2,26 +2,16 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { ExtensionError, badInput, type ExtensionCaller } from '../contract.ts';
 import { serving } from './acting.ts';
-import { readable, type Extension } from './extension.ts';
+import { AnswerLimit, type Awaited } from './answer-limit.ts';
+import { errorTypeOf, readable, type Extension } from './extension.ts';
 import { isClosedPage, isOpen } from './open-paths.ts';
 import type { HostSettings, HttpPort } from './ports.ts';
+import { RequestSignals } from './request-signals.ts';
 import type { Sockets } from './sockets.ts';
 import type { StaticFiles } from './static-files.ts';
 
 /** Routes of one extension that are labels of metrics by themselves; what comes after is `other`. */
 const MOST_LABELS = 100;
-
-/** Names of errors that are labels; what else an extension throws is `other`. */
-const errorTypes: ReadonlySet<string> = new Set([
-  'Error',
-  'TypeError',
-  'RangeError',
-  'ReferenceError',
-  'SyntaxError',
-  'AggregateError',
-  'AbortError',
-  'TimeoutError',
-]);
 
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const methods: ReadonlySet<string> = new Set([...withoutBody, 'POST', 'PUT', 'PATCH', 'DELETE']);
@@ -42,6 +32,14 @@ export interface RoutingHost {
   version(): string;
 }
 
+/** Why the signal of a request is aborted. */
+class ClientGone extends Error {
+  constructor() {
+    super('the client has gone');
+    this.name = 'AbortError';
+  }
+}
+
 /** Leads requests at `/ext/…` to the extensions, by the rules of the whole interface, and measures them. */
 export class Routing {
   readonly #host: RoutingHost;
@@ -57,12 +55,15 @@ export class Routing {
   readonly #labels = new Map<string, Map<string, string>>();
   /** Requests under way, by extension. Which route takes one is known only once it has been led there. */
   readonly active = new Map<string, number>();
+  readonly #limit: AnswerLimit;
+  readonly #signals = new RequestSignals();
 
   constructor(host: RoutingHost, http: HttpPort, settings: HostSettings, telemetry: Telemetry) {
     this.#host = host;
     this.#http = http;
     this.#settings = settings;
     this.#telemetry = telemetry;
+    this.#limit = new AnswerLimit(settings.extensionSeconds, http, telemetry, this.#signals);
   }
 
   callerOf(request: Request): ExtensionCaller | null {
@@ -73,6 +74,24 @@ export class Routing {
   checkLed(extension: Extension, request: Request): void {
     if (this.#callers.get(request)?.extension === extension) return;
     throw badInput('onBehalfOf', 'is no request that was led to this extension');
+  }
+
+  /**
+   * Aborted once nobody waits for an answer any more.
+   * @throws ExtensionError `bad_request` for what is no request that was led to the extension
+   */
+  signalOf(extension: Extension, request: Request): AbortSignal {
+    if (this.#callers.get(request)?.extension !== extension) {
+      throw badInput('request', 'is no request that was led to this extension');
+    }
+    const { res: response } = request;
+    const isOver = response === undefined || response.writableEnded || response.closed;
+    return this.#signals.of(extension, request, isOver);
+  }
+
+  /** An extension is told to end: so is whatever it answers. */
+  endOf(extension: Extension): void {
+    this.#signals.endOf(extension);
   }
 
   /** Serves a request at `/ext/…`; others go on, and so do those of extensions that are not there. */
@@ -161,8 +180,19 @@ export class Routing {
     const { url, baseUrl } = request;
     request.url = url.slice(prefix.length) || '/';
     request.baseUrl = prefix;
-    const measured = this.#begin(extension, null, request, response, begun);
+    let awaited: Awaited | null = null;
+    const ended = (): void => {
+      if (awaited !== null) this.#limit.end(awaited);
+    };
+    const measured = this.#begin(extension, null, request, response, begun, ended);
+    if (extension.isLimited) {
+      awaited = this.#limit.begin({ extension, request, response, endpointOf: measured, next });
+    }
     const goOn = (error?: unknown): void => {
+      if (awaited?.isOver === true) {
+        this.#limit.drop(awaited, error);
+        return;
+      }
       request.url = url;
       request.baseUrl = baseUrl;
       if (error === undefined || error === null) {
@@ -243,6 +273,7 @@ export class Routing {
     request: Request,
     response: Response,
     begun: number,
+    ended: (() => void) | null = null,
   ): () => string {
     const { id, metrics } = extension;
     const method = methods.has(request.method) ? request.method : 'other';
@@ -254,6 +285,8 @@ export class Routing {
     this.#http.whenEnded(response, () => {
       this.active.set(id, (this.active.get(id) ?? 1) - 1);
       served?.();
+      ended?.();
+      this.#signals.end(extension, request, response.writableFinished ? null : new ClientGone());
       const endpoint = endpointOf();
       const took = performance.now() - begun;
       const status = String(response.statusCode);
@@ -291,8 +324,7 @@ export class Routing {
     const known = this.#http.knownError(error);
     if (known !== null) return known;
     const { id } = extension;
-    const name = error instanceof Error ? error.name : 'other';
-    const error_type = errorTypes.has(name) ? name : 'other';
+    const error_type = errorTypeOf(error);
     this.#telemetry.count('extension_errors_total', { extension: id, endpoint, error_type });
     this.#telemetry.log.error('an extension failed to answer a request', {
       extension: id,

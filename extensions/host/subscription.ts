@@ -22,6 +22,7 @@ const FORGOTTEN = 'none';
 
 /** Hands the events of some topics to a handler, one after the other, from where it was the last time. */
 export class Subscription implements DutyItem {
+  readonly what: string;
   readonly #name: string;
   readonly #pattern: TopicPattern;
   readonly #handle: (event: TopicEventView, signal: AbortSignal) => Promise<void>;
@@ -35,8 +36,11 @@ export class Subscription implements DutyItem {
   #first: Position | null = null;
   #remembered: Position | null = null;
   #rememberedAt = 0;
+  #isForgotten = false;
 
   constructor(options: {
+    /** As the status names it. */
+    readonly what: string;
     /** What its place is remembered under. */
     readonly name: string;
     readonly pattern: TopicPattern;
@@ -47,6 +51,7 @@ export class Subscription implements DutyItem {
     readonly clock: Clock;
     readonly telemetry: Telemetry;
   }) {
+    this.what = options.what;
     this.#name = options.name;
     this.#pattern = options.pattern;
     this.#handle = options.handle;
@@ -81,6 +86,7 @@ export class Subscription implements DutyItem {
 
   /** Forgets the place. */
   async forget(): Promise<void> {
+    this.#isForgotten = true;
     await this.#coordination.remember(this.#name, FORGOTTEN, this.#fence);
   }
 
@@ -139,7 +145,8 @@ export class Subscription implements DutyItem {
   }
 
   async #remember(position: Position, handled: boolean): Promise<void> {
-    if (position === this.#remembered) return;
+    // A handler that went on for longer than it was waited for has ended.
+    if (position === this.#remembered || this.#isForgotten) return;
     const now = this.#clock.now();
     if (!handled && Math.abs(now - this.#rememberedAt) < REMEMBER_EVERY) return;
     await this.#coordination.remember(this.#name, AT + position, this.#fence);

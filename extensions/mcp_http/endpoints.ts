@@ -23,7 +23,18 @@ const about = {
   capabilities: Type.Array(Type.Union(offers.map((each) => Type.Literal(each)))),
 };
 
-/** The tool protocol over plain HTTP; the Model Context Protocol at `mcp` describes itself. */
+/** A message of JSON-RPC 2.0, as the Model Context Protocol has them. */
+const message = Type.Object(
+  { jsonrpc: Type.Literal('2.0') },
+  { description: 'a message of JSON-RPC 2.0: a request, a notification, a result or an error' },
+);
+const eventStream = Type.String({ contentMediaType: 'text/event-stream' });
+const notAllowed = {
+  scopes: [],
+  answers: { 405: message },
+};
+
+/** The tool protocol over plain HTTP, and the Model Context Protocol at `mcp`, whose messages are its own. */
 export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
@@ -89,6 +100,31 @@ export const endpoints: readonly EndpointDescription[] = [
     path: '/sse',
     summary: 'Announces the tools, and again when they change',
     scopes: [],
-    answers: { 200: Type.String({ contentMediaType: 'text/event-stream' }) },
+    answers: { 200: eventStream },
+  },
+  {
+    method: 'post',
+    path: '/mcp',
+    summary: 'A message of the Model Context Protocol (Streamable HTTP, without sessions)',
+    scopes: [],
+    body: message,
+    answers: {
+      200: eventStream,
+      202: Type.String({ contentMediaType: 'none', description: 'a notification was taken' }),
+      400: Type.Object({}, { description: 'the error body of all endpoints, or a message' }),
+      406: message,
+    },
+  },
+  {
+    method: 'get',
+    path: '/mcp',
+    summary: 'Answered with 405, as the protocol wants it of a server that tells nothing by itself',
+    ...notAllowed,
+  },
+  {
+    method: 'delete',
+    path: '/mcp',
+    summary: 'Answered with 405: there are no sessions to end',
+    ...notAllowed,
   },
 ];

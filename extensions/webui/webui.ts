@@ -9,6 +9,7 @@ import {
   type ExtensionErrorCode,
   extensionErrorCodes,
 } from '../contract.ts';
+import { previewEndpoint, previewOf } from './previews.ts';
 
 const closed = { additionalProperties: false };
 
@@ -79,6 +80,7 @@ export const endpoints: readonly EndpointDescription[] = [
     idempotent: true,
     refusals: ['conflict'],
   },
+  previewEndpoint,
 ];
 
 /** How many tasks `GET api/tasks` shows: a page of the service's own list. */
@@ -135,6 +137,14 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     if (answer.status !== 201) throw refusal(answer);
     copyHeaders(answer, response);
     response.status(201).json(answer.body);
+  });
+
+  routes.post('/api/preview', async (request, response) => {
+    const asked = { onBehalfOf: request, body: request.body as unknown };
+    const answer = await core.request('POST', '/schedules/preview', asked);
+    const preview = previewOf(answer);
+    if (preview === null) throw refusal(answer);
+    response.json(preview);
   });
 }
 

@@ -45,6 +45,7 @@ describe('the configuration', () => {
       jwtPreviousSecretKey: undefined,
       webhookKey: undefined,
       extGrants: undefined,
+      extensionSeconds: 30,
       extPaths: undefined,
       extensionSettings: {},
       requireScopes: false,
@@ -83,6 +84,7 @@ describe('the configuration', () => {
       SVC_EXT_PATHS: '/opt/one: /opt/two',
       SVC_EXT_GRANTS: '{"one": ["ROUTES"], "two": []}',
       SVC_EXT_ONE_COLOUR: 'red',
+      SVC_EXTENSION_SECONDS: '5',
       SVC_REQUIRE_SCOPES: 'true',
       SVC_RETAIN_RUNS_DAYS: '90',
       JWT_SECRET_KEY: key,
@@ -95,7 +97,7 @@ describe('the configuration', () => {
       'https://app.example',
       'http://localhost:3000',
     ]);
-    expect(configuration.rateLimit).to.equal(0);
+    expect(configuration).to.include({ rateLimit: 0, extensionSeconds: 5 });
     expect(configuration.adminId).to.equal('018f0000-0000-7000-8000-00000000000a');
     expect(configuration).to.include({ httpAllowPrivate: true, jwtSecretKey: key });
     expect(configuration.extPaths).to.deep.equal(['/opt/one', '/opt/two']);
@@ -123,6 +125,7 @@ describe('the configuration', () => {
       /^SVC_LOG_LEVEL is "verbose".*debug, info, warn, error or silent$/,
     ],
     [{ SVC_ALLOW_SECRETLESS: 'yes' }, /^SVC_ALLOW_SECRETLESS is "yes"; it must be true or false$/],
+    [{ SVC_EXTENSION_SECONDS: '111' }, /^SVC_EXTENSION_SECONDS is "111"/],
     [{ SVC_EXT_GRANTS: '{' }, /^SVC_EXT_GRANTS is "\{"; it must be a JSON object of ids/],
     [{ SVC_EXT_GRANTS: '{"a":["ROOT"]}' }, /^SVC_EXT_GRANTS is/],
     [{ SVC_TRUST_PROXY: 'true' }, /^SVC_TRUST_PROXY is "true"/],

@@ -131,6 +131,7 @@ export class Hosting {
         requireScopes: false,
         webuiRequireAuth: false,
         production: false,
+        extensionSeconds: 30,
         rateLimit: 10_000,
         rateLimitWindowSeconds: 60,
         extensionSettings: {},
@@ -202,6 +203,11 @@ export class Hosting {
 
   metricsText(): Promise<string> {
     return this.#telemetry.metrics.text();
+  }
+
+  /** What hosts them just now, also while it still sets them up. */
+  get host(): ExtensionHost | null {
+    return this.#running?.host ?? null;
   }
 
   /** Ends the host, as a process that stops does. */

@@ -74,4 +74,25 @@ describe('the endpoint of the Model Context Protocol', () => {
     const ended = await admin.delete('/ext/mcp_http/mcp');
     expect([ended.status, ended.header('allow')]).to.deep.equal([405, 'POST']);
   });
+
+  // Each answer is held to what /openapi.json says of it by the client itself.
+  it('answers each message as it is declared', async () => {
+    const { client } = service().admin;
+    const accept = 'application/json, text/event-stream';
+    const post = (body: object, headers: Record<string, string> = { accept }) =>
+      client.post('/ext/mcp_http/mcp', body, { headers });
+    const listed = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+    expect(listed.text).to.match(/^event: message\ndata: \{"result":\{"tools":/);
+    const taken = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect([taken.status, taken.text]).to.deep.equal([202, '']);
+    const answers = [
+      await post({ hello: 'there' }),
+      await post({ jsonrpc: '2.0', id: 2, method: 'ping' }, { accept: 'application/json' }),
+      await client.get('/ext/mcp_http/mcp', { headers: { accept: 'text/event-stream' } }),
+      await client.delete('/ext/mcp_http/mcp'),
+    ];
+    expect(answers.map(({ status }) => status)).to.deep.equal([400, 406, 405, 405]);
+    for (const answer of answers) expect(answer.at('jsonrpc'), answer.text).to.equal('2.0');
+    expect(answers[2]?.header('allow')).to.equal('POST');
+  });
 });

@@ -71,6 +71,24 @@ describe('a service with extensions', () => {
       expect(refused.map(({ status }) => status)).to.deep.equal([400, 400, 400]);
     });
 
+    it('answers what is wrong with a schedule that is still typed', async () => {
+      const { client } = service().admin;
+      const preview = (body: object) => client.post('/ext/webui/api/preview', body);
+      const typed = { schedule_kind: 'cron', schedule_expr: '0 9 * *', timezone: 'UTC' };
+      const refused = await preview(typed);
+      expect([refused.status, refused.at('valid')]).to.deep.equal([200, false]);
+      expect(refused.at('issues.0.field'), refused.text).to.equal('schedule_expr');
+      const fires = await preview({ ...typed, schedule_expr: '0 9 * * *', count: 2 });
+      expect(fires.at('valid'), fires.text).to.equal(true);
+      expect(fires.textAt('fires.1.local')).to.match(/T09:00:00/);
+      expect(fires.at('warnings')).to.deep.equal([]);
+      expect((await client.post('/ext/webui/api/preview', typed, { token: null })).status).to.equal(
+        401,
+      );
+      const { client: other } = await service().signUp('types', ['runs:read']);
+      expect((await other.post('/ext/webui/api/preview', typed)).status).to.equal(403);
+    });
+
     it('is refused in the audit from there, too', async () => {
       const { client } = await service().signUp('refused', ['tasks:read']);
       const headers = from('203.0.113.8');

@@ -88,7 +88,7 @@ describe('the web page', function () {
     });
 
     it('shows the next fires while a schedule is typed, and faults at the field', async () => {
-      const { page } = here();
+      const { page, complaints } = here();
       await here().logIn(credentials, 'tasks/new');
       const expression = page.getByRole('textbox', { name: 'Schedule' });
       await page.getByLabel('Time zone').fill('UTC');
@@ -97,6 +97,8 @@ describe('the web page', function () {
       await expression.fill('61 4 * * *');
       await page.locator('#fault-schedule-expr', { hasText: '61' }).waitFor();
       expect(await expression.getAttribute('aria-invalid')).to.equal('true');
+      await expression.pressSequentially(' 5 wrong');
+      await page.locator('#fault-schedule-expr', { hasText: 'has 5 fields' }).waitFor();
       await page.getByLabel('Pipeline (JSON)').fill('{');
       await page.locator('#fault-payload', { hasText: 'is no JSON' }).waitFor();
       await page.getByText('Limits, retries and overlaps').click();
@@ -106,6 +108,12 @@ describe('the web page', function () {
       await page.locator('#next-fires li', { hasText: ' 05:00' }).first().waitFor();
       await page.getByLabel('Time zone').fill('Mars/Olympus');
       await page.locator('#fault-timezone', { hasText: /\w/ }).waitFor();
+      for (const kind of ['rrule', 'once', 'event', 'cron']) {
+        await page.getByLabel('Kind').selectOption(kind);
+        await page.getByText('None: see the field.').waitFor();
+      }
+      // What is still typed is no error of the page's: a browser writes each refusal into its console.
+      expect(complaints).to.deep.equal([]);
       await page.getByRole('button', { name: 'Create' }).click();
       await page.locator('#fault-title', { hasText: /\w/ }).waitFor();
     });

@@ -40,7 +40,7 @@ export const builtInEndpoints: readonly DescribedEndpoint[] = [
   { id: 'webui', endpoints: webui },
   { id: 'events_demo', endpoints: eventsDemo },
   { id: 'mcp_http', endpoints: mcpHttp },
-].flatMap((extension) => endpointsOf(extension, core));
+].flatMap((extension) => endpointsOf({ ...extension, isLimited: false }, core));
 
 const described = [...core, ...hostEndpoints, ...builtInEndpoints];
 const routes = described.flatMap((endpoint) =>

@@ -12,6 +12,22 @@ const isHere = (local, at) => {
   return here.toISOString().slice(0, 19) === local.slice(0, 19);
 };
 
+/** A fire of a preview, by the clock of its schedule and by the reader's. */
+const fireToCome = ({ at, local, note }) =>
+  h(
+    'li',
+    {},
+    h('code', {}, local.slice(0, 19).replace('T', ' ')),
+    h(
+      'span.soft',
+      {},
+      ` ${local.slice(19)} `,
+      !isHere(local, at) && ['(yours ', moment(at), ') '],
+      when(at),
+    ),
+    note && h('p.hint', {}, note),
+  );
+
 export async function taskForm(place, { id, signal }) {
   const { body: task, headers } =
     id === undefined ? { body: null } : await callFully('GET', `tasks/${id}`, { signal });
@@ -160,41 +176,31 @@ export async function taskForm(place, { id, signal }) {
     const mine = (turn += 1);
     try {
       const body = { timezone: 'UTC', ...schedule(), count: 5 };
-      const { fires, warnings } = await call('POST', 'schedules/preview', { body, signal });
+      // Not the service's own: what is still typed is mostly wrong, and no error of anybody.
+      const said = await call('POST', 'ext/webui/api/preview', { body, signal });
       if (mine !== turn) return;
-      for (const name of previewed) setFault(name, '');
-      put(
-        upcoming,
-        fires.length > 0 &&
-          h(
-            'ol.list',
-            {},
-            fires.map(({ at, local, note }) =>
-              h(
-                'li',
-                {},
-                h('code', {}, local.slice(0, 19).replace('T', ' ')),
-                h(
-                  'span.soft',
-                  {},
-                  ` ${local.slice(19)} `,
-                  !isHere(local, at) && ['(yours ', moment(at), ') '],
-                  when(at),
-                ),
-                note && h('p.hint', {}, note),
-              ),
-            ),
-          ),
-        warnings.map((warning) => h('p.hint', {}, warning)),
-      );
+      if (said.valid) showFires(said);
+      else showRefused(said);
     } catch (error) {
-      if (signal.aborted || mine !== turn) return;
-      const issues = (error.issues ?? []).filter((each) => fields[each.field] !== undefined);
-      for (const name of previewed) {
-        setFault(name, issues.find((each) => each.field === name)?.issue ?? '');
-      }
-      put(upcoming, h('p.soft', {}, issues.length > 0 ? 'None: see the field.' : error.message));
+      if (!signal.aborted && mine === turn) put(upcoming, h('p.soft', {}, error.message));
     }
+  }
+
+  function showFires({ fires, warnings }) {
+    for (const name of previewed) setFault(name, '');
+    put(
+      upcoming,
+      fires.length > 0 && h('ol.list', {}, fires.map(fireToCome)),
+      warnings.map((warning) => h('p.hint', {}, warning)),
+    );
+  }
+
+  function showRefused({ message, issues: all }) {
+    const issues = all.filter((each) => previewed.includes(each.field));
+    for (const name of previewed) {
+      setFault(name, issues.find((each) => each.field === name)?.issue ?? '');
+    }
+    put(upcoming, h('p.soft', {}, issues.length > 0 ? 'None: see the field.' : message));
   }
   const soon = settled(150, preview);
   for (const name of previewed) {
