@@ -3,7 +3,7 @@ import type { NewEvent, StreamAppend } from '../domain/event-store.ts';
 import type { DomainEvent } from '../domain/events/catalogue.ts';
 import { createEventCodec } from '../domain/events/codec.ts';
 import { toNewEvents } from '../domain/handle.ts';
-import { nameBasedId, newId } from '../domain/ids.ts';
+import { momentBasedId, nameBasedId, newId } from '../domain/ids.ts';
 import { taskDefaults } from '../domain/task-definition.ts';
 import type { RunTrigger } from '../domain/vocabulary.ts';
 import { silent } from '../observability/telemetry.ts';
@@ -11,13 +11,17 @@ import { openSqliteEventStore } from '../stores/sqlite/event-log/event-store.ts'
 
 /** Runs to a task, on average; one in a hundred runs is of one task. */
 const RUNS_OF_A_TASK = 10;
-const AGENTS = 50;
+/** Agents that there are, and those of them that have tasks. */
+const AGENTS = 1_000;
+const OWNERS = 50;
 const DAY = 86_400_000;
 /** Over how long runs are spread, up to now. */
 const SPAN = 30 * DAY;
-/** Appends that are sent together, and how many such sequences are on their way at a time. */
-const APPENDS = 500;
+/** Appends that are sent together, and how many such sequences are on their way at a time: large, for few commits. */
+const APPENDS = 2_000;
 const SEQUENCES = 4;
+/** Who does what no agent does. */
+const SERVICE = 'service';
 
 /** What a store of many runs and tasks is asked for. */
 export interface ListedIds {
@@ -30,7 +34,10 @@ export interface ListedIds {
   readonly until: number;
 }
 
-/** Writes the events of so many runs, and of a tenth as many tasks, to the log of an empty folder. */
+/**
+ * Writes the events of so many runs, and of a tenth as many tasks, to the log of an empty folder. The views are left to
+ * the service, which fills them in bulk where there are none.
+ */
 export async function writeListed(directory: string, runs: number): Promise<ListedIds> {
   const codec = createEventCodec();
   const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
@@ -55,38 +62,70 @@ export async function writeListed(directory: string, runs: number): Promise<List
 }
 
 function* appendsOf(runs: number, tasks: number, since: number): Generator<StreamAppend> {
+  for (let agent = 0; agent < AGENTS; agent += 1) {
+    const at = since - 2 * DAY + agent;
+    yield append(`agent-${agentId(agent)}`, [registered(agent)], at, agentId(0));
+  }
   for (let task = 0; task < tasks; task += 1) {
     const at = since - DAY + task;
-    yield append(`task-${taskId(task)}`, taskEvents(task, at), at);
+    yield append(`task-${taskId(task)}`, taskEvents(task, at), at, ownerOf(task));
   }
   for (let run = 0; run < runs; run += 1) {
     const at = Math.floor(since + (run * SPAN) / runs);
-    yield append(`run-${nameBasedId('listed run', String(run))}`, runEvents(run, tasks, at), at);
+    const task = run % 100 === 0 ? 0 : run % tasks;
+    const trigger = triggerOf(share(run, 1));
+    const actor = trigger === 'manual' ? ownerOf(task) : SERVICE;
+    const stream = `run-${momentBasedId(at, 'listed run', String(run))}`;
+    yield append(stream, runEvents(run, task, trigger, at), at, actor);
   }
 }
 
-/** Ids that are counted up: making them of names would take as long as the rest. */
-let ids = 0;
-
-function append(stream: string, events: readonly DomainEvent[], at: number): StreamAppend {
-  ids += 1;
+function append(
+  stream: string,
+  events: readonly DomainEvent[],
+  at: number,
+  actor: string,
+): StreamAppend {
   const commandId = newId(at);
-  const actor = agentId(ids);
   const context = { commandId, actor, source: 'bench', correlationId: commandId, now: at };
   const made: readonly NewEvent[] = toNewEvents(stream, events, context);
   return { stream, expected: 'none', events: made };
 }
 
-const agentId = (number: number): string => nameBasedId('listed agent', String(number % AGENTS));
-const taskId = (number: number): string => nameBasedId('listed task', String(number));
+/** Ids that are asked for again and again: making each of its name anew would take as long as the rest. */
+const made = new Map<string, string>();
 
-/** A share of a thousand, which goes through all in an order that looks like none. */
-const share = (number: number, prime: number): number => (number * prime) % 1_000;
+function idOf(kind: string, number: number): string {
+  const name = `listed ${kind} ${String(number)}`;
+  const known = made.get(name) ?? nameBasedId(name);
+  made.set(name, known);
+  return known;
+}
+
+const agentId = (number: number): string => idOf('agent', number);
+const taskId = (number: number): string => idOf('task', number);
+const ownerOf = (task: number): string => agentId(task % OWNERS);
+
+/** Up to a thousand, with no order to be seen in it; another salt gives one that has nothing to do with it. */
+function share(number: number, salt: number): number {
+  let mixed = Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(salt, 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+  mixed = Math.imul(mixed ^ (mixed >>> 12), 0x297a2d39);
+  return ((mixed ^ (mixed >>> 15)) >>> 0) % 1_000;
+}
+
+function registered(agent: number): DomainEvent {
+  const scopes = ['tasks:read', 'runs:read', ...(agent % 10 === 0 ? ['admin'] : [])];
+  return {
+    type: 'AgentRegistered',
+    data: { name: `agent ${String(agent)}`, scopes, webhook_url: null },
+  };
+}
 
 function taskEvents(task: number, at: number): readonly DomainEvent[] {
-  const kind = (['cron', 'cron', 'rrule', 'event'] as const)[task % 4] ?? 'cron';
+  const kind = (['cron', 'cron', 'rrule', 'event'] as const)[share(task, 4) % 4] ?? 'cron';
   const rules = { cron: '0 3 * * *', rrule: 'FREQ=DAILY', event: 'bench.none' } as const;
-  const rare = share(task, 7_919) === 0;
+  const rare = share(task, 2) === 0;
   const created: DomainEvent = {
     type: 'TaskCreated',
     data: {
@@ -96,31 +135,35 @@ function taskEvents(task: number, at: number): readonly DomainEvent[] {
         description: 'makes a report and sends it',
         schedule_kind: kind,
         schedule_expr: rules[kind],
-        created_by: agentId(task),
+        created_by: ownerOf(task),
         payload: { pipeline: [{ id: 'made', uses: 'echo', with: { text: 'a report' } }] },
-        tags: [...(task % 2 === 0 ? ['common'] : []), ...(rare ? ['rare'] : [])],
+        tags: [...(share(task, 6) < 500 ? ['common'] : []), ...(rare ? ['rare'] : [])],
       },
       anchor: toIso(Math.floor(at / 1000) * 1000),
       next_fire_at: kind === 'event' ? null : toIso(at + 10_000 * DAY),
     },
   };
-  const status = share(task, 104_729);
+  const status = share(task, 3);
   if (status < 50) return [created, { type: 'TaskPaused', data: { by_failures: false } }];
   return status < 100 ? [created, { type: 'TaskCanceled', data: {} }] : [created];
 }
 
-function runEvents(run: number, tasks: number, at: number): readonly DomainEvent[] {
-  const of = triggerOf(share(run, 104_729));
-  const task_id = taskId(run % 100 === 0 ? 0 : run % tasks);
+function runEvents(
+  run: number,
+  task: number,
+  trigger: RunTrigger,
+  at: number,
+): readonly DomainEvent[] {
+  const task_id = taskId(task);
   const request = {
     task_id,
     task_revision: 0,
-    created_by: agentId(run),
-    trigger: of,
-    scheduled_for: of === 'schedule' || of === 'backfill' ? toIso(at) : null,
+    created_by: ownerOf(task),
+    trigger,
+    scheduled_for: trigger === 'schedule' || trigger === 'backfill' ? toIso(at) : null,
     priority: 5,
   };
-  const state = share(run, 7_919);
+  const state = share(run, 5);
   if (state < 20) {
     return [{ type: 'RunSkipped', data: { ...request, reason: 'overlap', because_of: null } }];
   }

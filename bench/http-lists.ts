@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { toIso } from '../domain/clock.ts';
-import { makeBenchFolder } from './bench-folder.ts';
-import { writeListed, type ListedIds } from './http-lists-store.ts';
+import { listedStore } from './http-lists-folder.ts';
+import { deepLists, everyList, statisticsOf, type List } from './http-lists-paths.ts';
 import { startHttpService, type HttpService } from './http-service.ts';
 import { percentile } from './statistics.ts';
 
@@ -17,10 +16,8 @@ const PAGE = 50;
 const BESIDE = 20;
 
 /** A list, and how long it took: milliseconds, of all its rounds. */
-export interface ListTimes {
-  readonly path: string;
-  /** Its total is counted on an index, or is known without counting. */
-  readonly covered: boolean;
+export interface ListTimes extends List {
+  readonly p50: number;
   readonly p95: number;
 }
 
@@ -33,34 +30,39 @@ export interface HttpListsBenchmark {
   /** That of the first page of the same lists. */
   readonly first: number;
   readonly statistics: number;
-  /** Of other requests, while lists are read. */
+  /** Of a task that is read while lists are. */
   readonly beside: number;
+  /** Of a short list that is read while others are. */
+  readonly listBeside: number;
   readonly lists: readonly ListTimes[];
 }
 
-/** Of one size, for all works and repeats of this process; it goes with the other folders. */
-const stores = new Map<number, { readonly directory: string; readonly ids: ListedIds }>();
-
-/** @param runs how many; there are a tenth as many tasks */
-export async function benchHttpLists(runs: number): Promise<HttpListsBenchmark> {
-  const { directory, ids } = stores.get(runs) ?? (await makeStore(runs));
+/**
+ * @param runs how many; there are a tenth as many tasks
+ * @param kept a folder for the store that stays, and is used again
+ */
+export async function benchHttpLists(runs: number, kept?: string): Promise<HttpListsBenchmark> {
+  const { directory, ids } = await listedStore(runs, kept);
   // Without a worker and a scheduler: what waits or is late here is to stay so.
   const service = await startHttpService(directory, { SVC_ROLES: 'api,projector' });
   try {
     await allOf(service, runs);
-    const beside = new Beside(service, ids.task);
+    const besides = [
+      new Beside(service, `/tasks/${ids.task}`),
+      new Beside(service, `/runs?limit=5&task_id=${ids.task}`),
+    ];
     const lists: ListTimes[] = [];
-    for (const each of [...taskLists(ids), ...runLists(ids)]) {
-      lists.push({ ...each, p95: await timesOf(service, each.path) });
-    }
+    for (const each of everyList(ids))
+      lists.push({ ...each, ...(await timesOf(service, each.path)) });
+    const [beside = [], listBeside = []] = await Promise.all(besides.map((each) => each.end()));
     const deep: number[] = [];
     const first: number[] = [];
-    for (const path of deepLists(ids)) {
-      first.push(await timesOf(service, path));
-      deep.push(await timesOf(service, await deepPageOf(service, path)));
+    for (const path of deepLists(ids, PAGE)) {
+      first.push((await timesOf(service, path)).p95);
+      deep.push((await timesOf(service, await deepPageOf(service, path))).p95);
     }
     const statistics: number[] = [];
-    for (const path of statisticsOf(ids)) statistics.push(await timesOf(service, path));
+    for (const path of statisticsOf(ids)) statistics.push((await timesOf(service, path)).p95);
     const worstOf = (some: readonly ListTimes[]): number => Math.max(...some.map(({ p95 }) => p95));
     return {
       covered: worstOf(lists.filter(({ covered }) => covered)),
@@ -68,20 +70,13 @@ export async function benchHttpLists(runs: number): Promise<HttpListsBenchmark> 
       deep: Math.max(...deep),
       first: Math.max(...first),
       statistics: Math.max(...statistics),
-      beside: percentile(await beside.end(), 0.95),
+      beside: percentile(beside, 0.95),
+      listBeside: percentile(listBeside, 0.95),
       lists,
     };
   } finally {
     await service.process.stop();
   }
-}
-
-async function makeStore(runs: number) {
-  const directory = await makeBenchFolder('lists');
-  const ids = await writeListed(directory, runs);
-  const made = { directory, ids };
-  stores.set(runs, made);
-  return made;
 }
 
 /** Until the views have all that was written. */
@@ -95,86 +90,16 @@ async function allOf({ client }: HttpService, runs: number): Promise<void> {
   }
 }
 
-type List = Omit<ListTimes, 'p95'>;
-
-/** Every filter of `GET /tasks`, and every combination of them. */
-function taskLists({ agent }: ListedIds): readonly List[] {
-  const filters: readonly (readonly string[])[] = [
-    ['', 'status=active', 'status=paused'],
-    ['', `created_by=${agent}`],
-    ['', 'schedule_kind=cron', 'schedule_kind=event', 'schedule_kind=once'],
-    ['', 'tag=common', 'tag=rare'],
-    ['', 'search=REPORT', 'search=needle', 'search=nowhere'],
-  ];
-  return combined(filters).map((parts) => ({
-    path: pathOf('/tasks', parts),
-    covered: parts.every((part) => /^(?:status|created_by|schedule_kind)/.test(part)),
-  }));
-}
-
-/** Every filter of `GET /runs`, and every combination of them that does not contradict itself. */
-function runLists({ busyTask, task, since, until }: ListedIds): readonly List[] {
-  const at = (share: number): string => toIso(Math.floor(since + (until - since) * share));
-  const filters: readonly (readonly string[])[] = [
-    ['', `task_id=${busyTask}`, `task_id=${task}`],
-    ['', 'success=true', 'success=false'],
-    ['', 'state=succeeded', 'state=failed', 'state=queued', 'state=skipped'],
-    ['', 'trigger=schedule', 'trigger=backfill'],
-    [
-      '',
-      `start_time=${at(0.1)}`,
-      `end_time=${at(0.9)}`,
-      `start_time=${at(0.5)}&end_time=${at(0.51)}`,
-    ],
-  ];
-  return combined(filters)
-    .filter((parts) => {
-      const state = parts.find((part) => part.startsWith('state='));
-      const success = parts.find((part) => part.startsWith('success='));
-      if (state === undefined || success === undefined) return true;
-      return state === (success === 'success=true' ? 'state=succeeded' : 'state=failed');
-    })
-    .map((parts) => ({
-      path: pathOf('/runs', parts),
-      covered: parts.every((part) => /^(?:task_id|success|state|trigger)/.test(part)),
-    }));
-}
-
-const deepLists = ({ agent }: ListedIds): readonly string[] => [
-  `/runs?limit=${PAGE}`,
-  `/runs?limit=${PAGE}&state=succeeded`,
-  `/runs?limit=${PAGE}&trigger=schedule`,
-  `/tasks?limit=${PAGE}`,
-  `/tasks?limit=${PAGE}&status=active`,
-  `/tasks?limit=${PAGE}&created_by=${agent}`,
-];
-
-const statisticsOf = ({ busyTask }: ListedIds): readonly string[] => [
-  '/stats/summary',
-  '/stats/summary?days=365',
-  `/task/${busyTask}/stats`,
-  `/task/${busyTask}/stats?days=365`,
-];
-
-function combined(filters: readonly (readonly string[])[]): readonly (readonly string[])[] {
-  return filters.reduce<readonly (readonly string[])[]>(
-    (made, values) =>
-      made.flatMap((parts) => values.map((value) => (value === '' ? parts : [...parts, value]))),
-    [[]],
-  );
-}
-
-function pathOf(path: string, parts: readonly string[]): string {
-  return parts.length === 0 ? path : `${path}?${parts.join('&')}`;
-}
-
-/** @returns p95 in milliseconds */
-async function timesOf(service: HttpService, path: string): Promise<number> {
+/** @returns p50 and p95 in milliseconds */
+async function timesOf(
+  service: HttpService,
+  path: string,
+): Promise<{ readonly p50: number; readonly p95: number }> {
   const warm = await timeOf(service, path);
-  if (warm > HOPELESS) return warm;
+  if (warm > HOPELESS) return { p50: warm, p95: warm };
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) times.push(await timeOf(service, path));
-  return percentile(times, 0.95);
+  return { p50: percentile(times, 0.5), p95: percentile(times, 0.95) };
 }
 
 async function timeOf(service: HttpService, path: string): Promise<number> {
@@ -201,14 +126,14 @@ async function deepPageOf(service: HttpService, path: string): Promise<string> {
   return deep;
 }
 
-/** Reads a task again and again, beside whatever else is asked of the service. */
+/** Reads something again and again, beside whatever else is asked of the service. */
 class Beside {
   readonly #times: number[] = [];
   readonly #ended: Promise<void>;
   #ends = false;
 
-  constructor(service: HttpService, task: string) {
-    this.#ended = this.#run(service, `/tasks/${task}`);
+  constructor(service: HttpService, path: string) {
+    this.#ended = this.#run(service, path);
   }
 
   /** @returns milliseconds of each */
@@ -227,11 +152,12 @@ class Beside {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { lists, ...figures } = await benchHttpLists(Number(process.argv[2] ?? 100_000));
-  for (const { path, covered, p95 } of lists.toSorted((one, other) => other.p95 - one.p95)) {
-    process.stdout.write(
-      `${p95.toFixed(1).padStart(9)} ${covered ? 'covered' : '       '} ${path}\n`,
-    );
+  const [, , runs = '100000', kept] = process.argv;
+  const { lists, ...figures } = await benchHttpLists(Number(runs), kept);
+  const column = (value: number): string => value.toFixed(1).padStart(9);
+  for (const { path, covered, p50, p95 } of lists.toSorted((a, b) => b.p95 - a.p95)) {
+    const words = `${column(p50)}${column(p95)} ${covered ? 'covered' : '       '} ${path}`;
+    process.stdout.write(`${words}\n`);
   }
   process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
 }

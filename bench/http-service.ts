@@ -1,9 +1,13 @@
 import { createClient, type Client } from '../api/client.ts';
-import { newId } from '../domain/ids.ts';
+import { nameBasedId } from '../domain/ids.ts';
 import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
 import { BenchService } from './bench-service.ts';
 
-const ADMIN = { agentId: newId(Date.now()), agentSecret: 'of the benchmark, and of nothing else' };
+/** The same in every process, as a store may be kept from one to the next. */
+const ADMIN = {
+  agentId: nameBasedId('bench admin'),
+  agentSecret: 'of the benchmark, and of nothing else',
+};
 
 /** The built service as a process of its own, spoken with over HTTP as its first agent. */
 export interface HttpService {

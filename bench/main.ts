@@ -4,7 +4,7 @@ import { describeMachine, load } from './machine.ts';
 import { formatOutcome, sumUp, tableHead, type Outcome } from './report.ts';
 import { works, type Amounts, type Figures, type Work } from './works.ts';
 
-const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--keyed 10000] [--uses 1000000] [--seconds 4] [--listed 200000] [--clients 1000] [--repeats 3] [--out file.json]
+const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--keyed 10000] [--uses 1000000] [--seconds 4] [--listed 200000] [--store folder] [--clients 1000] [--repeats 3] [--out file.json]
 works: ${Object.keys(works).join(', ')}; drain, end-to-end and lateness stand for both of theirs
 `;
 
@@ -29,12 +29,13 @@ function readOrder(): Order {
       uses: { type: 'string', default: '1000000' },
       seconds: { type: 'string', default: '4' },
       listed: { type: 'string', default: '200000' },
+      store: { type: 'string' },
       clients: { type: 'string', default: '1000' },
       repeats: { type: 'string', default: '3' },
       out: { type: 'string' },
     },
   });
-  const count = (name: keyof Amounts | 'repeats'): number => {
+  const count = (name: Exclude<keyof Amounts, 'store'> | 'repeats'): number => {
     const value = Number(values[name]);
     if (Number.isSafeInteger(value) && value > 0) return value;
     throw new Error(`--${name} needs a whole number from 1`);
@@ -50,6 +51,7 @@ function readOrder(): Order {
       uses: count('uses'),
       seconds: count('seconds'),
       listed: count('listed'),
+      store: values.store,
       clients: count('clients'),
     },
     repeats: count('repeats'),

@@ -34,6 +34,8 @@ export interface Amounts {
   readonly seconds: number;
   /** Runs of `http-lists`; there are a tenth as many tasks. */
   readonly listed: number;
+  /** A folder in which the store of `http-lists` stays, to be used again; undefined for none. */
+  readonly store: string | undefined;
   /** Clients of `sse`. */
   readonly clients: number;
 }

@@ -17,7 +17,7 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly schema: number;
   /**
    * Older schemas that this code can read, and fold on, as they are: their documents lack at most fields that it can do
-   * without, and they have the same queried fields and indexes. What an older release left of the view is then read,
+   * without, and they have the same queried fields and tallies. What an older release left of the view is then read,
    * and fed, until the first generation of the new shape is made; else reads are refused meanwhile.
    */
   readonly readsOlder?: readonly number[];
@@ -28,10 +28,15 @@ export interface Projection<D extends JsonObject = JsonObject> {
   /** Each is the fields of one index, in order: equality first, then sort, then range; the key is added last. */
   readonly indexes: readonly (readonly string[])[];
   /**
-   * Fields that stand at the end of every index, so that they are looked at there and not in the documents: few, short,
-   * and best such that never change. An adapter may leave them out.
+   * For each index, in their order, fields that stand at its end, so that they are looked at there and not in the
+   * documents: short, and best such that never change. An adapter may leave them out.
    */
-  readonly covered?: readonly string[];
+  readonly covered?: readonly (readonly string[])[];
+  /**
+   * Fields that are null in many documents, which then stand in no index that has them: for lists that ask for a value
+   * of theirs, or a span of values. An adapter may have those documents there all the same.
+   */
+  readonly sparse?: readonly string[];
   /** Numbers of documents that are kept, so that totals of long lists cost nothing. An adapter may leave them out. */
   readonly tallies?: readonly Tally[];
   /** Keys of the documents that an event changes; empty for none. */

@@ -22,38 +22,29 @@ export interface RunListing {
 /**
  * The filters and the order of a list of runs, newest first: by the time they were queued, and by that of
  * their start where a span of starts is asked for, so that either goes along an index. Skipped runs are
- * left out unless their state is asked for.
+ * left out unless their state is asked for. A task's runs go along the task's index, whatever else is asked.
  *
  * @returns null where nothing can fit (a state and a success that contradict each other)
  */
 export function runListing(wanted: RunFilters): RunListing | null {
+  const { task_id, trigger, start_time, end_time } = wanted;
   const filters: Filter[] = [];
-  if (wanted.task_id !== undefined) filters.push(equals('task_id', wanted.task_id));
   // `success` is nothing but two of the states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
   const state = wanted.state ?? successState;
   if (successState !== undefined && state !== successState) return null;
+  const ofSpan = start_time !== undefined || end_time !== undefined;
+  if (task_id !== undefined) filters.push(equals('task_id', task_id));
   if (state !== undefined) filters.push(equals('state', state));
-  if (state === undefined || !goesByState(wanted, state)) {
-    filters.push(equals('listed', state !== 'skipped'));
-  }
-  if (wanted.trigger !== undefined) filters.push(equals('trigger', wanted.trigger));
-  const { start_time, end_time } = wanted;
+  // What is listed follows from the state: without a task the indexes of states have it.
+  if (task_id !== undefined) filters.push(equals('listed', state !== 'skipped'));
+  else if (state === undefined && !ofSpan) filters.push(equals('listed', true));
+  else if (state === undefined) filters.push({ field: 'state', op: 'in', value: listedStates });
+  if (trigger !== undefined) filters.push(equals('trigger', trigger));
   if (start_time !== undefined) filters.push({ field: 'started_at', op: 'gt', value: start_time });
   if (end_time !== undefined) filters.push({ field: 'started_at', op: 'lt', value: end_time });
-  const ofSpan = start_time !== undefined || end_time !== undefined;
-  const field = ofSpan && wanted.task_id === undefined ? 'started_at' : 'queued_at';
+  const field = ofSpan && task_id === undefined ? 'started_at' : 'queued_at';
   return { filters, sort: [{ field, direction: 'descending' }] };
-}
-
-/**
- * Whether the index of states is the one to go along: then nothing is said of `listed`, which follows from the state,
- * for an index that has it would be gone along in its stead, through all runs there are. Of those under way there are
- * few, of whatever task and time; of those that have ended a task has fewer, and a span of starts has its own index.
- */
-function goesByState({ task_id, start_time, end_time }: RunFilters, state: RunState): boolean {
-  if (!endedRunStates.includes(state)) return true;
-  return task_id === undefined && start_time === undefined && end_time === undefined;
 }
 
 /** The most recent run of a task that was not skipped; the first of the result. */
@@ -81,6 +72,7 @@ export function unfinishedRuns(limit: number, after?: Query['after']): Query {
   };
 }
 
+const listedStates = runStates.filter((state) => state !== 'skipped');
 const unfinishedStates = runStates.filter((state) => !endedRunStates.includes(state));
 
 const successStates = (success: boolean): RunState => (success ? 'succeeded' : 'failed');

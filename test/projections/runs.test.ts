@@ -158,6 +158,9 @@ describe('a run in the runs view', () => {
 });
 
 describe('a list of runs', () => {
+  const fieldsOf = (listing: ReturnType<typeof runListing>) =>
+    listing?.filters.map(({ field }) => field);
+
   it('leaves skipped runs out unless they are asked for', () => {
     const listed = { field: 'listed', op: 'eq', value: true };
     expect(runListing({})?.filters).to.deep.equal([listed]);
@@ -165,18 +168,21 @@ describe('a list of runs', () => {
     expect(runListing({ state: 'skipped' })?.filters).to.deep.equal([skipped]);
     const ofTask = runListing({ state: 'skipped', task_id: '1' })?.filters;
     expect(ofTask).to.deep.include({ ...listed, value: false });
+    const [ofSpan] = runListing({ start_time: '2026-03-01T00:00:00.000Z' })?.filters ?? [];
+    expect(ofSpan?.field).to.equal('state');
+    expect(ofSpan?.value).to.include.members(['queued', 'canceled']);
+    expect(ofSpan?.value).to.not.include('skipped');
   });
 
-  it('goes by the state alone where few are in it, for the index that has all runs would be read in its stead', () => {
-    const fieldsOf = (listing: ReturnType<typeof runListing>) =>
-      listing?.filters.map(({ field }) => field);
-    expect(fieldsOf(runListing({ state: 'queued' }))).to.deep.equal(['state']);
-    expect(fieldsOf(runListing({ state: 'queued', task_id: '1' }))).to.deep.equal([
-      'task_id',
-      'state',
-    ]);
-    const ended = runListing({ state: 'failed', task_id: '1' });
-    expect(fieldsOf(ended)).to.deep.equal(['task_id', 'state', 'listed']);
+  it("goes by the state alone, whose indexes have what is listed, and of a task by the task's", () => {
+    const start_time = '2026-03-01T00:00:00.000Z';
+    for (const state of ['queued', 'failed'] as const) {
+      expect(fieldsOf(runListing({ state }))).to.deep.equal(['state']);
+      const ofSpan = runListing({ state, start_time });
+      expect(fieldsOf(ofSpan)).to.deep.equal(['state', 'started_at']);
+      const ofTask = runListing({ state, task_id: '1' });
+      expect(fieldsOf(ofTask)).to.deep.equal(['task_id', 'state', 'listed']);
+    }
   });
 
   it('asks for success by the state that means it', () => {

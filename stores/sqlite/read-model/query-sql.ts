@@ -5,6 +5,7 @@ import type {
   Query,
   Sort,
 } from '../../../projections/read-model.ts';
+import { bestWay, mergedIn, type InFilter } from './query-ways.ts';
 import { countByTally } from './tallies.ts';
 import { columnsOf, listTable, type Cell, type Column } from './view-table.ts';
 
@@ -43,10 +44,11 @@ export function compileFind(projection: Projection, query: Query): CompiledQuery
     throw new TypeError('a query takes either an offset or a place to go on after');
   }
   const fields = new Fields(projection);
-  return fields.bothWays(query.filters, (where) =>
+  const { filters, sort } = query;
+  return fields.bothWays(filters, sort, (where) =>
     query.after === undefined
-      ? [fields.page(where, query.sort, query.offset ?? 0, query.filters)]
-      : fields.pagesAfter(where, query.sort, query.after),
+      ? [fields.page({ where, filters, sort }, query.offset ?? 0)]
+      : fields.pagesAfter({ where, filters, sort }, query.after),
   );
 }
 
@@ -75,14 +77,14 @@ export function compileCount(projection: Projection, filters: readonly Filter[])
   const fields = new Fields(projection);
   const only = filters.length === 1 ? filters[0] : undefined;
   if (only?.op === 'has') {
-    const { column } = fields.condition(only, false);
+    const { column } = fields.condition(only, {});
     const sql = `SELECT count(*) FROM ${listTable(column)} WHERE value = ?`;
     const plan = [{ sql, parameters: [only.value] }];
     return { probe: null, plans: { rare: plan, common: plan } };
   }
   const tallied = countByTally(projection, columnsOf(projection), filters);
   if (tallied === null) return fields.counted(filters);
-  for (const filter of filters) fields.condition(filter, false);
+  for (const filter of filters) fields.condition(filter, {});
   const edges = tallied.edges.flatMap((edge) => fields.counted(edge).plans.rare);
   const plan = tallied.sum === null ? edges : [tallied.sum, ...edges];
   return { probe: null, plans: { rare: plan, common: plan } };
@@ -91,6 +93,21 @@ export function compileCount(projection: Projection, filters: readonly Filter[])
 interface Where {
   readonly sql: string;
   readonly parameters: readonly Cell[];
+}
+
+/** A query without its page. */
+interface Listing {
+  readonly where: Where;
+  readonly filters: readonly Filter[];
+  readonly sort: readonly Sort[];
+}
+
+/** How conditions are asked. */
+interface Ways {
+  /** A text-list by collecting its rows, and not by testing each row. */
+  readonly rare?: boolean;
+  /** The fields of the index to go along, as far as it is gone along by them; null leaves it to the planner. */
+  readonly way?: ReadonlySet<string> | null;
 }
 
 class Fields {
@@ -102,46 +119,37 @@ class Fields {
     this.#columns = new Map(columnsOf(projection).map((column) => [column.field, column]));
   }
 
-  bothWays(filters: readonly Filter[], plan: (where: Where) => Plan): CompiledQuery {
+  bothWays(
+    filters: readonly Filter[],
+    sort: readonly Sort[],
+    plan: (where: Where) => Plan,
+  ): CompiledQuery {
     const has = filters.find(({ op }) => op === 'has');
-    const rare = plan(this.#where(filters, true));
+    const way = bestWay(this.#projection, filters, sort);
+    const rare = plan(this.#where(filters, { rare: true, way: has === undefined ? way : null }));
     if (has?.op !== 'has') return { probe: null, plans: { rare, common: rare } };
-    const { column } = this.condition(has, true);
+    const { column } = this.condition(has, {});
     const probe = {
       sql: `SELECT count(*) FROM (SELECT 1 FROM ${listTable(column)} WHERE value = ? LIMIT ${String(COMMON)})`,
       parameters: [has.value],
     };
-    return { probe, plans: { rare, common: plan(this.#where(filters, false)) } };
+    return { probe, plans: { rare, common: plan(this.#where(filters, { way })) } };
   }
 
   counted(filters: readonly Filter[]): CompiledQuery {
-    return this.bothWays(filters, ({ sql, parameters }) => [
+    return this.bothWays(filters, [], ({ sql, parameters }) => [
       { sql: `SELECT count(*) FROM documents WHERE ${sql}`, parameters },
     ]);
   }
 
   /** From the start. An `in` that an index begins with is read value by value, each in order, and merged. */
-  page(where: Where, sort: readonly Sort[], offset: number, filters: readonly Filter[]): Statement {
-    const order = this.#order(sort);
+  page({ where, filters, sort }: Listing, offset: number): Statement {
     const skip = offset > 0 ? ` OFFSET ${String(Math.trunc(offset))}` : '';
-    const merged = this.#mergedIn(filters, sort);
-    if (merged === undefined || offset > 1_000) {
-      const sql = `SELECT key, position, document FROM documents WHERE ${where.sql} ORDER BY ${order} LIMIT ?1${skip}`;
-      return { sql: numbered(sql), parameters: where.parameters };
-    }
-    const rest = this.#where(
-      filters.filter((filter) => filter !== merged),
-      false,
-    );
-    const column = this.#column(merged.field);
-    const sortColumns = sort.map(({ field }) => `, ${this.#column(field).name}`).join('');
-    const part = `SELECT * FROM (SELECT key, position, document${sortColumns} FROM documents WHERE ${column.name} = ? AND ${rest.sql} ORDER BY ${order} LIMIT ?1 + ${String(Math.trunc(offset))})`;
-    const values = [...new Set(merged.value)];
-    const sql = `SELECT key, position, document FROM (${values.map(() => part).join(' UNION ALL ')}) ORDER BY ${order} LIMIT ?1${skip}`;
-    return {
-      sql: numbered(sql),
-      parameters: values.flatMap((value) => [cell(column, value), ...rest.parameters]),
-    };
+    const merged = mergedIn(this.#projection, filters, sort);
+    const nothing = { sql: [], parameters: [] };
+    if (merged !== undefined) return this.#merge(merged, filters, sort, nothing, 0, skip);
+    const sql = `SELECT key, position, document FROM documents WHERE ${where.sql} ORDER BY ${this.#order(sort)} LIMIT ?1${skip}`;
+    return { sql: numbered(sql), parameters: where.parameters };
   }
 
   /**
@@ -150,8 +158,7 @@ class Fields {
    * also where values are null; a single condition with `or` would be sorted.
    */
   pagesAfter(
-    where: Where,
-    sort: readonly Sort[],
+    { where, filters, sort }: Listing,
     after: NonNullable<Query['after']>,
   ): readonly Statement[] {
     if (after.values.length !== sort.length) {
@@ -163,33 +170,78 @@ class Fields {
       return { name: column.name, direction, value: value === null ? null : cell(column, value) };
     });
     places.push({ name: 'key', direction: lastDirection(sort), value: after.key });
+    const merged = mergedIn(this.#projection, filters, sort);
     const statements: Statement[] = [];
     for (let equal = places.length - 1; equal >= 0; equal -= 1) {
       const same = places.slice(0, equal);
       const place = places[equal];
       if (place === undefined) continue;
-      const order = this.#order(sort, equal);
       for (const range of beyond(place)) {
+        // What has no value there passes none of these filters: it would be looked for in vain, among all.
+        const field = sort[equal]?.field;
+        if (range === 'IS NULL' && filters.some((filter) => asksForValue(filter, field))) continue;
         const conditions = [
           ...same.map(({ name, value }) => `${name} ${value === null ? 'IS NULL' : '= ?'}`),
           `${place.name} ${range}`,
-          where.sql,
         ];
-        const sql = `SELECT key, position, document FROM documents WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ?1`;
-        const values = [...same, ...(range.endsWith('?') ? [place] : [])].map(({ value }) => value);
-        statements.push({
-          sql: numbered(sql),
-          parameters: [...values.filter((value) => value !== null), ...where.parameters],
-        });
+        const values = [...same, ...(range.endsWith('?') ? [place] : [])]
+          .map(({ value }) => value)
+          .filter((value) => value !== null);
+        if (merged !== undefined) {
+          const behind = { sql: conditions, parameters: values };
+          statements.push(this.#merge(merged, filters, sort, behind, equal, ''));
+          continue;
+        }
+        const sql = `SELECT key, position, document FROM documents WHERE ${[...conditions, where.sql].join(' AND ')} ORDER BY ${this.#order(sort, equal)} LIMIT ?1`;
+        statements.push({ sql: numbered(sql), parameters: [...values, ...where.parameters] });
       }
     }
     return statements;
   }
 
-  /** @param rare how to ask a text-list: by collecting its rows, or by testing each row */
-  condition(filter: Filter, rare: boolean): Where & { readonly column: Column } {
+  /**
+   * A page of the documents of several values of a field. Each value's stand in order in the index, and SQLite merges
+   * what a compound select gives in order, a row at a time; only the page's documents are read.
+   *
+   * @param behind what is asked of all of them besides the filters
+   * @param fixed parts of the order that are the same in all rows
+   */
+  #merge(
+    merged: InFilter,
+    filters: readonly Filter[],
+    sort: readonly Sort[],
+    behind: { readonly sql: readonly string[]; readonly parameters: readonly Cell[] },
+    fixed: number,
+    skip: string,
+  ): Statement {
+    const way = bestWay(this.#projection, filters, sort);
+    const rest = this.#where(
+      filters.filter((filter) => filter !== merged),
+      { way },
+    );
+    const column = this.#column(merged.field);
+    const sortColumns = sort.map(({ field }) => `, ${this.#column(field).name}`).join('');
+    const part = `SELECT id, key${sortColumns} FROM documents WHERE ${[`${column.name} = ?`, ...behind.sql, rest.sql].join(' AND ')}`;
+    const values = [...new Set(merged.value)];
+    const found = `${values.map(() => part).join(' UNION ALL ')} ORDER BY ${this.#order(sort, fixed)} LIMIT ?1${skip}`;
+    const sql = `SELECT documents.key, documents.position, documents.document FROM (${found}) AS page CROSS JOIN documents ON documents.id = page.id ORDER BY ${this.#order(sort, fixed, 'page.')}`;
+    return {
+      sql: numbered(sql),
+      parameters: values.flatMap((value) => [
+        cell(column, value),
+        ...behind.parameters,
+        ...rest.parameters,
+      ]),
+    };
+  }
+
+  condition(
+    filter: Filter,
+    { rare = false, way = null }: Ways,
+  ): Where & { readonly column: Column } {
     const column = this.#column(filter.field);
-    const { name } = column;
+    // The plus keeps the planner, which knows nothing of how the values lie, from going along another index.
+    const name = `${way === null || way.has(filter.field) ? '' : '+'}${column.name}`;
     switch (filter.op) {
       case 'eq':
         return filter.value === null
@@ -210,7 +262,7 @@ class Fields {
         return {
           column,
           // Not LIKE, which stops at a NUL and limits its pattern; lower() knows ASCII alone, as wanted.
-          sql: `instr(lower(${name}), ?) > 0`,
+          sql: `instr(lower(${column.name}), ?) > 0`,
           parameters: [lowerAscii(filter.value)],
         };
       case 'has': {
@@ -235,10 +287,12 @@ class Fields {
     }
   }
 
-  #where(filters: readonly Filter[], rare: boolean): Where {
+  #where(filters: readonly Filter[], { rare = false, way = null }: Ways): Where {
     // Only one list is collected: the others are tested on its rows.
     const first = filters.find(({ op }) => op === 'has');
-    const conditions = filters.map((filter) => this.condition(filter, rare && filter === first));
+    const conditions = filters.map((filter) =>
+      this.condition(filter, { rare: rare && filter === first, way }),
+    );
     return {
       sql: conditions.length === 0 ? 'TRUE' : conditions.map(({ sql }) => sql).join(' AND '),
       parameters: conditions.flatMap(({ parameters }) => parameters),
@@ -246,30 +300,12 @@ class Fields {
   }
 
   /** Without the first `fixed` parts, which are the same in all rows. */
-  #order(sort: readonly Sort[], fixed = 0): string {
+  #order(sort: readonly Sort[], fixed = 0, table = ''): string {
     const parts = sort.map(
-      ({ field, direction }) => `${this.#sortColumn(field).name}${descending(direction)}`,
+      ({ field, direction }) => `${table}${this.#sortColumn(field).name}${descending(direction)}`,
     );
-    return [...parts, `key${descending(lastDirection(sort))}`].slice(fixed).join(', ');
-  }
-
-  /** The `in` of few values that stands, with all that is equal, before the order in some index. */
-  #mergedIn(filters: readonly Filter[], sort: readonly Sort[]) {
-    const wide = filters.filter(({ op }) => op === 'in');
-    const one = wide[0];
-    if (wide.length !== 1 || one?.op !== 'in' || one.value.length < 2 || one.value.length > 8) {
-      return undefined;
-    }
-    const equal = new Set(filters.filter(({ op }) => op === 'eq').map(({ field }) => field));
-    equal.add(one.field);
-    const wanted = sort.map(({ field }) => field);
-    const fits = this.#projection.indexes.some((index) => {
-      const lead = index.findIndex((field) => !equal.has(field));
-      const head = index.slice(0, lead === -1 ? index.length : lead);
-      const rest = index.slice(head.length);
-      return head.includes(one.field) && wanted.every((field, i) => rest[i] === field);
-    });
-    return fits ? one : undefined;
+    const key = `${table}key${descending(lastDirection(sort))}`;
+    return [...parts, key].slice(fixed).join(', ');
   }
 
   #sortColumn(field: string): Column {
@@ -296,6 +332,10 @@ function beyond(place: {
 }): readonly string[] {
   if (place.direction === 'ascending') return [place.value === null ? 'IS NOT NULL' : '> ?'];
   return place.value === null ? [] : ['< ?', 'IS NULL'];
+}
+
+function asksForValue({ field, op, value }: Filter, of: string | undefined): boolean {
+  return field === of && (op !== 'eq' || value !== null);
 }
 
 function lastDirection(sort: readonly Sort[]): Sort['direction'] {

@@ -7,15 +7,18 @@ import { SqliteReadModel } from './sqlite-read-model.ts';
 import { ViewFiles } from './view-files.ts';
 import { unavailable } from './faults.ts';
 
-/** Reading threads unless said otherwise: a second one, so that one long query doesn't hold up the others. */
-const DEFAULT_READERS = 2;
+/**
+ * Reading threads unless said otherwise. A list that takes long takes two of them, for its page and for its total; the
+ * others are for what is read meanwhile.
+ */
+const DEFAULT_READERS = 4;
 
 /**
  * Opens the embedded read model: a folder with a file for each generation of each projection. Any number of
  * processes and threads may open the same folder; each thread opens its own.
  *
  * @param options.directory where the files lie; made when it is not there
- * @param options.readers threads for queries at most, at least 1; default 2. They start when first needed.
+ * @param options.readers threads for queries at most, at least 1; default 4. They start when first needed.
  * @throws ReadModelError `UNAVAILABLE` when the folder can't be used, or is a newer release's
  */
 export async function openSqliteReadModel(options: {

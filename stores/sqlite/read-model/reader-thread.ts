@@ -9,6 +9,9 @@ import { LAYOUT_VERSION, type Cell } from './view-table.ts';
  * up the event loop. Only texts go back; the thread that asked parses them.
  */
 
+/** Page cache of each connection, in MiB: there is one for each view in each thread, and the system's behind them. */
+const CACHE = 8;
+
 /** Prepared statements kept for each connection; queries with other shapes push out the oldest. */
 const KEPT_STATEMENTS = 200;
 
@@ -24,6 +27,7 @@ class Connection {
       migrate: () => undefined,
       readOnly: true,
       busyTimeout: 1_000,
+      cacheMiB: CACHE,
     });
   }
 

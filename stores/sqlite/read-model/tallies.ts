@@ -13,6 +13,8 @@ const TO_THE_HOUR = 13;
 const AFTER_THE_HOUR = ';';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:/;
 const HOUR = 'hour';
+/** Of one field that are asked for together; more are counted. */
+const MOST_VALUES = 100;
 
 interface Part {
   /** In the tally. */
@@ -110,15 +112,20 @@ export function countByTally(
   filters: readonly Filter[],
 ): TallyCount | null {
   for (const [index, tally] of (projection.tallies ?? []).entries()) {
-    const bounds = filters.filter(({ field, op }) => field === tally.hourOf && op !== 'eq');
+    const bounds = filters.filter(
+      ({ field, op }) => field === tally.hourOf && op !== 'eq' && op !== 'in',
+    );
     const equal = filters.filter((filter) => !bounds.includes(filter));
     if (!equal.every((filter) => isTallied(tally, filter))) continue;
     const span = spanOf(bounds);
     if (span === null) continue;
-    const conditions = equal.map(({ field }) => `${columnOf(field, columns)} = ?`);
-    const parameters = equal.map(({ value }) =>
-      typeof value === 'boolean' ? Number(value) : value,
-    );
+    const conditions = equal.map(({ field, value }) => {
+      const asked = Array.isArray(value) ? `IN (${value.map(() => '?').join(', ')})` : '= ?';
+      return `${columnOf(field, columns)} ${asked}`;
+    });
+    const parameters = equal
+      .flatMap(({ value }) => value)
+      .map((value) => (typeof value === 'boolean' ? Number(value) : value));
     if (span.edges.length > 0) conditions.push(`${HOUR} > ?`);
     if (span.to !== undefined) conditions.push(`${HOUR} < ?`);
     const hours = span.edges.length === 0 ? [] : [span.from, span.to];
@@ -171,7 +178,10 @@ function hourOf({ value }: Filter): string | null {
 }
 
 function isTallied(tally: Tally, { field, op, value }: Filter): boolean {
-  return op === 'eq' && value !== null && value !== '' && tally.fields.includes(field);
+  if (op !== 'eq' && op !== 'in') return false;
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const areTold = values.every((each) => each !== null && each !== '');
+  return areTold && values.length <= MOST_VALUES && tally.fields.includes(field);
 }
 
 const tableOf = (index: number): string => `tally_${String(index)}`;

@@ -110,22 +110,25 @@ export function createIndexes(
       SELECT entry.value, documents.id FROM documents, json_each(documents.${column.name}) AS entry
       WHERE documents.${column.name} IS NOT NULL ORDER BY 1, 2`);
   }
-  const covered = columns
-    .filter(({ field }) => projection.covered?.includes(field))
-    .map(({ name }) => name);
-  for (const fields of projection.indexes) {
-    const parts = fields.map((field) => columns.find((column) => column.field === field));
-    if (parts.some((part) => part?.kind === 'text-list')) continue;
-    const names = parts.map((part, i) => {
-      if (part === undefined) {
-        throw new TypeError(`${projection.name}: an index names "${fields[i] ?? ''}", not a field`);
-      }
-      return part.name;
-    });
-    const all = [...names, 'key', ...covered.filter((name) => !names.includes(name))];
+  for (const [place, fields] of projection.indexes.entries()) {
+    const parts = fields.map((field) => columnNamed(field, projection, columns));
+    if (parts.some(({ kind }) => kind === 'text-list')) continue;
+    const names = parts.map(({ name }) => name);
+    const covered = (projection.covered?.[place] ?? [])
+      .map((field) => columnNamed(field, projection, columns).name)
+      .filter((name) => !names.includes(name));
+    const sparse = parts.filter(({ field }) => projection.sparse?.includes(field));
+    const where = sparse.map(({ name }) => `${name} IS NOT NULL`).join(' AND ');
     database.exec(
-      `CREATE INDEX IF NOT EXISTS by_${fields.join('_and_')} ON documents (${all.join(', ')})`,
+      `CREATE INDEX IF NOT EXISTS by_${fields.join('_and_')}
+       ON documents (${[...names, 'key', ...covered].join(', ')})${where === '' ? '' : ` WHERE ${where}`}`,
     );
   }
   createTallies(database, projection, columns);
+}
+
+function columnNamed(field: string, projection: Projection, columns: readonly Column[]): Column {
+  const column = columns.find((each) => each.field === field);
+  if (column !== undefined) return column;
+  throw new TypeError(`${projection.name}: an index names "${field}", not a field`);
 }

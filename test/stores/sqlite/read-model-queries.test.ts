@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { silent } from '../../../observability/telemetry.ts';
-import type { Query, ReadModel } from '../../../projections/read-model.ts';
+import type { Filter, Projection, Query, ReadModel } from '../../../projections/read-model.ts';
 import {
   compileCount,
   compileFind,
@@ -20,6 +20,7 @@ import {
   keysOf,
   thing,
   thingsProjection,
+  type Thing,
   type Written,
 } from '../../contracts/read-model-things.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
@@ -75,6 +76,100 @@ describe('a query of the embedded read model', function () {
       expect(steps.join('\n')).to.not.match(/TEMP B-TREE|SCAN documents$/m);
     });
   }
+
+  describe('where several indexes would do', () => {
+    const indexes = [['name'], ['team', 'amount'], ['team', 'name'], ['team', 'active', 'name']];
+    const red: Filter = { field: 'team', op: 'eq', value: 'red' };
+    const byName = [{ field: 'name', direction: 'descending' }] as const;
+    const later: Filter = { field: 'name', op: 'gt', value: 'm' };
+    const some: Filter = { field: 'amount', op: 'eq', value: 3 };
+    const active: Filter = { field: 'active', op: 'eq', value: true };
+    const ways: readonly (readonly [string, readonly Filter[], Query['sort'], string])[] = [
+      ['the order', [red], byName, 'by_team_and_name'],
+      ['the order and a span', [later], byName, 'by_name'],
+      ['most of what is equal', [red, active, later], byName, 'by_team_and_active_and_name'],
+      ['what is equal, not a span alone', [later, red], byName, 'by_team_and_name'],
+      ['the order, though more is equal elsewhere', [red, some], byName, 'by_team_and_name'],
+      ['what is equal, in whatever order', [some, red], [], 'by_team_and_amount'],
+    ];
+    for (const [sentence, filters, sort, index] of ways) {
+      it(`goes along the one that has ${sentence}`, () => {
+        const projection = { ...thingsProjection(), indexes };
+        const { plans } = compileFind(projection, { filters, sort, limit: 10 });
+        expect(explain(plans.rare, true, projection).join('\n')).to.include(`INDEX ${index} (`);
+        const counted = compileCount(projection, filters).plans.rare;
+        expect(explain(counted, false, projection).join('\n')).to.match(/INDEX by_\w+ \(/);
+      });
+    }
+
+    it('looks at what an index has besides there, and not in the documents', () => {
+      const projection = {
+        ...thingsProjection(),
+        indexes: [['team', 'amount'], ['name']],
+        covered: [['active', 'tags', 'name'], []],
+      };
+      for (const filters of [
+        [red, active],
+        [red, active, later],
+        [red, { ...active, value: null }],
+      ]) {
+        const { plans } = compileCount(projection, filters);
+        const steps = explain(plans.rare, false, projection).join('\n');
+        expect(steps).to.include('USING COVERING INDEX by_team_and_amount');
+      }
+    });
+
+    it('goes along a sparse one only for what has a value there', () => {
+      const projection = {
+        ...thingsProjection(),
+        indexes: [['team', 'amount'], ['team']],
+        sparse: ['amount'],
+      };
+      const stepsOf = (filters: readonly Filter[]): string =>
+        explain(compileCount(projection, filters).plans.rare, false, projection).join('\n');
+      expect(stepsOf([red, some])).to.include('by_team_and_amount (');
+      expect(stepsOf([red, { field: 'amount', op: 'gt', value: 3 }])).to.include(
+        'by_team_and_amount (',
+      );
+      expect(stepsOf([red])).to.include('by_team (');
+      expect(stepsOf([red, { field: 'amount', op: 'eq', value: null }])).to.include('by_team (');
+    });
+  });
+
+  it('by a sparse index finds all that has a value, from the start and page by page', async () => {
+    const projection = { ...thingsProjection(), sparse: ['amount'] };
+    readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const documents: readonly Written[] = Array.from({ length: 120 }, (_, i) =>
+      thing(`k${String(i)}`, i + 1, {
+        team: ['red', 'blue', 'green'][i % 3] ?? null,
+        amount: i % 4 === 0 ? null : i % 11,
+        active: i % 2 === 0,
+      }),
+    );
+    await fill(readModel, projection, documents);
+    const teams: readonly (readonly Filter[])[] = [
+      [{ field: 'team', op: 'in', value: ['red', 'green', 'none'] }],
+      [{ field: 'team', op: 'eq', value: 'red' }],
+      [],
+    ];
+    for (const team of teams) {
+      for (const direction of ['ascending', 'descending'] as const) {
+        const filters: readonly Filter[] = [...team, { field: 'amount', op: 'gte', value: 2 }];
+        const whole: Query = { filters, sort: [{ field: 'amount', direction }], limit: 7 };
+        const all = expected(documents, { ...whole, limit: Infinity });
+        expect(await readModel.count(projection, filters)).to.equal(all.length);
+        const found: string[] = [];
+        for (let after: Query['after']; ;) {
+          const page = await readModel.find(projection, { ...whole, ...(after && { after }) });
+          found.push(...page.map(({ key }) => key));
+          const last = page.at(-1);
+          if (last === undefined) break;
+          after = { values: [last.document.amount ?? null], key: last.key };
+        }
+        expect(found).to.deep.equal(all);
+      }
+    }
+  });
 
   it('that counts by an index does not touch the documents', () => {
     const compiled = compileCount(thingsProjection(), [
@@ -218,8 +313,11 @@ describe('a query of the embedded read model', function () {
 });
 
 /** The steps of SQLite's plan for each statement, over an empty view. */
-function explain(plan: Plan, limited: boolean): readonly string[] {
-  const projection = thingsProjection();
+function explain(
+  plan: Plan,
+  limited: boolean,
+  projection: Projection<Thing> = thingsProjection(),
+): readonly string[] {
   const database = new DatabaseSync(':memory:');
   createTables(database, columnsOf(projection), null);
   createIndexes(database, projection, columnsOf(projection));

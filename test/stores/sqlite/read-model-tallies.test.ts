@@ -47,6 +47,10 @@ describe('totals that are kept beside the documents', () => {
     [before],
     [after, before],
     [team, after, before],
+    [{ field: 'team', op: 'in', value: ['red', 'blue', 'blue'] }, active],
+    [{ field: 'team', op: 'in', value: ['red', 'none'] }, after, before],
+    [{ field: 'team', op: 'in', value: [] }],
+    [{ field: 'team', op: 'in', value: ['red', ''] }],
     [active, { field: 'name', op: 'gte', value: timeOf(31) }],
     [{ field: 'name', op: 'lte', value: timeOf(31) }],
     [
