@@ -177,9 +177,10 @@ class Fields {
       const place = places[equal];
       if (place === undefined) continue;
       for (const range of beyond(place)) {
-        // What has no value there passes none of these filters: it would be looked for in vain, among all.
-        const field = sort[equal]?.field;
-        if (range === 'IS NULL' && filters.some((filter) => asksForValue(filter, field))) continue;
+        // The key is never null, and what has no value in a field passes no filter that asks for one: it would be
+        // looked for in vain, among all.
+        const isNever = filters.some((filter) => asksForValue(filter, sort[equal]?.field));
+        if (range === 'IS NULL' && (place.name === 'key' || isNever)) continue;
         const conditions = [
           ...same.map(({ name, value }) => `${name} ${value === null ? 'IS NULL' : '= ?'}`),
           `${place.name} ${range}`,

@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { runStates, runTriggers, scheduleKinds, taskStatuses } from '../../../domain/vocabulary.ts';
+import { auditFilters, auditProjection, newestAudited } from '../../../projections/audit.ts';
+import type { Filter, Projection, Sort } from '../../../projections/read-model.ts';
+import { runListing, type RunFilters } from '../../../projections/run-queries.ts';
+import { runsProjection } from '../../../projections/runs.ts';
+import { taskFilters, tasksProjection, type TaskFilters } from '../../../projections/tasks.ts';
+import {
+  compileCount,
+  compileFind,
+  type CompiledQuery,
+} from '../../../stores/sqlite/read-model/query-sql.ts';
+import {
+  columnsOf,
+  createIndexes,
+  createTables,
+} from '../../../stores/sqlite/read-model/view-table.ts';
+
+/**
+ * How SQLite goes about every list that the interface offers. It decides by the indexes alone, as it is told nothing of
+ * how the values lie, so that what it does over an empty view is what it does over a million documents.
+ */
+describe('every list of the embedded read model', () => {
+  const time = '2026-03-01T00:00:00.000Z';
+  const one = <T>(values: readonly T[]): readonly (T | undefined)[] => [undefined, ...values];
+
+  function* runLists(): Generator<RunFilters> {
+    for (const task_id of one(['t'])) {
+      for (const state of one(runStates)) {
+        for (const trigger of one(runTriggers)) {
+          for (const start_time of one([time])) {
+            for (const end_time of one(['2026-04-01T00:00:00.000Z'])) {
+              yield { task_id, state, trigger, start_time, end_time };
+            }
+          }
+        }
+      }
+    }
+  }
+
+  function* taskLists(): Generator<TaskFilters> {
+    for (const status of one(taskStatuses)) {
+      for (const created_by of one(['a'])) {
+        for (const schedule_kind of one(scheduleKinds)) {
+          for (const tag of one(['x'])) {
+            for (const search of one(['y'])) {
+              yield { status, created_by, schedule_kind, tag, search };
+            }
+          }
+        }
+      }
+    }
+  }
+
+  it('of runs is read in order from an index, and its total from an index or what is kept', () => {
+    const plans = new Plans(runsProjection as unknown as Projection);
+    for (const wanted of runLists()) {
+      const listing = runListing(wanted);
+      if (listing === null) continue;
+      const { filters, sort } = listing;
+      plans.expectOrdered(filters, sort, wanted.task_id === undefined ? /by_/ : /by_task_id_/);
+      plans.expectCovered(filters);
+    }
+    plans.close();
+  });
+
+  it('of tasks is read in order from an index, and its total from an index or what is kept', () => {
+    const plans = new Plans(tasksProjection as unknown as Projection);
+    const sort = [{ field: 'created_at', direction: 'descending' }] as const;
+    for (const wanted of taskLists()) {
+      const filters = taskFilters(wanted);
+      plans.expectOrdered(filters, sort, wanted.created_by === undefined ? /by_/ : /by_created_by/);
+      plans.expectCovered(filters);
+    }
+    plans.close();
+  });
+
+  it('of the audit is read in order from an index', () => {
+    const plans = new Plans(auditProjection as unknown as Projection);
+    for (const actor of one(['a'])) {
+      for (const stream of one(['task-1'])) {
+        for (const type of one(['TaskCreated'])) {
+          for (const from of one([time])) {
+            const filters = auditFilters({ actor, stream, type, from });
+            plans.expectOrdered(filters, newestAudited, stream === undefined ? /by_/ : /by_stream/);
+          }
+        }
+      }
+    }
+    plans.close();
+  });
+});
+
+/** What SQLite says it would do, over an empty view. */
+class Plans {
+  readonly #projection: Projection;
+  readonly #database = new DatabaseSync(':memory:');
+
+  constructor(projection: Projection) {
+    this.#projection = projection;
+    createTables(this.#database, columnsOf(projection), null);
+    createIndexes(this.#database, projection, columnsOf(projection));
+  }
+
+  /** The first page and one by cursor: along an index, of which nothing but the page itself is sorted. */
+  expectOrdered(filters: readonly Filter[], sort: readonly Sort[], index: RegExp): void {
+    const after = { values: sort.map(() => '2026-03-15T00:00:00.000Z'), key: 'k' };
+    for (const page of [{}, { after }]) {
+      const query = { filters, sort, limit: 51, ...page };
+      const steps = this.#steps(compileFind(this.#projection, query), true);
+      const text = `${JSON.stringify(query)}\n${steps.join('\n')}`;
+      expect(text)
+        .to.match(/USING (?:COVERING )?INDEX/)
+        .and.to.match(index);
+      expect(text).to.not.match(/SCAN documents$/m);
+      // What is merged comes in order, and the page is put in order once more when its documents were read.
+      const isMerged = steps.some((step) => step.startsWith('MERGE'));
+      if (!isMerged) expect(text).to.not.include('TEMP B-TREE');
+    }
+  }
+
+  expectCovered(filters: readonly Filter[]): void {
+    const steps = this.#steps(compileCount(this.#projection, filters), false);
+    for (const step of steps.filter((each) => each.includes(' documents '))) {
+      expect(`${JSON.stringify(filters)}\n${steps.join('\n')}\n${step}`).to.match(
+        /USING COVERING INDEX|INTEGER PRIMARY KEY/,
+      );
+    }
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #steps({ plans }: CompiledQuery, limited: boolean): readonly string[] {
+    return plans.common.flatMap(({ sql, parameters }) => {
+      const values = limited ? [51, ...parameters] : parameters;
+      const rows = this.#database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as {
+        detail: string;
+      }[];
+      return rows.map(({ detail }) => detail);
+    });
+  }
+}
