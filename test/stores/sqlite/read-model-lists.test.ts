@@ -54,7 +54,7 @@ describe('every list of the embedded read model', () => {
   }
 
   it('of runs is read in order from an index, and its total from an index or what is kept', () => {
-    const plans = new Plans(runsProjection as unknown as Projection);
+    const plans = new Plans(runsProjection);
     for (const wanted of runLists()) {
       const listing = runListing(wanted);
       if (listing === null) continue;
@@ -66,7 +66,7 @@ describe('every list of the embedded read model', () => {
   });
 
   it('of tasks is read in order from an index, and its total from an index or what is kept', () => {
-    const plans = new Plans(tasksProjection as unknown as Projection);
+    const plans = new Plans(tasksProjection);
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
     for (const wanted of taskLists()) {
       const filters = taskFilters(wanted);
@@ -77,7 +77,7 @@ describe('every list of the embedded read model', () => {
   });
 
   it('of the audit is read in order from an index', () => {
-    const plans = new Plans(auditProjection as unknown as Projection);
+    const plans = new Plans(auditProjection);
     for (const actor of one(['a'])) {
       for (const stream of one(['task-1'])) {
         for (const type of one(['TaskCreated'])) {
