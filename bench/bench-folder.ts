@@ -14,18 +14,7 @@ let watching = false;
  * by Ctrl-C too; what a killed process left is removed by the next one.
  */
 export async function makeBenchFolder(name: string): Promise<string> {
-  if (!watching) {
-    watching = true;
-    removeLeftovers();
-    process.once('exit', removeAll);
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => {
-        removeAll();
-        // Not `exit`, which waits for threads in the middle of their work and aborts where they mind.
-        process.kill(process.pid, signal);
-      });
-    }
-  }
+  watch();
   mkdirSync(parent, { recursive: true });
   const folder = await mkdtemp(join(parent, `${process.pid}-${name}-`));
   folders.add(folder);
@@ -40,8 +29,23 @@ export async function removeBenchFolder(folder: string): Promise<void> {
 
 /** Something to end, at once, before the folders are removed. Returns what takes it back. */
 export function beforeBenchFoldersGo(end: () => void): () => void {
+  watch();
   endings.add(end);
   return () => endings.delete(end);
+}
+
+function watch(): void {
+  if (watching) return;
+  watching = true;
+  removeLeftovers();
+  process.once('exit', removeAll);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      removeAll();
+      // Not `exit`, which waits for threads in the middle of their work and aborts where they mind.
+      process.kill(process.pid, signal);
+    });
+  }
 }
 
 function removeAll(): void {

@@ -110,6 +110,8 @@ interface Ways {
   readonly way?: ReadonlySet<string> | null;
 }
 
+const NO_WAY: ReadonlySet<string> = new Set();
+
 class Fields {
   readonly #projection: Projection;
   readonly #columns: ReadonlyMap<string, Column>;
@@ -126,7 +128,9 @@ class Fields {
   ): CompiledQuery {
     const has = filters.find(({ op }) => op === 'has');
     const way = bestWay(this.#projection, filters, sort);
-    const rare = plan(this.#where(filters, { rare: true, way: has === undefined ? way : null }));
+    // What is collected by a text-list is few: nothing else is gone along then.
+    const collected = has === undefined ? way : NO_WAY;
+    const rare = plan(this.#where(filters, { rare: true, way: collected }));
     if (has?.op !== 'has') return { probe: null, plans: { rare, common: rare } };
     const { column } = this.condition(has, {});
     const probe = {

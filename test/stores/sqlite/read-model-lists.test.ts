@@ -72,6 +72,7 @@ describe('every list of the embedded read model', () => {
       const filters = taskFilters(wanted);
       plans.expectOrdered(filters, sort, wanted.created_by === undefined ? /by_/ : /by_created_by/);
       plans.expectCovered(filters);
+      if (wanted.tag !== undefined) plans.expectCollected(filters, sort);
     }
     plans.close();
   });
@@ -118,6 +119,15 @@ class Plans {
       const isMerged = steps.some((step) => step.startsWith('MERGE'));
       if (!isMerged) expect(text).to.not.include('TEMP B-TREE');
     }
+  }
+
+  /** One that has a rare entry of a list: its documents are collected by that, and nothing else. */
+  expectCollected(filters: readonly Filter[], sort: readonly Sort[]): void {
+    const { plans } = compileFind(this.#projection, { filters, sort, limit: 51 });
+    const text = this.#steps({ probe: null, plans: { rare: [], common: plans.rare } }, true).join(
+      '\n',
+    );
+    expect(text).to.match(/SEARCH documents USING INTEGER PRIMARY KEY/);
   }
 
   expectCovered(filters: readonly Filter[]): void {
