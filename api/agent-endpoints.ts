@@ -1,3 +1,4 @@
+import { withdrawAdmin } from '../domain/admin-withdrawal.ts';
 import { agentFold, requireAgent, setCredentials, type RegisteredAgent } from '../domain/agent.ts';
 import { registerWithName, updateWithName } from '../domain/agent-registration.ts';
 import { Refusal } from '../domain/errors.ts';
@@ -6,7 +7,7 @@ import { streams } from '../domain/streams.ts';
 import { documentAsOf } from '../projections/as-of.ts';
 import { agentFilters, agentsProjection, type AgentDocument } from '../projections/agents.ts';
 import { Agent, AgentList, Credentials } from './answer-schemas-agents.ts';
-import { refuseLastAdmin, remove } from './agent-removal.ts';
+import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from './endpoint.ts';
 import { notFound } from './errors.ts';
@@ -114,13 +115,11 @@ const update = endpoint<UpdateAgent>({
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
-    const { state } = await agents.get(id);
+    const change = (revision?: number) => updateWithName(store, id, body, context, revision);
     const keeps = body.scopes?.includes('admin') ?? true;
-    if (!keeps && state.status === 'registered' && state.scopes.includes('admin')) {
-      await refuseLastAdmin(call, id, 'stays one');
-    }
+    const taking = { store, agentId: id, others: () => adminsIn(call), context, expectedRevision };
     const handled = await naming(id, () =>
-      updateWithName(store, id, body, context, expectedRevision),
+      keeps ? change(expectedRevision) : withdrawAdmin({ ...taking, act: change }),
     );
     agents.learn(id, handled);
     return {

@@ -1,3 +1,4 @@
+import { withdrawAdmin } from '../domain/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../domain/agent.ts';
 import { release } from '../domain/agent-registration.ts';
 import type { Position } from '../domain/event-store.ts';
@@ -32,14 +33,16 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
     const agent = (await agents.get(id)).state;
     if (agent.status !== 'registered') throw notFound('agent', id);
     if (id === caller?.agentId) throw conflict('an agent does not remove itself', { agent_id: id });
-    if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id, 'is not removed');
+    // Before tasks are canceled in vain; that it stays so is seen to below.
+    if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id);
     await endTasksOf(call, id, query.cancel_tasks);
-    const handled = await handle({
-      store,
-      stream: streams.agent(id),
-      fold: agentFold,
-      decide: removeAgent,
-      context,
+    const handled = await withdrawAdmin({
+      ...{ store, agentId: id, others: () => adminsIn(call), context },
+      act: (expectedRevision) =>
+        handle({
+          ...{ store, stream: streams.agent(id), fold: agentFold },
+          ...{ decide: removeAgent, context, expectedRevision },
+        }),
     });
     agents.learn(id, handled);
     await release(store, agent.name, id, context);
@@ -49,19 +52,29 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
   },
 });
 
-/** @throws HttpError 409 where no other agent has the scope `admin`: nobody could register any more */
-export async function refuseLastAdmin(
-  { dependencies }: Pick<Call, 'dependencies'>,
-  id: string,
-  what: string,
-): Promise<void> {
-  const admins = await dependencies.readModel.find(agentsProjection, {
-    filters: agentFilters({ scope: 'admin' }),
-    sort: [],
-    limit: 2,
-  });
-  if (admins.some(({ key }) => key !== id)) return;
-  throw conflict(`the last admin ${what}`, { agent_id: id });
+async function refuseLastAdmin(call: Pick<Call, 'dependencies'>, id: string): Promise<void> {
+  for await (const other of adminsIn(call)) if (other !== id) return;
+  throw conflict('the last admin is not removed', { agent_id: id });
+}
+
+/** Ids of the agents that have the scope `admin`, as the view has them. */
+export async function* adminsIn({
+  dependencies,
+}: Pick<Call, 'dependencies'>): AsyncGenerator<string> {
+  for (let after: string | null = null; ;) {
+    const page: readonly { readonly key: string }[] = await dependencies.readModel.find(
+      agentsProjection,
+      {
+        filters: agentFilters({ scope: 'admin' }),
+        sort: [],
+        limit: PAGE,
+        ...(after === null ? {} : { after: { values: [], key: after } }),
+      },
+    );
+    for (const { key } of page) yield key;
+    if (page.length < PAGE) return;
+    after = page.at(-1)?.key ?? null;
+  }
 }
 
 /** An agent with live tasks stays, unless they are canceled with it. */

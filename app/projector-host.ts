@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Clock } from '../domain/clock.ts';
 import { createLog } from '../observability/create-log.ts';
 import type { Telemetry, Traces } from '../observability/telemetry.ts';
+import { OlderShapesGoing } from '../projections/older-shapes-going.ts';
 import { createProjector } from '../projections/projector.ts';
 import { REPLAY_REPORT } from '../projections/replay-report.ts';
 import { Replayer } from '../projections/replayer.ts';
@@ -109,6 +110,13 @@ async function projectWhileLeading(
     },
   });
   const replaying = replayer.run(ending.signal);
+  const olderGoing = new OlderShapesGoing({
+    ...{ store, readModel, projections, clock, telemetry },
+    memory: {
+      recall: (name) => coordination.recall(name),
+      remember: (name, value) => coordination.remember(name, value, fence),
+    },
+  }).run(ending.signal);
   try {
     await projector.run(ending.signal);
   } finally {
@@ -116,7 +124,7 @@ async function projectWhileLeading(
     stopTelling();
     leadership.offChange(endUnlessLeading);
     signal.removeEventListener('abort', end);
-    await Promise.all([telling, replaying]);
+    await Promise.all([telling, replaying, olderGoing]);
     tell({ kind: 'status', leads: false, views: [] });
   }
 }

@@ -72,6 +72,7 @@ async function measure(directory: string, events: number): Promise<ExportBenchma
     const there = { dataDirectory: at('there'), eventStoreUrl: undefined };
     return importArchive({
       ...{ place: there, archive: at('archive'), clock, progress, reason: undefined },
+      inOrder: true,
     });
   });
   return {

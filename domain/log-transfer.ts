@@ -8,6 +8,9 @@ export interface LogTransfer {
   /** What the engine is called in manifests. */
   readonly engine: LogEngine;
 
+  /** Appends that are worth having under way at a time; 1 where one commit takes them all, in their order. */
+  readonly sideBySide: number;
+
   /**
    * All that the log holds now, in its order, a part at a time; what is appended meanwhile is left out. Streams that
    * were cut off (truncated) are told of as well as the engine knows them.

@@ -99,6 +99,8 @@ function evolveOrders(
     const { key, order } = event.data;
     return { ...state, parked: new Map(state.parked).set(key, { version, order }) };
   }
+  // Versions go on from there, should a release of that shape come back.
+  if (event.type === 'ProjectionShapeDiscarded') return { ...none, lastVersion: state.lastVersion };
   if (event.type === 'ParkedKeySettled') {
     const parked = new Map(state.parked);
     parked.delete(event.data.key);
@@ -119,7 +121,8 @@ function evolveRebuild(
         | 'ProjectionRebuildRequested'
         | 'ProjectionSwitched'
         | 'ParkedKeyOrdered'
-        | 'ParkedKeySettled';
+        | 'ParkedKeySettled'
+        | 'ProjectionShapeDiscarded';
     }
   >,
 ): RebuildOrder | null {

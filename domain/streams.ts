@@ -4,6 +4,7 @@ import { nameBasedId } from './ids.ts';
 export const streams = {
   agent: (id: string): string => `agent-${id}`,
   agentName: (name: string): string => `agentname-${nameBasedId('agent name', name)}`,
+  admins: (): string => 'admins',
   session: (id: string): string => `session-${id}`,
   task: (id: string): string => `task-${id}`,
   fires: (taskId: string): string => `fires-${taskId}`,

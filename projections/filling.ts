@@ -22,6 +22,9 @@ export interface FillingOptions {
   readonly rate?: number | undefined;
 }
 
+/** As much as is shown before everything is there: what comes meanwhile lies behind the log's end as it was. */
+const ALMOST = 0.99;
+
 /** Makes a generation from the log's beginning, in bulk, and knows how far it is. */
 export class Filling {
   readonly feeder: GenerationFeeder;
@@ -31,6 +34,8 @@ export class Filling {
   #handledBefore = 0;
   #progressBefore: number | null = null;
   #firstOccurredAt: string | null = null;
+  /** Of the log's last event when this began: a service that did nothing since has nothing more to fold. */
+  #lastOccurredAt: string | null = null;
   #state: RebuildState = 'paused';
   #detail: string | null = null;
 
@@ -114,6 +119,8 @@ export class Filling {
     this.#detail = null;
     const [first] = await this.#options.store.readAll(BEGINNING, 1);
     this.#firstOccurredAt = first?.metadata.occurredAt ?? null;
+    const [last] = await this.#options.store.readAllBackwards(null, 1);
+    this.#lastOccurredAt = last?.metadata.occurredAt ?? null;
     const own = new AbortController();
     const messages = this.#options.store.subscribe({
       after: feeder.passed,
@@ -159,10 +166,11 @@ export class Filling {
   #progress(): number {
     if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
     const { lastOccurredAt } = this.feeder;
-    if (this.#firstOccurredAt === null || lastOccurredAt === null) return 0;
+    const ends = this.#lastOccurredAt;
+    if (this.#firstOccurredAt === null || ends === null || lastOccurredAt === null) return 0;
     const first = fromIso(this.#firstOccurredAt);
-    const span = this.#options.clock.now() - first;
+    const span = fromIso(ends) - first;
     const done = (fromIso(lastOccurredAt) - first) / span;
-    return span <= 0 || Number.isNaN(done) ? 0 : Math.min(1, Math.max(0, done));
+    return span <= 0 || Number.isNaN(done) ? 0 : Math.min(ALMOST, Math.max(0, done));
   }
 }

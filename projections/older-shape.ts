@@ -70,6 +70,7 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
     liveGeneration: (projection) => readModel.liveGeneration(projection),
     switchTo: (projection, generation) => readModel.switchTo(projection, generation),
     withdraw: (projection) => readModel.withdraw(projection),
+    schemas: (projection) => readModel.schemas(projection),
     generations: (projection) => readModel.generations(projection),
     discard: (projection, generation) => readModel.discard(projection, generation),
     ping: () => readModel.ping(),

@@ -10,9 +10,10 @@ const PAGE = 500;
 
 /**
  * How far the clocks of the machines that write one log are taken to differ at most. Milliseconds. An event that is
- * later than a moment by more than this has none of that moment behind it.
+ * later than a moment by more than this has none of that moment behind it. All up to there is read: of a busy log a
+ * second is many thousand events.
  */
-const SKEW = 60_000;
+const SKEW = 10_000;
 
 /** Where a moment is in the log. */
 export interface PlaceInLog {

@@ -127,6 +127,9 @@ export interface ReadModel {
   /** Lets reads go nowhere, in every process within a second, until the next switch. Nothing where there is no view. */
   withdraw(projection: Projection): Promise<void>;
 
+  /** The shapes (schema numbers) of which there is a generation, whichever the projection's own is; ascending. */
+  schemas(projection: Projection): Promise<readonly number[]>;
+
   /** Generations that exist, ascending. */
   generations(projection: Projection): Promise<readonly number[]>;
 

@@ -49,6 +49,7 @@ export interface ImportedArchive {
   readonly found: number;
   readonly left: number;
   readonly content_sha256: string;
+  readonly in_order: boolean;
 }
 
 /**
@@ -90,11 +91,16 @@ export async function restore(filling: Filling): Promise<Restored> {
  * Brings the events of an export into an empty log, or goes on with one that was broken off.
  * @throws ArchiveFault as {@link restore}
  */
-export async function importArchive(filling: Filling): Promise<ImportedArchive> {
+export async function importArchive(
+  filling: Filling & {
+    /** Whether every event is to stand where it does in the archive, also where that takes longer. */
+    readonly inOrder: boolean;
+  },
+): Promise<ImportedArchive> {
   const { archive, place, progress } = filling;
   progress.stage('looking at the export');
   const manifest = await readEvents(archive);
-  const imported = await importInto(filling, manifest);
+  const imported = await importInto(filling, manifest, filling.inOrder);
   await onStoreIn(place, async (store) => {
     await dropReplays(store, filling, manifest);
     const context = contextOf(filling, 'svc import', 'complete', manifest);
@@ -108,7 +114,7 @@ async function restoreToServer(filling: Filling, manifest: Manifest): Promise<Re
     const how = 'restore it into a folder, and move that by svc export and svc import';
     throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${how}`);
   }
-  const { events } = await importInto(filling, manifest);
+  const { events } = await importInto(filling, manifest, false);
   filling.progress.stage('putting on hold');
   // Until the import is said to be completed no service starts: by then it is on hold.
   return onStoreIn(filling.place, async (store) => {
@@ -130,12 +136,17 @@ async function readEvents(archive: string): Promise<EventsManifest> {
   return manifest;
 }
 
-function importInto(filling: Filling, manifest: EventsManifest): ReturnType<typeof importEvents> {
+function importInto(
+  filling: Filling,
+  manifest: EventsManifest,
+  inOrder: boolean,
+): ReturnType<typeof importEvents> {
   const { place, archive, progress } = filling;
   const context = contextOf(filling, 'svc import', 'begin', manifest);
   return onTransfer(place, true, (log) =>
     importEvents(log, archive, manifest, progress, {
       besides: context.correlationId,
+      inOrder,
       onFit: async () => {
         await onStoreIn(place, (store) =>
           beginImport(store, manifest.id, manifest.events, context),
@@ -165,6 +176,7 @@ async function fillFolder(filling: Filling, manifest: Manifest, staging: string)
   await onTransfer(place, true, (log) =>
     importEvents(log, archive, manifest, progress, {
       besides: correlationOf(manifest),
+      inOrder: true,
       onFit: async () => {},
     }),
   );

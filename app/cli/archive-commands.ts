@@ -47,7 +47,10 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     const settings = storeSettings(session.surroundings.env, dataDir);
     const archive = words[0] ?? '';
     const { manifest, hold } = await withScreen(session, async (progress) => {
-      await refuseForeignViews(settings);
+      // A folder with everything embedded has to be empty, which says more.
+      const isEmbedded =
+        settings.eventStoreUrl === undefined && settings.readModelUrl === undefined;
+      if (!isEmbedded) await refuseForeignViews(settings);
       return restore({ ...filling(session, archive), place: settings, progress });
     });
     const owed = await onStore(settings, (stores) => readOwed(stores, session.clock.now()));
@@ -61,12 +64,15 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   const take = line.program
     .command('import <export>')
     .description('brings the events of svc export into an empty store, or goes on with that')
-    .option(DATA_DIR, OF_STORES);
-  line.does<Place>(take, ['import /moves/november'], async (session, { dataDir }, words) => {
+    .option(DATA_DIR, OF_STORES)
+    .option('--in-order', 'each event where it stands in the export: one by one to a server');
+  type Options = Place & { readonly inOrder?: boolean };
+  const examples = ['import /moves/november', 'import /moves/november --in-order'];
+  line.does<Options>(take, examples, async (session, { dataDir, inOrder = false }, words) => {
     const place = storeSettings(session.surroundings.env, dataDir);
     const imported = await withScreen(session, async (progress) => {
       await refuseForeignViews(place);
-      return importArchive({ ...filling(session, words[0] ?? ''), place, progress });
+      return importArchive({ ...filling(session, words[0] ?? ''), place, progress, inOrder });
     });
     session.answer(imported, () => {
       const { events, found, left, content_sha256: sha256 } = imported;
@@ -74,7 +80,10 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
       const cut =
         left === 0 ? '' : `; ${left.toLocaleString('en')} had been cut off, and stay behind`;
       const done = `imported ${events.toLocaleString('en')} events${before}${cut}`;
-      return `${session.paint.good(done)}\nchecked: the content has the SHA-256 ${sha256}`;
+      const same = imported.in_order
+        ? 'the content has'
+        : 'each event stands in its stream as in the export, whose content has';
+      return `${session.paint.good(done)}\nchecked: ${same} the SHA-256 ${sha256}`;
     });
   });
 

@@ -91,8 +91,10 @@ function faultOf(error: unknown): unknown {
     return new CommandFault(code, error.message, error);
   }
   if (error instanceof Refusal) return new CommandFault(exitCodes.conflict, error.message, error);
-  if (error instanceof EventStoreError && error.code === 'UNAVAILABLE') {
-    return new CommandFault(exitCodes.unavailable, error.message, error);
+  if (error instanceof EventStoreError) {
+    const isAway = error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN';
+    const code = isAway ? exitCodes.unavailable : exitCodes.failure;
+    return new CommandFault(code, error.message, error);
   }
   if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') {
     const path = 'path' in error ? ` for ${String(error.path)}` : '';

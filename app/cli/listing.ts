@@ -44,6 +44,6 @@ export async function listAll<T>(
 /** A line under a list that is not the whole: how much there is, and how to go on. */
 export function shownOf(session: Session, page: Listed<unknown>, what: string): string {
   if (page.next_cursor === null) return '';
-  const of = `${page.items.length} of ${page.total} ${what}; `;
+  const of = `${page.items.length} of ${page.total.toLocaleString('en')} ${what}; `;
   return `\n${session.paint.faint(`${of}go on with --cursor ${page.next_cursor}, or take --all`)}`;
 }

@@ -54,9 +54,12 @@ function addStats(line: CommandLine): void {
 function showStatistics(session: Session, answer: Statistics): string {
   const { total_runs, successful_runs, failed_runs, success_rate } = answer;
   const rate = total_runs === 0 ? '' : ` (${(success_rate * 100).toFixed(1)} % succeeded)`;
+  const [all, succeeded, failed] = [total_runs, successful_runs, failed_runs].map((count) =>
+    count.toLocaleString('en'),
+  );
   const facts = session.fields([
     ['days', answer.period_days],
-    ['runs', `${total_runs}: ${successful_runs} succeeded, ${failed_runs} failed${rate}`],
+    ['runs', `${all}: ${succeeded} succeeded, ${failed} failed${rate}`],
     ['tasks', 'total_tasks_executed' in answer ? answer.total_tasks_executed : null],
     ['average', duration(answer.avg_execution_time_seconds)],
     ['p50', duration(answer.p50_execution_time_seconds)],

@@ -120,9 +120,14 @@ export function progressOf(rebuild: ShownRebuild): string {
 export function differenceOf(session: Session, { comparison }: ShownRebuild): string {
   if (comparison === null) return '';
   const { documents_before, documents_after, compared, different, complete, first } = comparison;
-  const counts = `${documents_after} documents, ${documents_before} before`;
-  const looked = complete ? 'all keys' : `the first ${compared} keys`;
-  const head = `${counts}; ${different} differ of ${looked}`;
+  const [after, before, keys, others] = [
+    documents_after,
+    documents_before,
+    compared,
+    different,
+  ].map((count) => count.toLocaleString('en'));
+  const looked = complete ? 'all keys' : `the first ${keys} keys`;
+  const head = `${after} documents, ${before} before; ${others} differ of ${looked}`;
   const lines = first.map(({ key, difference, fields }) => {
     const what = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
     return `  ${printable(key)} ${difference.replace('_', ' ')}${printable(what)}`;

@@ -61,7 +61,9 @@ export function addViewReplays(line: CommandLine, group: Command): void {
     }
     const made = await followMaking(session, name);
     session.answer(made, () => {
-      const documents = Object.entries(made.documents ?? {}).map(([view, n]) => `${n} ${view}`);
+      const documents = Object.entries(made.documents ?? {}).map(
+        ([view, n]) => `${view} ${n.toLocaleString('en')}`,
+      );
       const until = `until ${shortTime(made.kept_until)}`;
       return `as of ${shortTime(made.at)}: ${documents.join(', ')}; read it with --view ${name}, ${until}`;
     });

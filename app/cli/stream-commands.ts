@@ -28,6 +28,9 @@ interface StreamEvents {
 /** Milliseconds between two looks at a stream that is followed. */
 const PAUSE = 1000;
 
+/** Characters of an event's data that are shown; with `--json` all are. */
+const MOST = 1000;
+
 /** `svc streams …` */
 export function addStreamCommands(line: CommandLine): void {
   const group = line.group('streams', 'lists, shows and follows streams of the log (audit:read)');
@@ -111,6 +114,9 @@ function addTail(line: CommandLine, group: Command): void {
 function lineOf({ paint }: Session, { revision, type, data, metadata }: EventItem): string {
   const { occurredAt = '', actor = '', reason } = metadata;
   const why = reason === undefined ? '' : ` (${reason})`;
-  const said = printable(`${JSON.stringify(data)} by ${actor}${why}`);
+  const whole = JSON.stringify(data);
+  const shown =
+    whole.length > MOST ? `${whole.slice(0, MOST)}… (${whole.length} characters)` : whole;
+  const said = printable(`${shown} by ${actor}${why}`);
   return `${paint.faint(`${revision}  ${shortTime(occurredAt)}`)}  ${paint.strong(type)} ${said}`;
 }

@@ -81,12 +81,13 @@ export async function checkLog(
 ): Promise<readonly Finding[]> {
   const fires = new Map<string, string>();
   const keys = new Map<string, KeyState>();
-  let [events, damaged] = [0, 0];
+  let events = 0;
+  const damaged: string[] = [];
   for await (const part of log.contents()) {
     progress.signal.throwIfAborted();
     for (const event of part.events) {
       events += 1;
-      if (!follow(event, fires, keys)) damaged += 1;
+      if (!follow(event, fires, keys)) damaged.push(`${event.revision} of ${event.stream}`);
     }
     // A run of which nothing is left was there.
     for (const { stream } of part.truncations) fires.delete(stream);
@@ -96,9 +97,13 @@ export async function checkLog(
     fromIso(at) < now - SETTLED ? [stream.slice('run-'.length)] : [],
   );
   const findings = [
-    damaged === 0
+    damaged.length === 0
       ? ok('events', `${events.toLocaleString('en')} in the log`)
-      : fault('events', `${damaged} can't be read`, 'restore a backup, or see what they are about'),
+      : fault(
+          'events',
+          `damaged: revision ${some(damaged)}`,
+          'restore a backup, or see what they are about',
+        ),
     orphans.length === 0
       ? ok('fires', 'each has its run')
       : fault('fires', `without a run: ${some(orphans)}`, MENDS),
@@ -114,21 +119,29 @@ export async function checkLog(
 
 /** @returns false for an event that is damaged */
 function follow(event: RawEvent, fires: Map<string, string>, keys: Map<string, KeyState>): boolean {
-  const { stream, type, data, createdAt } = event;
+  const { stream, type, createdAt } = event;
+  const data = parsed(event);
+  if (data === null) return false;
+  if (type === 'Fired') {
+    const { run_id } = data as DataOf<'Fired'>;
+    fires.set(streams.run(run_id), createdAt);
+  } else if (stream.startsWith('run-')) {
+    fires.delete(stream);
+  } else if (stream.startsWith('key-')) {
+    const { run_id: _about, ...state } = data as KeyEvent['data'];
+    if (state.holders.length + state.waiters.length === 0) keys.delete(stream);
+    else keys.set(stream, state);
+  }
+  return true;
+}
+
+/** An event's data; null where they, or its metadata, are no JSON. */
+function parsed({ data, metadata }: RawEvent): unknown {
   try {
-    if (type === 'Fired') {
-      const { run_id } = JSON.parse(data) as DataOf<'Fired'>;
-      fires.set(streams.run(run_id), createdAt);
-    } else if (stream.startsWith('run-')) {
-      fires.delete(stream);
-    } else if (stream.startsWith('key-')) {
-      const { run_id: _about, ...state } = JSON.parse(data) as KeyEvent['data'];
-      if (state.holders.length + state.waiters.length === 0) keys.delete(stream);
-      else keys.set(stream, state);
-    }
-    return true;
+    JSON.parse(metadata);
+    return JSON.parse(data) as unknown;
   } catch (error) {
-    if (error instanceof SyntaxError) return false;
+    if (error instanceof SyntaxError) return null;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { Id, Nullable, closed } from './schema-parts.ts';
+import { Id, Nullable, Timestamp, closed } from './schema-parts.ts';
 
 const AgentFields = {
   name: Type.String(),
@@ -7,7 +7,10 @@ const AgentFields = {
   webhook_url: Nullable(Type.String()),
 };
 
-/** Events of `agent-<id>`, and of `agentname-<hash>`, which owns the uniqueness of a name. */
+/**
+ * Events of `agent-<id>`; of `agentname-<hash>`, which owns the uniqueness of a name; of `admins`, which owns that one
+ * agent keeps the scope `admin`.
+ */
 export const agentEvents = {
   AgentRegistered: { version: 1, schema: closed(AgentFields) },
   AgentUpdated: { version: 1, schema: closed({ changes: Type.Partial(closed(AgentFields)) }) },
@@ -19,6 +22,15 @@ export const agentEvents = {
   NameReleased: { version: 1, schema: closed({ name: Type.String(), agent_id: Id }) },
   /** In a stream that a reservation was made for and that was never begun: nobody may begin it now. */
   Abandoned: { version: 1, schema: closed({ reservation: Type.String() }) },
+  /** Who is about to lose the scope `admin`: all of whom that may still be so, each at one revision. */
+  AdminWithdrawn: {
+    version: 1,
+    schema: closed({
+      withdrawals: Type.Array(
+        closed({ agent_id: Id, revision: Type.Integer({ minimum: 0 }), since: Timestamp }),
+      ),
+    }),
+  },
 } as const;
 
 /** Events of `session-<id>`: which refresh token counts. */

@@ -58,6 +58,7 @@ export type AgentEvent = EventOf<
   | 'Abandoned'
 >;
 export type AgentNameEvent = EventOf<'NameReserved' | 'NameReleased'>;
+export type AdminsEvent = EventOf<'AdminWithdrawn'>;
 export type SessionEvent = EventOf<keyof typeof sessionEvents>;
 export type TaskEvent = EventOf<keyof typeof taskEvents | 'Abandoned'>;
 export type FiresEvent = EventOf<keyof typeof firesEvents>;

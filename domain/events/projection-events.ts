@@ -72,6 +72,8 @@ export const projectionEvents = {
     version: 1,
     schema: closed({ ...generation, key: Type.String(), order: OneOf(parkedOrders) }),
   },
+  /** The view in this older shape was thrown away, with its generations up to this version: nobody had fed it for long. */
+  ProjectionShapeDiscarded: { version: 1, schema: closed(generation) },
   /** What became of it; `error` where it is held back still. */
   ParkedKeySettled: {
     version: 1,

@@ -23,6 +23,8 @@ import { truncateStream } from './truncation.ts';
 const PART = 500;
 /** Fillers of one append. */
 const FILLERS = 500;
+/** A server answers an append after it is on its disk: with many under way it writes them together. */
+const SIDE_BY_SIDE = 64;
 /** A read of many events may take longer than one that a request waits for. Milliseconds. */
 const READ_LIMIT = 30_000;
 
@@ -50,6 +52,7 @@ export function openEventStoreDbTransfer(options: {
 
 class EventStoreDbTransfer implements LogTransfer {
   readonly engine = 'eventstoredb';
+  readonly sideBySide = SIDE_BY_SIDE;
   readonly #connection: Connection;
   readonly #reading: Reading;
   readonly #appending: Appending;

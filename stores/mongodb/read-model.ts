@@ -146,6 +146,18 @@ class MongoReadModel implements ReadModel {
     return this.#run('withdraw', (db) => this.#live.unset(db, viewOf(projection)));
   }
 
+  schemas({ name }: Projection): Promise<readonly number[]> {
+    return this.#run('schemas', async (db) => {
+      // Few rows: each generation of each view has one. Names of views are not made for patterns.
+      const stored = await db.collection<StoredCheckpoint>(CHECKPOINTS).find({}).toArray();
+      const found = stored.flatMap(({ view }) => {
+        const [, of, schema] = /^(.+)_s(\d+)$/.exec(view) ?? [];
+        return of === name ? [Number(schema)] : [];
+      });
+      return [...new Set(found)].sort((a, b) => a - b);
+    });
+  }
+
   generations(projection: Projection): Promise<readonly number[]> {
     return this.#run('generations', async (db) => {
       const stored = await db

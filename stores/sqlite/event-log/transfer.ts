@@ -61,6 +61,7 @@ export async function openSqliteTransfer(options: {
 
 class SqliteTransfer implements LogTransfer {
   readonly engine = 'embedded';
+  readonly sideBySide = 1;
   readonly #file: string;
   /** null where the log is only read. */
   readonly #store: EventStore | null;

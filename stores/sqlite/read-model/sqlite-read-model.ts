@@ -141,6 +141,10 @@ export class SqliteReadModel implements ReadModel {
     });
   }
 
+  async schemas(projection: Projection): Promise<readonly number[]> {
+    return this.#onFiles(projection, () => this.#files.schemas(projection));
+  }
+
   async generations(projection: Projection): Promise<readonly number[]> {
     return this.#onFiles(projection, () => this.#files.generations(projection));
   }

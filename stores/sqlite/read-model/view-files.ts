@@ -54,6 +54,15 @@ export class ViewFiles {
       .run(projection.name, projection.schema, generation);
   }
 
+  /** Schemas of which a generation has a file, ascending. */
+  schemas({ name }: Projection): readonly number[] {
+    const found = readdirSync(this.#directory).flatMap((file) => {
+      const [, view, schema] = /^(.+)-s(\d+)-g\d+\.db$/.exec(file) ?? [];
+      return view === name ? [Number(schema)] : [];
+    });
+    return [...new Set(found)].sort((a, b) => a - b);
+  }
+
   /** Generations that have a file, ascending. */
   generations(projection: Projection): readonly number[] {
     const prefix = prefixOf(projection);

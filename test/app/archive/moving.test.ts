@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addCutStream, addRaw, addRuns, addTask, manifestIn, onLog } from './small-log.ts';
+import {
+  addCutStream,
+  addRaw,
+  addRuns,
+  addRunsAtOnce,
+  addTask,
+  manifestIn,
+  onLog,
+} from './small-log.ts';
 import { requestReplay } from '../../../domain/replays.ts';
 import { Ledger } from '../../process/ledger.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
@@ -64,14 +72,17 @@ describe('a log that is moved', function () {
       .events.filter(({ stream }) => stream !== 'import')
       .map(({ position: _position, createdAt: _createdAt, ...event }) => event);
 
+  const movedTo = ({ log }: EventStoreDbServer) =>
+    log.all.filter(({ stream, type }) => stream !== 'import' && !(stream + type).includes('$'));
+
   it('is the same after a way to EventStoreDB and back', async () => {
     await seed('here');
     const server = await startServer();
     await done(on('here', 'export', path('out')));
     const before = manifestIn(path('out'));
     expect(before.events).to.equal(1 + RUNS * 3 + 3 + 1);
-    const imported = await done(on(server, 'import', path('out')));
-    expect(imported.out).to.include(before.content_sha256);
+    const imported = await done(on(server, 'import', path('out'), '--in-order'));
+    expect(imported.out).to.include(`the content has the SHA-256 ${before.content_sha256}`);
     await done(on(server, 'export', path('back')));
     expect(manifestIn(path('back')).content_sha256).to.equal(before.content_sha256);
     await done(on('there', 'import', path('back')));
@@ -87,6 +98,71 @@ describe('a log that is moved', function () {
       const next = { ...event, id: '00000000-0000-4000-8000-000000000001' };
       expect((await store.append('demo-gone', [next], 2)).revision).to.equal(3);
     });
+  });
+
+  it('goes to a server many appends at a time, each stream in its order, and what says something of many in its place', async () => {
+    await seed('here', 700);
+    const first = Ledger.read(path('here')).events[900]?.stream ?? '';
+    await onLog(path('here'), async (store) => {
+      await addCutStream(store, 'demo-between', 1, 0);
+      await addRunsAtOnce(store, await addTask(store, AT + 1), AT + 1, 100);
+    });
+    const server = await startServer();
+    // Lost answers: the same append again, and others overtake it.
+    server.faults.onNextAppends('unavailable-after-writing', 'unavailable-before-writing');
+    await done(on('here', 'export', path('out')));
+    const { json } = await done(on(server, 'import', path('out'), '--json'));
+    expect(json['in_order']).to.equal(false);
+    const there = movedTo(server);
+    const here = Ledger.read(path('here')).events;
+    const ids = (events: readonly { readonly id: string }[]): readonly string[] =>
+      events.map(({ id }) => id);
+    expect(ids(there)).to.have.members(ids(here) as string[]);
+    expect(ids(there)).to.not.deep.equal(ids(here));
+    // Only within a second, and none before or behind what all wait for.
+    const times = there.map(({ metadata }) => {
+      const { occurredAt } = JSON.parse(Buffer.from(metadata).toString()) as { occurredAt: string };
+      return Date.parse(occurredAt);
+    });
+    const late = times
+      .slice(0, 2_000)
+      .filter((at, n) => n > 0 && at + 1_000 < Math.max(...times.slice(0, n)));
+    expect(late).to.deep.equal([]);
+    const between = (events: readonly { readonly stream: string }[]): number =>
+      events.findIndex(({ stream }) => stream === 'demo-between');
+    expect(between(there)).to.equal(between(here));
+    const of = (events: readonly { readonly stream: string; readonly id: string }[]) =>
+      ids(events.filter(({ stream }) => stream === first));
+    expect(of(there)).to.deep.equal(of(here));
+    await done(on(server, 'export', path('back')));
+    await done(on('there', 'import', path('back')));
+    const sorted = (name: string): readonly string[] =>
+      storyIn(name)
+        .map((event) => JSON.stringify(event))
+        .sort();
+    expect(sorted('there')).to.deep.equal(sorted('here'));
+  });
+
+  it('goes on in a server where only some of a thousand have arrived', async () => {
+    await onLog(path('here'), async (store) => {
+      await addRunsAtOnce(store, await addTask(store, AT), AT, 400);
+    });
+    await done(on('here', 'export', path('out')));
+    const server = await startServer();
+    let written = 0;
+    const stopCounting = server.log.onWrite(() => {
+      written += 1;
+      if (written === 150) server.stop();
+    });
+    const broken = await on(server, 'import', path('out'));
+    expect(broken.code, broken.err).to.equal(6);
+    stopCounting();
+    const again = await EventStoreDbServer.start({ log: server.log });
+    servers.push(again);
+    const { json } = await done(on(again, 'import', path('out'), '--json'));
+    expect(json['found']).to.be.greaterThan(0).and.to.be.lessThan(1200);
+    const ids = movedTo(again).map(({ id }) => id);
+    expect(ids).to.have.members(Ledger.read(path('here')).events.map(({ id }) => id));
   });
 
   it('drops views as of a moment, which end at a position of the log before', async () => {

@@ -38,25 +38,38 @@ export async function addRuns(
   at: number,
   count: number,
 ): Promise<void> {
-  const appends: StreamAppend[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const begun = at + n * 1000;
-    const id = newId(begun);
-    const leased_until = toIso(begun + 60_000);
-    const events: readonly DomainEvent[] = [
-      { type: 'RunRequested', data: request({ task_id: taskId, created_by: 'agent-1' }) },
-      { type: 'RunStarted', data: { worker: oddText, attempt: 1, leased_until } },
-      { type: 'RunSucceeded', data: { ...success(), task_id: taskId } },
-    ];
-    const stream = streams.run(id);
-    const base = { actor: 'service', source: 'test', correlationId: id };
-    for (const [index, event] of events.entries()) {
-      const context = { ...base, commandId: nameBasedId(id, String(index)), now: begun + index };
-      const expected = index === 0 ? 'none' : index - 1;
-      appends.push({ stream, events: toNewEvents(stream, [event], context), expected });
-    }
+  const runs = Array.from({ length: count }, (_, n) => appendsOfRun(taskId, at + n * 1000));
+  await store.appendInOrder(runs.flat());
+}
+
+/** Runs that were done side by side, all within a moment: all requested, then all started, then all ended. */
+export async function addRunsAtOnce(
+  store: EventStore,
+  taskId: string,
+  at: number,
+  count: number,
+): Promise<void> {
+  const runs = Array.from({ length: count }, () => appendsOfRun(taskId, at));
+  for (const step of [0, 1, 2]) {
+    await store.appendInOrder(runs.flatMap((appends) => appends.slice(step, step + 1)));
   }
-  await store.appendInOrder(appends);
+}
+
+function appendsOfRun(taskId: string, begun: number): readonly StreamAppend[] {
+  const id = newId(begun);
+  const leased_until = toIso(begun + 60_000);
+  const events: readonly DomainEvent[] = [
+    { type: 'RunRequested', data: request({ task_id: taskId, created_by: 'agent-1' }) },
+    { type: 'RunStarted', data: { worker: oddText, attempt: 1, leased_until } },
+    { type: 'RunSucceeded', data: { ...success(), task_id: taskId } },
+  ];
+  const stream = streams.run(id);
+  const base = { actor: 'service', source: 'test', correlationId: id };
+  return events.map((event, index) => {
+    const context = { ...base, commandId: nameBasedId(id, String(index)), now: begun + index };
+    const expected = index === 0 ? 'none' : index - 1;
+    return { stream, events: toNewEvents(stream, [event], context), expected };
+  });
 }
 
 /** A task, by cron each minute unless said otherwise. @returns its id */

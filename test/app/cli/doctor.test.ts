@@ -148,7 +148,7 @@ describe('svc doctor', function () {
       findings.find((each) => each.check === check && each.verdict === 'fault')?.found ?? '';
     expect(found('fires')).to.include(orphan);
     expect(found('keys')).to.include(over).and.to.include('concurrency one');
-    expect(found('events')).to.equal("1 can't be read");
+    expect(found('events')).to.equal('damaged: revision 0 of key-broken');
   });
 
   it('tells of a hold, of an import that was broken off, and of a time that lies ahead', async () => {

@@ -86,6 +86,10 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   NameReserved: [{ name: text, agent_id: 'agent-1' }],
   NameReleased: [{ name: text, agent_id: 'agent-1' }],
   Abandoned: [{ reservation: 'agentname-x' }],
+  AdminWithdrawn: [
+    { withdrawals: [] },
+    { withdrawals: [{ agent_id: 'a', revision: 3, since: at }] },
+  ],
   SessionStarted: [
     { agent_id: 'a', refresh_id: 'r', expires_at: at, credentials_revision: null },
     { agent_id: 'a', refresh_id: 'r', expires_at: at, credentials_revision: 1 },
@@ -252,6 +256,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { schema: 1, version: 2, before: null },
   ],
   ParkedKeyOrdered: [{ schema: 1, version: 2, key: 'a', order: 'retry' }],
+  ProjectionShapeDiscarded: [{ schema: 1, version: 4 }],
   ParkedKeySettled: [
     { schema: 1, version: 2, key: 'a', error: null },
     { schema: 1, version: 2, key: 'a', error: text },

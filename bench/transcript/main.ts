@@ -1,0 +1,96 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { newId } from '../../domain/ids.ts';
+import { addRaw } from '../../test/app/archive/small-log.ts';
+import type { ApiClient } from '../../test/support/api-client.ts';
+import { projectRoot } from '../../test/support/project-root.ts';
+import { ServiceProcess, credentialsIn, signIn } from '../../test/support/service-process.ts';
+import { makeBenchFolder, beforeBenchFoldersGo } from '../bench-folder.ts';
+import { fillByRunning } from './fill.ts';
+import { Page } from './page.ts';
+import * as scenes from './scenes.ts';
+import { Terminal } from './terminal.ts';
+
+const { values } = parseArgs({
+  options: {
+    /** A store that was filled before, and stays. */
+    folder: { type: 'string' },
+    events: { type: 'string', default: '1000000' },
+    out: { type: 'string', default: join(projectRoot, 'docs/transcript.md') },
+    /** Names of scenes, where not all are wanted. */
+    scenes: { type: 'string' },
+  },
+});
+const events = Number(values.events);
+const folder =
+  values.folder === undefined ? await makeBenchFolder('transcript') : resolve(values.folder);
+mkdirSync(folder, { recursive: true });
+const data = join(folder, 'data');
+const isFilled = existsSync(join(data, 'events.sqlite'));
+for (const name of ['backup', 'restored', 'moved', 'other', 'again', 'events.ndjson', 'runs.csv']) {
+  rmSync(join(folder, name), { recursive: true, force: true });
+}
+
+const service = await ServiceProcess.start({ SVC_DATA_DIR: data, SVC_RATE_LIMIT: '0' });
+beforeBenchFoldersGo(() => service.signal('SIGKILL'));
+try {
+  const credentials = credentialsIn(data);
+  const token = await signIn(service.client(), credentials);
+  const admin = service.client(token);
+  const begun = performance.now();
+  if (!isFilled) await fillByRunning(admin, credentials.agent_id, events);
+  const page = new Page(beginning(isFilled ? null : (performance.now() - begun) / 1000));
+  // With a token, so that not every command is a session of its own in the audit.
+  const env = { SVC_URL: service.address, SVC_TOKEN: token, SVC_DATA_DIR: 'data' };
+  const terminal = new Terminal(folder, env);
+  const stage: scenes.Stage = {
+    ...{ page, admin, report: await reportOf(admin) },
+    async type(command) {
+      const typed = await terminal.type(command);
+      console.log(
+        `${typed.seconds.toFixed(2).padStart(7)} s  ${typed.code}  ${command}\n${typed.output}`,
+      );
+      return typed;
+    },
+    async onRestored() {
+      const restored = join(folder, 'restored');
+      const other = ServiceProcess.begin({ SVC_DATA_DIR: restored, SVC_RATE_LIMIT: '0' });
+      await other.ready(300_000);
+      return {
+        url: other.address,
+        async stop() {
+          await other.terminate();
+        },
+      };
+    },
+    async poison() {
+      const id = newId(Date.now());
+      const metadata = JSON.stringify({ occurredAt: new Date().toISOString() });
+      await addRaw(data, `run-${id}`, { type: 'RunStarted', data: '{"worker": "w', metadata });
+      return id;
+    },
+  };
+  const wanted = values.scenes?.split(',');
+  for (const scene of ['views', 'past', 'audit', 'rows', 'hold', 'store', 'poisoned'] as const) {
+    if (wanted === undefined || wanted.includes(scene)) await scenes[scene](stage);
+  }
+  writeFileSync(resolve(values.out), page.toString());
+} finally {
+  await service.terminate();
+}
+process.exit();
+
+async function reportOf(admin: ApiClient): Promise<string> {
+  return (await admin.get('/tasks?search=Nightly%20report')).textAt('items.0.id');
+}
+
+/** @param seconds that filling took */
+function beginning(seconds: number | null): string {
+  const took = seconds === null ? '' : `, which took it ${Math.round(seconds)} seconds`;
+  return `# A transcript
+
+What the commands for operators, analysts and auditors say on a store of ${events.toLocaleString('en')} events. All of these were written by a running service${took}: [ten questions](analysis.md) have their tasks in it, and for each of some thousand published orders a hundred tasks have run. Times of commands stand beside them where they took longer than a second, on a machine of two cores; long outputs are cut, which is said.
+
+\`npm run transcript\` makes this page again.`;
+}

@@ -1,0 +1,229 @@
+import { inWords, readWhile, type ReadsMade } from './reads.ts';
+import type { Page } from './page.ts';
+import type { Typed } from './terminal.ts';
+import type { ApiClient } from '../../test/support/api-client.ts';
+
+/** What the scenes of a transcript are played on. */
+export interface Stage {
+  readonly page: Page;
+  /** Types a command against the store that is told of. */
+  readonly type: (command: string) => Promise<Typed>;
+  /** Of the service that runs over it, with the scope `admin`. */
+  readonly admin: ApiClient;
+  /** A task that was changed, failed, and was mended. */
+  readonly report: string;
+  /** Starts a service on the folder that a backup was restored into, and waits until it has made its views. */
+  readonly onRestored: () => Promise<{ readonly url: string; stop(): Promise<void> }>;
+  /** Writes an event into a stream of a run that nobody can fold. @returns the run's id */
+  readonly poison: () => Promise<string>;
+}
+
+/** Types commands one after the other and shows them in one block. */
+async function play(
+  { page, type }: Stage,
+  commands: readonly string[],
+  lines: { readonly head?: number; readonly tail?: number } = {},
+): Promise<readonly Typed[]> {
+  const typed: Typed[] = [];
+  for (const command of commands) typed.push(await type(command));
+  page.show(typed, lines);
+  return typed;
+}
+
+/** Rebuild, switch, back; with reads counted meanwhile. */
+export async function views(stage: Stage): Promise<void> {
+  const { page, admin } = stage;
+  page.heading('Views: rebuild, switch, back');
+  await play(stage, ['svc projections list', 'svc projections status runs']);
+  page.say('A rebuild at a set rate rests, goes on, and is thrown away:');
+  await play(stage, [
+    'svc projections rebuild runs --rate 20000 --detach && sleep 3',
+    'svc projections status runs',
+    'svc projections pause runs && sleep 1 && svc projections status runs',
+    'svc projections resume runs && sleep 1 && svc projections status runs',
+    'svc projections cancel runs',
+  ]);
+  const before = await readWhile(admin, () => new Promise((done) => setTimeout(done, 5_000)));
+  page.say('At full speed, with the switch left to the operator:');
+  let during: ReadsMade | undefined;
+  const rebuilt: Typed[] = [];
+  during = await readWhile(admin, async () => {
+    rebuilt.push(await stage.type('svc projections rebuild runs --manual'));
+  });
+  page.show(rebuilt);
+  page.say(
+    `Reads were made all the while, over two connections: ${inWords(during)}. In the five seconds before the rebuild: ${inWords(before)}.`,
+  );
+  let around: ReadsMade | undefined;
+  around = await readWhile(admin, () =>
+    play(stage, [
+      'svc projections switch runs',
+      'svc projections status runs',
+      'svc projections rollback runs',
+      'svc projections status runs',
+    ]).then(() => {}),
+  );
+  page.say(`During the switch and the way back: ${inWords(around)}.`);
+  await play(stage, [
+    `svc streams show projection-runs | tail -4`,
+    'for view in agents tasks due topics published statistics backfills webhooks audit; do svc projections rebuild $view 2>/dev/null | head -1; done',
+  ]);
+}
+
+/** Takes a field of the last of a list's items. */
+const lastOf = (list: string, field: string): string =>
+  `$(svc ${list} --json | node -p 'const all = JSON.parse(require("fs").readFileSync(0)); (all.items ?? all).at(-1).${field}')`;
+
+/** As of a moment: records and whole views. */
+export async function past(stage: Stage): Promise<void> {
+  const { page, report } = stage;
+  page.heading('The past');
+  page.say(
+    'The task is one that somebody changed, that then failed, and that was mended. `$failed` is when it failed first, `$run` that run, `$admin` the first agent.',
+  );
+  const failures = `runs list --task ${report} --state failed --all`;
+  const names = {
+    failed: lastOf(failures, 'started_at'),
+    run: lastOf(failures, 'id'),
+    admin: lastOf('agents list', 'id'),
+  };
+  const set: string[] = [];
+  for (const [name, command] of Object.entries(names)) {
+    const { output } = await stage.type(`echo ${command}`);
+    set.push(`${name}=${output.trim()}`);
+  }
+  const typed: Typed[] = [];
+  for (const command of [
+    `svc replay task ${report} --at "$failed" --and now`,
+    'svc replay run "$run" --at "$failed" --and now',
+    'svc replay agent "$admin" --at "$failed"',
+    `svc tasks show ${report} --as-of "$failed" | head -12`,
+    `svc tasks history ${report} | tail -11`,
+    'svc replay --until "$failed" --into before',
+    'svc replay list',
+    'svc runs list --view before --limit 3',
+    'svc stats --view before --days 1',
+    'svc stats --days 1',
+    'svc replay drop before',
+  ]) {
+    const each = await stage.type(`${set.join('; ')}; ${command}`);
+    typed.push({ ...each, command });
+  }
+  page.show(typed, { head: 16, tail: 3 });
+  const { output: now } = await stage.type('date -u +%FT%TZ');
+  page.say('All views as of a moment ago, which takes in the whole log:');
+  await play(stage, [
+    `svc replay --until ${now.trim()} --into lately`,
+    'svc stats --view lately --days 1 | head -3',
+    'svc replay drop lately',
+  ]);
+}
+
+/** Who did what, and the log itself. */
+export async function audit(stage: Stage): Promise<void> {
+  const { page, report } = stage;
+  page.heading('Who did what');
+  await play(stage, [
+    'svc audit --limit 5',
+    'svc audit --type CommandRefused',
+    `svc audit --stream task-${report}`,
+    'svc audit --actor service --stream retention',
+    'svc streams list fires- --limit 3',
+    `svc streams show task-${report} | head -3`,
+    'svc streams show topic-orders.placed --direction backwards --limit 2',
+  ]);
+  page.say(
+    'What follows goes on until it is interrupted; here by `timeout`, while a task is paused and resumed beside it:',
+  );
+  await play(stage, [
+    `(sleep 1; svc --reason 'a look at the audit' tasks pause ${report}; svc tasks resume ${report}) & timeout -s INT 4 svc audit --follow; wait`,
+    `timeout -s INT 3 svc streams tail task-${report} --limit 2`,
+    `timeout -s INT 3 svc events tail orders.placed --count 2`,
+  ]);
+}
+
+/** Rows for other tools. */
+export async function rows(stage: Stage): Promise<void> {
+  const { page } = stage;
+  page.heading('Rows for other tools');
+  await play(stage, [
+    'svc export --format ndjson --output events.ndjson && wc -l < events.ndjson',
+    'svc export --format csv --of runs --output runs.csv && wc -l < runs.csv && head -2 runs.csv',
+    `svc export --format ndjson --of runs | table --by 'state=row.state' --by 'trigger=row.trigger' --show 'runs=count()' --show 'p50 ms=p50(ms(row.started_at, row.finished_at))' --show 'p95 ms=p95(ms(row.started_at, row.finished_at))'`,
+    `svc export --format ndjson --type RunFailed | table --by 'error=row.data.error' --show 'runs=count()'`,
+  ]);
+}
+
+/** Hold, what is owed, release. */
+export async function hold(stage: Stage): Promise<void> {
+  const { page } = stage;
+  page.heading('Hold');
+  const { output } = await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`);
+  page.say('A task that fires each second goes on, and then everything is held.');
+  await play(stage, [
+    `svc tasks resume ${output.trim()}`,
+    'svc hold the database is moved',
+    'sleep 5; svc operations',
+    'svc health',
+    'svc owed',
+    'svc release --missed=latest',
+    'sleep 2; svc operations',
+    `svc streams show fires-${output.trim()} --direction backwards --limit 4`,
+  ]);
+}
+
+/** Backup, restore, moving, doctor. @param restored types against what was restored */
+export async function store(stage: Stage): Promise<void> {
+  const { page } = stage;
+  page.heading('The store');
+  await play(stage, ['svc doctor']);
+  page.say('A backup of the service while it runs, and what comes of it in an empty folder:');
+  await play(stage, [
+    'svc backup backup',
+    'ls backup; cat backup/manifest.json | head -12',
+    'SVC_DATA_DIR=restored svc restore backup',
+    'SVC_DATA_DIR=restored svc owed',
+    'svc restore backup',
+  ]);
+  page.say('A service is started on what was restored, at the address `$restored`:');
+  const { url, stop } = await stage.onRestored();
+  const task = (await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`)).output;
+  const typed: Typed[] = [];
+  for (const command of [
+    'svc --url "$restored" operations',
+    'svc --url "$restored" health | tail -5',
+    `svc --url "$restored" streams show fires-${task.trim()} --direction backwards --limit 1`,
+    'svc --url "$restored" release --missed=skip && sleep 3',
+    `svc --url "$restored" streams show fires-${task.trim()} --direction backwards --limit 3`,
+  ]) {
+    typed.push({ ...(await stage.type(`restored=${url}; ${command}`)), command });
+  }
+  page.show(typed);
+  await stop();
+  page.say('From one store to another:');
+  await play(stage, [
+    'svc export moved',
+    'SVC_DATA_DIR=other svc import moved',
+    'SVC_DATA_DIR=other svc export again',
+    'SVC_DATA_DIR=other svc import moved | head -2',
+    'SVC_DATA_DIR=other svc doctor --quick',
+  ]);
+}
+
+/** An event that can't be folded: in the view that is read, and in a rebuild. */
+export async function poisoned(stage: Stage): Promise<void> {
+  const { page, poison } = stage;
+  page.heading('An event that can not be folded');
+  page.say('The log gets one whose data are cut short, as a damaged disk leaves it.');
+  const run = await poison();
+  await play(stage, [
+    'sleep 2; svc projections list | head -5',
+    'svc projections parked runs',
+    `svc projections retry runs ${run}`,
+    `svc projections skip runs ${run}`,
+    'svc projections rebuild runs',
+    'svc projections status runs',
+    'svc projections cancel runs',
+    'svc doctor | grep -A1 -E "fault|warn"',
+  ]);
+}

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { projectRoot } from '../../test/support/project-root.ts';
+
+/** A command as it was typed, and all that it wrote, as it came. */
+export interface Typed {
+  readonly command: string;
+  readonly output: string;
+  readonly seconds: number;
+  /** null where it was ended by a signal. */
+  readonly code: number | null;
+}
+
+/** Types commands in a folder, with `svc` as it is built, and keeps what they write. */
+export class Terminal {
+  readonly folder: string;
+  readonly #programs: string;
+  readonly #env: Readonly<Record<string, string>>;
+
+  /** @param env beside what every command needs: `SVC_URL` and so on */
+  constructor(folder: string, env: Readonly<Record<string, string>>) {
+    this.folder = folder;
+    this.#env = env;
+    this.#programs = join(folder, '.programs');
+    mkdirSync(this.#programs, { recursive: true });
+    this.#program('svc', 'dist/app/cli.js');
+    this.#program('table', 'examples/analysis/table.mjs');
+  }
+
+  /** A program and not a function of the shell, so that others (`timeout`) can begin it. */
+  #program(name: string, script: string): void {
+    const line = `exec "${process.execPath}" "${join(projectRoot, script)}" "$@"`;
+    writeFileSync(join(this.#programs, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  }
+
+  /** Runs a command to its end, also where that is not 0. */
+  type(command: string): Promise<Typed> {
+    const { PATH = '', HOME = '' } = process.env;
+    const path = `${this.#programs}:${PATH}`;
+    const begun = performance.now();
+    const child = spawn('bash', ['-o', 'pipefail', '-c', command], {
+      cwd: this.folder,
+      env: { PATH: path, HOME, NO_COLOR: '1', COLUMNS: '120', ...this.#env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    const take = (text: string): void => {
+      output += text;
+    };
+    child.stdout.setEncoding('utf8').on('data', take);
+    child.stderr.setEncoding('utf8').on('data', take);
+    return new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => {
+        const seconds = (performance.now() - begun) / 1000;
+        resolve({ command, output: this.#withoutMachine(output), seconds, code });
+      });
+    });
+  }
+
+  /** What a page shows is the same wherever it was made. */
+  #withoutMachine(output: string): string {
+    return output.replaceAll(`${this.folder}/`, '').replaceAll(hostname(), 'host');
+  }
+}
