@@ -1,5 +1,4 @@
 import type { Clock, Instant } from '../domain/clock.ts';
-import { fromIso } from '../domain/clock.ts';
 import {
   BEGINNING,
   type EventStore,
@@ -10,6 +9,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { BackOff } from './back-off.ts';
 import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
 import type { FillingStatus, RebuildState } from './projection-status.ts';
+import { shareOfLog } from './share-of-log.ts';
 
 export interface FillingOptions {
   readonly feeder: GenerationFeeder;
@@ -33,9 +33,8 @@ export class Filling {
   #began: Instant;
   #handledBefore = 0;
   #progressBefore: number | null = null;
-  #firstOccurredAt: string | null = null;
-  /** Of the log's last event when this began: a service that did nothing since has nothing more to fold. */
-  #lastOccurredAt: string | null = null;
+  /** Of the log when this began. */
+  #end: Position = BEGINNING;
   #state: RebuildState = 'paused';
   #detail: string | null = null;
 
@@ -117,10 +116,7 @@ export class Filling {
     const { feeder } = this;
     await feeder.open(true);
     this.#detail = null;
-    const [first] = await this.#options.store.readAll(BEGINNING, 1);
-    this.#firstOccurredAt = first?.metadata.occurredAt ?? null;
-    const [last] = await this.#options.store.readAllBackwards(null, 1);
-    this.#lastOccurredAt = last?.metadata.occurredAt ?? null;
+    this.#end = await this.#options.store.head();
     const own = new AbortController();
     const messages = this.#options.store.subscribe({
       after: feeder.passed,
@@ -162,15 +158,8 @@ export class Filling {
     if (due > clock.now() && !signal.aborted) await clock.sleep(due - clock.now(), signal);
   }
 
-  /** By time: positions are no distances. */
   #progress(): number {
     if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
-    const { lastOccurredAt } = this.feeder;
-    const ends = this.#lastOccurredAt;
-    if (this.#firstOccurredAt === null || ends === null || lastOccurredAt === null) return 0;
-    const first = fromIso(this.#firstOccurredAt);
-    const span = fromIso(ends) - first;
-    const done = (fromIso(lastOccurredAt) - first) / span;
-    return span <= 0 || Number.isNaN(done) ? 0 : Math.min(ALMOST, Math.max(0, done));
+    return Math.min(ALMOST, shareOfLog(this.feeder.passed, this.#end));
   }
 }

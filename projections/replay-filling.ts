@@ -1,10 +1,11 @@
-import { fromIso, type Clock } from '../domain/clock.ts';
+import type { Clock } from '../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { Filling } from './filling.ts';
 import { GenerationFeeder } from './generation-feeder.ts';
 import { Parking } from './parking.ts';
 import type { Projection, ReadModel } from './read-model.ts';
+import { shareOfLog } from './share-of-log.ts';
 
 export interface ReplayFillingOptions {
   readonly store: EventStore;
@@ -17,8 +18,6 @@ export interface ReplayFillingOptions {
   readonly generation: number;
   /** The last position that is folded. */
   readonly until: Position;
-  /** When that was, ISO 8601. */
-  readonly at: string;
   readonly rate: number | null;
 }
 
@@ -30,7 +29,6 @@ export class ReplayFilling {
   readonly #options: ReplayFillingOptions;
   readonly #feeder: GenerationFeeder;
   readonly #filling: Filling;
-  #firstAt: number | null = null;
 
   constructor(options: ReplayFillingOptions) {
     const { store, readModel, clock, telemetry, fence, projection, generation, until } = options;
@@ -58,14 +56,9 @@ export class ReplayFilling {
     return this.#filling.status().events_per_second;
   }
 
-  /** 0..1, by the time that the log spans up to its end. */
+  /** 0..1, of the log up to its end. */
   get progress(): number {
-    const { lastOccurredAt } = this.#feeder;
-    if (lastOccurredAt === null) return 0;
-    const last = fromIso(lastOccurredAt);
-    const first = (this.#firstAt ??= last);
-    const span = fromIso(this.#options.at) - first;
-    return span <= 0 ? 0 : Math.min(1, Math.max(0, (last - first) / span));
+    return shareOfLog(this.#feeder.passed, this.#options.until);
   }
 
   /**
@@ -74,8 +67,6 @@ export class ReplayFilling {
    * @throws PoisonedFillError
    */
   async run(signal: AbortSignal): Promise<number | null> {
-    const [first] = await this.#options.store.readAll('', 1);
-    this.#firstAt = first === undefined ? null : fromIso(first.metadata.occurredAt);
     if (!(await this.#filling.run(signal))) return null;
     await this.#feeder.open(false);
     try {

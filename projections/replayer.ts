@@ -121,7 +121,7 @@ export class Replayer {
   /** Makes what is missing. @returns how many documents each view has; null when it was interrupted */
   async #make(replay: Replay, signal: AbortSignal): Promise<Record<string, number> | null> {
     const { readModel, every = 500, clock } = this.#options;
-    const { name, version, until, at, rate, views } = replay;
+    const { name, version, until, rate, views } = replay;
     const counts: Record<string, number> = {};
     const stop = AbortSignal.any([signal, this.#changed.signal]);
     for (const [index, projection] of replayable
@@ -131,7 +131,7 @@ export class Replayer {
       if ((await readModel.liveGeneration(view)) !== version) {
         const filling = new ReplayFilling({
           ...this.#options,
-          ...{ projection: view, generation: version, until, at, rate },
+          ...{ projection: view, generation: version, until, rate },
         });
         const done = new AbortController();
         const telling = this.#tellOften(done.signal, every, () => ({

@@ -51,8 +51,8 @@ export async function importEvents(
   const cut = await truncationsOf(folder, manifest);
   const wanted = new Wanted(folder, manifest, cut);
   const show = (events: number): void => {
-    progress.signal.throwIfAborted();
     progress.move(events / Math.max(1, manifest.events), events);
+    progress.signal.throwIfAborted();
   };
   progress.stage('looking at what is there');
   const windows = windowsOf(wanted.events(), !inOrder);

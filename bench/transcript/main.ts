@@ -9,7 +9,7 @@ import { ServiceProcess, credentialsIn, signIn } from '../../test/support/servic
 import { makeBenchFolder, beforeBenchFoldersGo } from '../bench-folder.ts';
 import { fillByRunning } from './fill.ts';
 import { Page } from './page.ts';
-import * as scenes from './scenes.ts';
+import { scenes, type Stage } from './scenes.ts';
 import { Terminal } from './terminal.ts';
 
 const { values } = parseArgs({
@@ -44,7 +44,7 @@ try {
   // With a token, so that not every command is a session of its own in the audit.
   const env = { SVC_URL: service.address, SVC_TOKEN: token, SVC_DATA_DIR: 'data' };
   const terminal = new Terminal(folder, env);
-  const stage: scenes.Stage = {
+  const stage: Stage = {
     ...{ page, admin, report: await reportOf(admin) },
     async type(command) {
       const typed = await terminal.type(command);
@@ -72,8 +72,8 @@ try {
     },
   };
   const wanted = values.scenes?.split(',');
-  for (const scene of ['views', 'past', 'audit', 'rows', 'hold', 'store', 'poisoned'] as const) {
-    if (wanted === undefined || wanted.includes(scene)) await scenes[scene](stage);
+  for (const [name, scene] of Object.entries(scenes)) {
+    if (wanted === undefined || wanted.includes(name)) await scene(stage);
   }
   writeFileSync(resolve(values.out), page.toString());
 } finally {

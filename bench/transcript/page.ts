@@ -8,6 +8,9 @@ const WIDTH = 170;
 /** Commands that take longer have their time beside them. Seconds. */
 const WORTH_SAYING = 1;
 
+/** What `timeout` ends with where it has ended something. */
+const TIMED_OUT = 124;
+
 /** A page of what was typed and what came of it. */
 export class Page {
   readonly #parts: string[];
@@ -45,6 +48,6 @@ function shownOf({ command, output, seconds, code }: Typed, head: number, tail: 
   const some = isLong ? [...all.slice(0, head), `… ${left} lines`, ...all.slice(-tail)] : all;
   const lines = some.map((line) => (line.length > WIDTH ? `${line.slice(0, WIDTH - 1)}…` : line));
   const took = seconds >= WORTH_SAYING ? `  # ${seconds.toFixed(1)} s` : '';
-  const ended = code === 0 || code === null ? [] : [`(exit code ${code})`];
+  const ended = code === 0 || code === null || code === TIMED_OUT ? [] : [`(exit code ${code})`];
   return [`$ ${command}${took}`, ...lines.filter((line) => line !== ''), ...ended].join('\n');
 }

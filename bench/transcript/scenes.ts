@@ -31,7 +31,7 @@ async function play(
 }
 
 /** Rebuild, switch, back; with reads counted meanwhile. */
-export async function views(stage: Stage): Promise<void> {
+async function views(stage: Stage): Promise<void> {
   const { page, admin } = stage;
   page.heading('Views: rebuild, switch, back');
   await play(stage, ['svc projections list', 'svc projections status runs']);
@@ -75,7 +75,7 @@ const lastOf = (list: string, field: string): string =>
   `$(svc ${list} --json | node -p 'const all = JSON.parse(require("fs").readFileSync(0)); (all.items ?? all).at(-1).${field}')`;
 
 /** As of a moment: records and whole views. */
-export async function past(stage: Stage): Promise<void> {
+async function past(stage: Stage): Promise<void> {
   const { page, report } = stage;
   page.heading('The past');
   page.say(
@@ -120,7 +120,7 @@ export async function past(stage: Stage): Promise<void> {
 }
 
 /** Who did what, and the log itself. */
-export async function audit(stage: Stage): Promise<void> {
+async function audit(stage: Stage): Promise<void> {
   const { page, report } = stage;
   page.heading('Who did what');
   await play(stage, [
@@ -138,12 +138,12 @@ export async function audit(stage: Stage): Promise<void> {
   await play(stage, [
     `(sleep 1; svc --reason 'a look at the audit' tasks pause ${report}; svc tasks resume ${report}) & timeout -s INT 4 svc audit --follow; wait`,
     `timeout -s INT 3 svc streams tail task-${report} --limit 2`,
-    `timeout -s INT 3 svc events tail orders.placed --count 2`,
+    `svc events tail --topic orders.placed --count 2`,
   ]);
 }
 
 /** Rows for other tools. */
-export async function rows(stage: Stage): Promise<void> {
+async function rows(stage: Stage): Promise<void> {
   const { page } = stage;
   page.heading('Rows for other tools');
   await play(stage, [
@@ -155,7 +155,7 @@ export async function rows(stage: Stage): Promise<void> {
 }
 
 /** Hold, what is owed, release. */
-export async function hold(stage: Stage): Promise<void> {
+async function hold(stage: Stage): Promise<void> {
   const { page } = stage;
   page.heading('Hold');
   const { output } = await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`);
@@ -172,8 +172,8 @@ export async function hold(stage: Stage): Promise<void> {
   ]);
 }
 
-/** Backup, restore, moving, doctor. @param restored types against what was restored */
-export async function store(stage: Stage): Promise<void> {
+/** Backup, restore, moving, doctor. */
+async function store(stage: Stage): Promise<void> {
   const { page } = stage;
   page.heading('The store');
   await play(stage, ['svc doctor']);
@@ -186,7 +186,7 @@ export async function store(stage: Stage): Promise<void> {
     'svc restore backup',
   ]);
   page.say('A service is started on what was restored, at the address `$restored`:');
-  const { url, stop } = await stage.onRestored();
+  const restored = await stage.onRestored();
   const task = (await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`)).output;
   const typed: Typed[] = [];
   for (const command of [
@@ -196,10 +196,10 @@ export async function store(stage: Stage): Promise<void> {
     'svc --url "$restored" release --missed=skip && sleep 3',
     `svc --url "$restored" streams show fires-${task.trim()} --direction backwards --limit 3`,
   ]) {
-    typed.push({ ...(await stage.type(`restored=${url}; ${command}`)), command });
+    typed.push({ ...(await stage.type(`restored=${restored.url}; ${command}`)), command });
   }
   page.show(typed);
-  await stop();
+  await restored.stop();
   page.say('From one store to another:');
   await play(stage, [
     'svc export moved',
@@ -211,7 +211,7 @@ export async function store(stage: Stage): Promise<void> {
 }
 
 /** An event that can't be folded: in the view that is read, and in a rebuild. */
-export async function poisoned(stage: Stage): Promise<void> {
+async function poisoned(stage: Stage): Promise<void> {
   const { page, poison } = stage;
   page.heading('An event that can not be folded');
   page.say('The log gets one whose data are cut short, as a damaged disk leaves it.');
@@ -227,3 +227,6 @@ export async function poisoned(stage: Stage): Promise<void> {
     'svc doctor | grep -A1 -E "fault|warn"',
   ]);
 }
+
+/** What a transcript shows, in its order. */
+export const scenes = { views, past, audit, rows, hold, store, poisoned };

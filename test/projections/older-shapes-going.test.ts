@@ -5,6 +5,7 @@ import { silent } from '../../observability/telemetry.ts';
 import { OLDER_SHAPES_KEPT, OlderShapesGoing } from '../../projections/older-shapes-going.ts';
 import type { Projection } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/runs.ts';
+import { eventually } from '../support/signals.ts';
 import { ProjectorHarness } from './projector-harness.ts';
 import { request } from './recorded.ts';
 
@@ -37,7 +38,10 @@ describe('a view in the shape of an older release', () => {
     const head = await harness.store.head();
     for (const shape of shapes) {
       harness.start([shape]);
-      await harness.reached(shape, head);
+      await eventually(async () => {
+        expect(await harness.readModel.liveGeneration(shape)).to.not.equal(null);
+        expect((await harness.readModel.checkpoint(shape)) >= head).to.equal(true);
+      });
       await harness.stop();
     }
   };
@@ -47,6 +51,7 @@ describe('a view in the shape of an older release', () => {
     harness = await ProjectorHarness.open();
     clock = new ClockAhead();
     memory.clear();
+    runsThere = 0;
     const { store, readModel } = harness;
     going = new OlderShapesGoing({
       ...{ store, readModel, projections: [runs], clock, telemetry: silent },
@@ -101,9 +106,14 @@ describe('a view in the shape of an older release', () => {
     await going.pass();
     expect(await schemas()).to.deep.equal([1]);
     await project(runs);
+    // From then on it is a week.
+    await going.pass();
+    clock.ahead += OLDER_SHAPES_KEPT;
     await going.pass();
     expect(await schemas()).to.deep.equal([runs.schema]);
     await project(older);
+    await going.pass();
+    expect(await schemas()).to.deep.equal([1, runs.schema]);
     expect(await harness.readModel.count(older, [])).to.equal(runsThere);
   });
 

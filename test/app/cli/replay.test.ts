@@ -86,7 +86,7 @@ describe('svc replay, of whole views', () => {
     const made = await call(['replay', '--until', position, '--into', 'early']);
     expect(made.code).to.equal(0);
     expect(made.err).to.match(/^\[[█░]{24}\] +\d+ %/);
-    expect(made.out).to.match(/^as of \S+ \S+Z: 1 tasks, 0 runs, .*; read it with --view early/);
+    expect(made.out).to.match(/^as of \S+ \S+Z: tasks 1, runs 0, .*; read it with --view early/);
     const past = await call(['tasks', 'list', '--view', 'early', '--json']);
     expect(past.json['total']).to.equal(1);
     expect((await call(['tasks', 'list', '--json'])).json['total']).to.equal(2);
