@@ -56,7 +56,7 @@ try {
     async onRestored() {
       const restored = join(folder, 'restored');
       const other = ServiceProcess.begin({ SVC_DATA_DIR: restored, SVC_RATE_LIMIT: '0' });
-      await other.ready(300_000);
+      await other.listening(60_000);
       return {
         url: other.address,
         async stop() {

@@ -12,7 +12,7 @@ export interface Stage {
   readonly admin: ApiClient;
   /** A task that was changed, failed, and was mended. */
   readonly report: string;
-  /** Starts a service on the folder that a backup was restored into, and waits until it has made its views. */
+  /** Starts a service on the folder that a backup was restored into, and waits until it listens. */
   readonly onRestored: () => Promise<{ readonly url: string; stop(): Promise<void> }>;
   /** Writes an event into a stream of a run that nobody can fold. @returns the run's id */
   readonly poison: () => Promise<string>;
@@ -185,7 +185,9 @@ async function store(stage: Stage): Promise<void> {
     'SVC_DATA_DIR=restored svc owed',
     'svc restore backup',
   ]);
-  page.say('A service is started on what was restored, at the address `$restored`:');
+  page.say(
+    'A service is started on what was restored, at the address `$restored`. While it makes its views:',
+  );
   const restored = await stage.onRestored();
   const task = (await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`)).output;
   const typed: Typed[] = [];
