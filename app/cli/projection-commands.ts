@@ -126,7 +126,10 @@ function addParked(line: CommandLine, group: Command): void {
 function statusOf(session: Session, shown: ShownProjection): string {
   const { rebuild, previous, detail } = shown;
   const lag = shown.caught_up ? 'level with the log' : `${duration(shown.lag_seconds)} behind`;
-  const parked = shown.parked === 0 ? [] : [shown.parked === 1 ? 'a key is held back' : `${shown.parked} keys are held back`];
+  const parked =
+    shown.parked === 0
+      ? []
+      : [shown.parked === 1 ? 'a key is held back' : `${shown.parked} keys are held back`];
   const back =
     previous === null
       ? []

@@ -139,7 +139,13 @@ export async function checkViews(
     const parked = report?.views.find((view) => view.name === name)?.parked ?? 0;
     if (parked > 0) {
       const how = `svc projections parked ${name}, then retry or skip`;
-      findings.push(fault(check, `the view ${name} holds ${parked === 1 ? 'a key' : `${parked} keys`} back`, how));
+      findings.push(
+        fault(
+          check,
+          `the view ${name} holds ${parked === 1 ? 'a key' : `${parked} keys`} back`,
+          how,
+        ),
+      );
     }
     if (lag > LAG && running) {
       const how = 'svc projections status; see the log of the projector';
