@@ -7,7 +7,7 @@ import { instantRuns } from '../scheduler/instant-runs.ts';
 import { KeyKeeper } from '../scheduler/key-keeper.ts';
 import type { Membership } from '../scheduler/membership.ts';
 import { RunExecutor } from '../scheduler/run-executor.ts';
-import { RunQueue } from '../scheduler/run-queue.ts';
+import { RunQueue, type QueuedRun } from '../scheduler/run-queue.ts';
 import { TakeOver } from '../scheduler/take-over.ts';
 import { runAdmission } from '../scheduler/task-admission.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
@@ -55,10 +55,20 @@ export function startWorkerRole(options: {
     lost: (run, task) => keys.lost(run, task),
     random: Math.random,
   });
-  const isInstant = instantRuns(indexes.pinnedTasks, tools);
-  const worker = new Worker({ ...shared, executor, hold, slots: concurrency, isInstant });
+  const isInstant = instantRuns(indexes.pinnedTasks, tools, (run) => keys.isGranted(run));
+  const parks = (run: QueuedRun): boolean => keys.parks(run);
+  const affinityOf = (run: QueuedRun): string => keys.affinityOf(run);
+  const worker = new Worker({
+    ...shared,
+    executor,
+    hold,
+    slots: concurrency,
+    isInstant,
+    parks,
+    affinityOf,
+  });
   hold.onChange(() => worker.wake());
-  keys.hasRoom = () => worker.hasRoom;
+  keys.hasRoom = (run) => worker.hasRoom(run);
   const takeOver = new TakeOver({ ...shared, coordination });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   const { signal } = going;

@@ -164,11 +164,45 @@ export function nextInLine(state: KeyState): readonly KeyWaiter[] {
   );
 }
 
+/** Where a claim stands that was not decided: what {@link holdKey} would come to, without the work of an event. */
+export interface Standing {
+  /** It has a slot. */
+  readonly holds: boolean;
+  /** It has a place in line. */
+  readonly placed: boolean;
+  /** It would get a slot. */
+  readonly mayGo: boolean;
+  /** How many waiters go before it. */
+  readonly ahead: number;
+}
+
+/** Says where a claim stands. Reads each holder and waiter once: it is asked for every run that comes to a busy key. */
+export function standingOf(state: KeyState, claim: KeyClaim): Standing {
+  const { run_id, priority } = claim;
+  const holds = state.holders.some((holder) => holder.run_id === run_id);
+  let since: string | null = null;
+  let ahead = 0;
+  let place = -1;
+  for (const [index, waiter] of state.waiters.entries()) {
+    if (waiter.run_id === run_id) place = index;
+    else if (waiter.priority < priority) ahead += 1;
+    else if (waiter.priority === priority) {
+      since ??= toIso(claim.since);
+      const age = compareText(waiter.since, since) || compareText(waiter.run_id, run_id);
+      if (age < 0) ahead += 1;
+    }
+  }
+  const placed = place >= 0;
+  // Whoever stands in line goes by its place there, whatever its claim says by now.
+  if (placed) ahead = place;
+  const mayGo = !holds && state.holders.length + ahead < mostHolders(claim.limit);
+  return { holds, placed, mayGo, ahead };
+}
+
 /** Whether a claim has certainly to wait without a place in line: it would change nothing. */
-export function standsBehindTheLine(state: KeyState, claim: KeyClaim, now: Instant): boolean {
-  const { outcome, events } = holdKey(state, claim, now);
-  const placed = state.waiters.some((waiter) => waiter.run_id === claim.run_id);
-  return outcome === 'waiting' && events.length === 0 && !placed;
+export function standsBehindTheLine(state: KeyState, claim: KeyClaim): boolean {
+  const { holds, placed, mayGo, ahead } = standingOf(state, claim);
+  return !holds && !placed && !mayGo && ahead >= LONGEST_LINE;
 }
 
 const mostHolders = (limit: number): number => Math.min(limit, MOST_HOLDERS);

@@ -31,6 +31,11 @@ export class KeyGrants {
     this.granted.set(grant.run.id, grant);
   }
 
+  /** Whether a run was handed a slot that it has not used yet. */
+  has(runId: string): boolean {
+    return this.granted.has(runId);
+  }
+
   /** Whether a run may begin an attempt with a slot that was handed to it. It may once. */
   use(run: QueuedRun, attempt: number, now: Instant): boolean {
     const grant = this.granted.get(run.id);

@@ -7,6 +7,7 @@ import {
   leaveLine,
   releaseAll,
   releaseKey,
+  standingOf,
   standsBehindTheLine,
   type KeyClaim,
   type KeyDecision,
@@ -15,11 +16,12 @@ import {
 } from '../domain/key.ts';
 import { cancelRunsAhead, placesOf } from '../domain/run-request.ts';
 import type { LiveTask } from '../domain/task.ts';
-import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { KeyErrands } from './key-errands.ts';
 import { GRANT_LIFE, KeyGrants, type Grant } from './key-grants.ts';
-import { KeyLine, claimOf, isKeyed, keysOf } from './key-line.ts';
+import { KeyFilling } from './key-filling.ts';
+import { KeyLine } from './key-line.ts';
+import { affinityOf, claimOf, isKeyed, keysOf } from './key-names.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
@@ -65,10 +67,9 @@ export class KeyKeeper {
   private readonly lookedAt = new Map<string, Instant>();
   private readonly errands: KeyErrands;
   private readonly grants = new KeyGrants();
-  /** Keys whose line is being filled, with those who have come meanwhile. */
-  private readonly filling = new Map<string, QueuedRun[]>();
   private firstSuspect = 0;
   private readonly line: KeyLine;
+  private readonly filling: KeyFilling;
 
   constructor(options: {
     readonly store: EventStore;
@@ -87,12 +88,15 @@ export class KeyKeeper {
     this.watch = new KeyWatch(options);
     this.errands = new KeyErrands(options);
     this.line = new KeyLine({ ...options, watch: this.watch });
-    this.watch.onShortLine = (name) => this.fillLine(name, null);
+    const { line, watch, errands } = this;
+    const contextFor = this.contextFor.bind(this);
+    this.filling = new KeyFilling({ ...options, line, watch, errands, contextFor });
+    this.watch.onShortLine = (name) => this.filling.soon(name, null);
     this.queue.onEnded = (run) => this.onEnded(run);
   }
 
   /** Whether a run that is put back to the queue is taken from there at once. Until somebody says so, no slot is handed on. */
-  set hasRoom(hasRoom: () => boolean) {
+  set hasRoom(hasRoom: (run: QueuedRun) => boolean) {
     this.line.hasRoom = hasRoom;
   }
 
@@ -137,6 +141,38 @@ export class KeyKeeper {
   /** Whether a run may start now: it holds its keys then. `RunExecutor` asks just before the start. */
   admit(run: QueuedRun, task: LiveTask): Admission | Promise<Admission> {
     return isKeyed(task) ? this.take(run, task) : go;
+  }
+
+  /**
+   * Whether a run that could be taken now would only be told to wait for its concurrency key, as far as is known here.
+   * Then it waits as if it had asked. Where many runs share a key, most that come to it are of this kind: none of
+   * them costs a worker's slot, a turn of the event loop or a look at the log.
+   */
+  parks(run: QueuedRun): boolean {
+    const task = this.tasks.peek(run.taskId, run.taskRevision);
+    // What becomes of one whose task is not active, or that is canceled, is decided by who takes it.
+    if (task === undefined || run.cancelRequested || !this.tasks.isActive(run.taskId)) return false;
+    if (task.definition.concurrency_key === null || task.definition.overlap_policy !== 'allow') {
+      return false;
+    }
+    const [name] = keysOf(task, run);
+    if (name === undefined || this.grants.has(run.id)) return false;
+    const known = this.watch.peek(name);
+    if (known === undefined) return false;
+    if (!this.justWaits(known.state, claimOf(run, task, name))) return false;
+    this.watch.expect(run, name);
+    this.queue.putBack(run, this.clock.now() + FALLBACK);
+    return true;
+  }
+
+  /** Whether a run was handed its key, and needs not ask for it. */
+  isGranted(run: QueuedRun): boolean {
+    return this.grants.has(run.id);
+  }
+
+  /** By what the worker is chosen that is the first choice for a run. */
+  affinityOf(run: QueuedRun): string {
+    return affinityOf(run, this.tasks.peek(run.taskId, run.taskRevision));
   }
 
   /** A run's turn has come, and its task lets it wait on: the others do not wait for it. */
@@ -187,7 +223,7 @@ export class KeyKeeper {
       if (name.kind === 'concurrency' && this.grants.use(run, claim.attempt, now)) return true;
       this.watch.expect(run, name);
       const known = this.watch.peek(name);
-      if (known !== undefined && this.justWaits(known.state, claim, now)) return false;
+      if (known !== undefined && this.justWaits(known.state, claim)) return false;
       const context = this.contextFor(run.id, now);
       const { answer, state, revision } = await this.claim(name, claim, context);
       this.watch.note(name, state, revision);
@@ -209,12 +245,13 @@ export class KeyKeeper {
    * Whether a run that asks for a key can be told to wait without a look at the log: it has no turn yet, and gets its
    * place in line together with others. Now and then one asks all the same, and looks whether those ahead are still there.
    */
-  private justWaits(known: KeyState, claim: KeyClaim, now: Instant): boolean {
-    if (standsBehindTheLine(known, claim, now)) return true;
+  private justWaits(known: KeyState, claim: KeyClaim): boolean {
+    if (standsBehindTheLine(known, claim)) return true;
     if (this.watch.comesAfterMany(known, claim)) return true;
-    if (known.kind !== 'concurrency' || holdKey(known, claim, now).outcome === 'held') return false;
+    const { holds, placed, mayGo } = standingOf(known, claim);
+    if (known.kind !== 'concurrency' || holds || mayGo) return false;
     if (this.mayLook(known, false)) return false;
-    this.fillLine(known, this.queue.get(claim.run_id) ?? null);
+    if (!placed) this.filling.soon(known, this.queue.get(claim.run_id) ?? null);
     return true;
   }
 
@@ -316,32 +353,6 @@ export class KeyKeeper {
     this.grants.note(grant);
     this.queue.putBack(grant.run, this.clock.now());
     this.queue.onReady();
-  }
-
-  /** Puts runs into line: those that found it full, where it has become short, and one that has just come. */
-  private fillLine(name: KeyName, coming: QueuedRun | null): void {
-    const stream = streams.key(name.kind, name.owner, name.key);
-    const gathered = this.filling.get(stream);
-    if (coming !== null) gathered?.push(coming);
-    if (gathered !== undefined) return;
-    this.filling.set(stream, coming === null ? [] : [coming]);
-    this.errands.begin(this.fillAll(stream, name));
-  }
-
-  private async fillAll(stream: string, name: KeyName): Promise<void> {
-    do {
-      const coming = this.filling.get(stream) ?? [];
-      this.filling.set(stream, []);
-      await this.errands.persist(name.key, name, async () => {
-        const now = this.clock.now();
-        const fill = (state: KeyState): KeyChange<null> => {
-          return { events: this.line.fill(state, now, coming), answer: null };
-        };
-        const context = this.contextFor(name.key, now);
-        await changeKey(this.store, name, context, fill, () => this.watch.peek(name));
-      });
-    } while ((this.filling.get(stream) ?? []).length > 0);
-    this.filling.delete(stream);
   }
 
   private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {

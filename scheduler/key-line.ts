@@ -9,9 +9,8 @@ import {
   type KeyName,
   type KeyState,
 } from '../domain/key.ts';
-import { overlapKey } from '../domain/overlap.ts';
-import type { LiveTask } from '../domain/task.ts';
 import type { Grant } from './key-grants.ts';
+import { claimOf } from './key-names.ts';
 import type { KeyWatch } from './key-watch.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
@@ -26,8 +25,8 @@ export class KeyLine {
   private readonly tasks: PinnedTasks;
   private readonly watch: KeyWatch;
   private readonly clock: Clock;
-  /** Whether a run that is put back to the queue is taken from there at once. */
-  hasRoom: () => boolean = () => false;
+  /** Whether a run that is put back to the queue, and handed its key, is taken from there at once. */
+  hasRoom: (run: QueuedRun) => boolean = () => false;
 
   constructor(options: {
     readonly queue: RunQueue;
@@ -52,8 +51,9 @@ export class KeyLine {
       return { events: released, answer: null };
     }
     const state = stateAfter(last);
-    const next = this.hasRoom() ? this.queue.get(nextInLine(state)[0]?.run_id ?? '') : undefined;
-    const mayGo = next !== undefined && !next.taken && this.watch.isWaitingFor(next.id, name);
+    const next = this.queue.get(nextInLine(state)[0]?.run_id ?? '');
+    const waits = next !== undefined && !next.taken && this.watch.isWaitingFor(next.id, name);
+    const mayGo = waits && this.hasRoom(next);
     const claim = mayGo ? this.claimNow(next, name) : undefined;
     const { outcome, events } = claim ? holdKey(state, claim, now) : noHold;
     const line = this.fill(events[0] === undefined ? state : stateAfter(events[0]), now);
@@ -98,34 +98,6 @@ export class KeyLine {
     if (task === undefined || !this.tasks.isActive(run.taskId)) return undefined;
     return claimOf(run, task, name);
   }
-}
-
-/** Whether a run of the task needs any key. */
-export function isKeyed({ definition }: LiveTask): boolean {
-  return definition.concurrency_key !== null || definition.overlap_policy !== 'allow';
-}
-
-/** The keys that a run needs, in the order in which all take them: so nobody waits for each other. */
-export function keysOf({ definition }: LiveTask, { taskId }: QueuedRun): readonly KeyName[] {
-  const { concurrency_key: key, overlap_policy, created_by: owner } = definition;
-  return [
-    ...(overlap_policy === 'allow' ? [] : [overlapKey(taskId, owner)]),
-    ...(key === null ? [] : [{ kind: 'concurrency' as const, owner, key }]),
-  ];
-}
-
-/** What a run wants of one of its keys. */
-export function claimOf(
-  run: QueuedRun,
-  { definition }: LiveTask,
-  { kind }: Pick<KeyName, 'kind'>,
-): KeyClaim {
-  const { id: run_id, taskId: task_id, trigger, priority, since } = run;
-  const base = { run_id, task_id, trigger, priority, since };
-  if (kind === 'overlap') return { ...base, limit: 1, attempt: 0 };
-  // The attempt that its start will be of: see `startRun`.
-  const attempt = run.state === 'queued' && run.attempt > 0 ? run.attempt : run.attempt + 1;
-  return { ...base, limit: definition.concurrency_limit, attempt };
 }
 
 const noHold: ReturnType<typeof holdKey> = { outcome: 'waiting', events: [] };

@@ -9,8 +9,8 @@ import {
   type KeyName,
   type KeyState,
 } from '../domain/key.ts';
-import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { streamOf } from './key-names.ts';
 import type { Membership } from './membership.ts';
 import { prefers } from './preference.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
@@ -73,7 +73,7 @@ export class KeyWatch {
   expect(run: QueuedRun, name: KeyName): void {
     const before = this.waitsFor.get(run.id);
     if (before !== undefined && before !== name) this.forget(run.id);
-    const stream = streams.key(name.kind, name.owner, name.key);
+    const stream = streamOf(name);
     this.waitsFor.set(run.id, name);
     const runs = this.waiting.get(stream) ?? new Map<string, QueuedRun>();
     this.waiting.set(stream, runs.set(run.id, run));
@@ -86,7 +86,7 @@ export class KeyWatch {
     const name = this.waitsFor.get(runId);
     if (name === undefined) return;
     this.waitsFor.delete(runId);
-    const stream = streams.key(name.kind, name.owner, name.key);
+    const stream = streamOf(name);
     const runs = this.waiting.get(stream);
     runs?.delete(runId);
     if (runs?.size === 0) this.waiting.delete(stream);
@@ -104,7 +104,7 @@ export class KeyWatch {
 
   /** What is known of a key without reading; undefined when nothing is. */
   peek(name: KeyName): KnownKey | undefined {
-    return this.known.get(streams.key(name.kind, name.owner, name.key));
+    return this.known.get(streamOf(name));
   }
 
   /** Keys that runs of this process wait for. */
@@ -135,13 +135,13 @@ export class KeyWatch {
 
   /** Takes in a key as it was read or written here. */
   note(name: KeyName, state: KeyState, revision: number): void {
-    const stream = streams.key(name.kind, name.owner, name.key);
+    const stream = streamOf(name);
     if (revision >= (this.known.get(stream)?.revision ?? -1)) this.keep(stream, state, revision);
   }
 
   /** Puts those who may go back to the queue. */
-  wakeWaiting({ kind, owner, key }: KeyName): void {
-    this.wake(streams.key(kind, owner, key));
+  wakeWaiting(name: KeyName): void {
+    this.wake(streamOf(name));
   }
 
   private take(event: RecordedEvent): void {
@@ -190,14 +190,20 @@ export class KeyWatch {
     const runs = this.waiting.get(stream);
     if (key === undefined || runs === undefined) return;
     if (this.unplaced(key.state).length > 0) this.onShortLine(key.state);
-    const called = this.next(key.state, runs).filter(({ id }) => !this.woken.has(id));
+    const called = nextInLine(key.state).flatMap(({ run_id, limit }) => {
+      const run = runs.get(run_id);
+      if (run === undefined || this.woken.has(run_id)) return [];
+      // As the worker chooses: `affinityOf`.
+      const by = key.state.kind === 'concurrency' && limit === 1 ? stream : run_id;
+      return [{ run, mine: this.isMine(by) }];
+    });
     if (called.length === 0) return;
-    for (const { id } of called) this.woken.add(id);
+    for (const { run } of called) this.woken.add(run.id);
     // Not at once: one that has just been told to wait must be back in the queue before it is woken.
     setImmediate(() => {
       const now = this.clock.now();
-      for (const run of called) {
-        this.queue.putBack(run, this.isMine(run.id) ? now : now + HOLD_BACK);
+      for (const { run, mine } of called) {
+        this.queue.putBack(run, mine ? now : now + HOLD_BACK);
         // Still being decided: it sees by itself that the key has changed.
         if (run.taken) this.woken.delete(run.id);
       }
@@ -205,16 +211,12 @@ export class KeyWatch {
     });
   }
 
-  private next(state: KeyState, runs: ReadonlyMap<string, QueuedRun>): readonly QueuedRun[] {
-    return nextInLine(state).flatMap(({ run_id }) => runs.get(run_id) ?? []);
-  }
-
   /**
    * Whether a claim comes after a whole line of those here who found no place: they all get theirs when the line has
    * become short. A place for each at once would be an event of the whole line for each.
    */
   comesAfterMany(state: KeyState, claim: KeyClaim): boolean {
-    const runs = this.waiting.get(streams.key(state.kind, state.owner, state.key));
+    const runs = this.waiting.get(streamOf(state));
     if (runs === undefined || state.waiters.length < SHORT_LINE) return false;
     const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
     if (placed.has(claim.run_id)) return false;
@@ -231,12 +233,22 @@ export class KeyWatch {
 
   /** Those who found the line full, the best first, as many as it takes; none while it is not shorter than `below`. */
   unplaced(state: KeyState, below: number = SHORT_LINE): readonly QueuedRun[] {
-    const runs = this.waiting.get(streams.key(state.kind, state.owner, state.key));
+    const runs = this.waiting.get(streamOf(state));
     if (runs === undefined || state.waiters.length >= below) return [];
     const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
-    return [...runs.values()]
-      .filter(({ id, state: stage, ended }) => !placed.has(id) && !ended && stage !== 'running')
-      .sort((a, b) => a.priority - b.priority || a.since - b.since)
-      .slice(0, LONGEST_LINE - state.waiters.length);
+    const best: QueuedRun[] = [];
+    const most = LONGEST_LINE - state.waiters.length;
+    for (const run of runs.values()) {
+      const last = best.length < most ? undefined : best.at(-1);
+      if (last !== undefined && !goesBefore(run, last)) continue;
+      if (placed.has(run.id) || run.ended || run.state === 'running') continue;
+      const place = best.findLastIndex((other) => !goesBefore(run, other)) + 1;
+      best.splice(place, 0, run);
+      if (best.length > most) best.pop();
+    }
+    return best;
   }
 }
+
+const goesBefore = (a: QueuedRun, b: QueuedRun): boolean =>
+  a.priority === b.priority ? a.since < b.since : a.priority < b.priority;

@@ -14,6 +14,9 @@ const HOLD_BACK = 75;
 const IN_FLIGHT = 4;
 const LEAST_IN_FLIGHT = 512;
 
+/** Most runs that are left to wait in one turn of the event loop. */
+const MOST_PARKED = 500;
+
 /** How long a stopping worker lets its runs go on. Milliseconds. */
 export const DRAIN_LIMIT = 25_000;
 
@@ -30,7 +33,9 @@ export class Worker {
   private readonly telemetry: Telemetry;
   private readonly slots: number;
   private readonly hold: HoldView;
-  private readonly isInstant: (run: QueuedRun) => boolean;
+  private readonly isInstant: (run: QueuedRun, granted?: boolean) => boolean;
+  private readonly parks: (run: QueuedRun) => boolean;
+  private readonly affinityOf: (run: QueuedRun) => string;
   private busy = 0;
   /** Being started or ended, without a slot. */
   private passing = 0;
@@ -51,8 +56,12 @@ export class Worker {
     readonly telemetry: Telemetry;
     /** How many runs at once. */
     readonly slots: number;
-    /** Whether executing a run waits for nothing; default: none is such. */
-    readonly isInstant?: (run: QueuedRun) => boolean;
+    /** Whether executing a run waits for nothing, perhaps once it was handed its key; default: none is such. */
+    readonly isInstant?: (run: QueuedRun, granted?: boolean) => boolean;
+    /** Whether a run would only be told to wait; then it waits, and comes back by itself. Default: none. */
+    readonly parks?: (run: QueuedRun) => boolean;
+    /** By what the worker is chosen that is the first choice for a run; default: its id. */
+    readonly affinityOf?: (run: QueuedRun) => string;
     /** Whether a run may start; default: always. Call `wake` when that changes. */
     readonly hold?: HoldView;
   }) {
@@ -63,6 +72,8 @@ export class Worker {
     this.telemetry = options.telemetry;
     this.slots = options.slots;
     this.isInstant = options.isInstant ?? (() => false);
+    this.parks = options.parks ?? (() => false);
+    this.affinityOf = options.affinityOf ?? (({ id }) => id);
     this.hold = options.hold ?? neverHeld;
     this.queue.onReady = () => this.pumpSoon();
     this.queue.onTaken = (run, event) => this.onTaken(run, event);
@@ -83,10 +94,11 @@ export class Worker {
     return this.busy;
   }
 
-  /** Whether a run that is ready now is taken at once. */
-  get hasRoom(): boolean {
+  /** Whether a run that is ready now, and was handed its key, is taken at once. */
+  hasRoom(run: QueuedRun): boolean {
     const { running, membership, busy, passing, slots, mostPassing } = this;
-    return running && !this.hold.held && membership.alive && busy < slots && passing < mostPassing;
+    if (!running || this.hold.held || !membership.alive || passing >= mostPassing) return false;
+    return busy < slots || this.isInstant(run, true);
   }
 
   /**
@@ -118,11 +130,17 @@ export class Worker {
   private pump(): void {
     if (!this.running || this.hold.held) return;
     const now = this.clock.now();
+    let parked = 0;
     while (this.passing < this.mostPassing) {
       // A worker that could not renew its heartbeat counts as gone: what it took would be taken from it.
       if (!this.membership.alive) break;
       const run = this.queue.next(now);
       if (run === null) break;
+      if (this.parks(run)) {
+        if (++parked < MOST_PARKED) continue;
+        this.pumpSoon();
+        break;
+      }
       const instant = this.isInstant(run);
       if (!instant && this.busy >= this.slots) {
         this.queue.putBack(run, now);
@@ -141,7 +159,7 @@ export class Worker {
   private isForAnother(run: QueuedRun): boolean {
     const workers = this.membership.doing('worker');
     if (workers.length < 2 || this.heldBack.has(run)) return false;
-    if (prefers(run.id, workers) === this.membership.id) return false;
+    if (prefers(this.affinityOf(run), workers) === this.membership.id) return false;
     this.heldBack.add(run);
     return true;
   }

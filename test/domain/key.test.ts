@@ -140,12 +140,12 @@ describe('a concurrency key', () => {
     }
     const late = claim('late', { since: start + 1000 });
     expect(holdKey(state, late, start)).to.deep.equal({ outcome: 'waiting', events: [] });
-    expect(standsBehindTheLine(state, late, start)).to.equal(true);
+    expect(standsBehindTheLine(state, late)).to.equal(true);
     const urgent = held(state, claim('urgent', { priority: 1 }));
     expect(urgent.waiters).to.have.lengthOf(LONGEST_LINE);
     expect(waiters(urgent)[0]).to.equal('urgent');
     expect(waiters(urgent)).to.not.include(`w${String(LONGEST_LINE - 1)}`);
-    expect(standsBehindTheLine(state, claim('w3', { since: start + 3 }), start)).to.equal(false);
+    expect(standsBehindTheLine(state, claim('w3', { since: start + 3 }))).to.equal(false);
   });
 
   it('has no more holders than an event can bear, whatever the limit', () => {

@@ -97,7 +97,13 @@ export class CrashProcess {
       lost: (run, task) => keeper.lost(run, task),
       random: () => 0.5,
     });
-    this.worker = new Worker({ ...forWork, executor, slots: 8 });
+    this.worker = new Worker({
+      ...forWork,
+      executor,
+      slots: 8,
+      parks: (run) => keeper.parks(run),
+      affinityOf: (run) => keeper.affinityOf(run),
+    });
     membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver(forWork);
     const started = [new Signal('what is due'), new Signal('runs'), new Signal('keys')] as const;

@@ -108,8 +108,17 @@ export class WorkerProcess {
       lost: (run, task) => keeper.lost(run, task),
       random: Math.random,
     });
-    this.worker = new Worker({ queue, executor, membership, clock, telemetry, slots });
-    keeper.hasRoom = () => this.worker.hasRoom;
+    this.worker = new Worker({
+      queue,
+      executor,
+      membership,
+      clock,
+      telemetry,
+      slots,
+      parks: (run) => keeper.parks(run),
+      affinityOf: (run) => keeper.affinityOf(run),
+    });
+    keeper.hasRoom = (run) => this.worker.hasRoom(run);
     membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver({ ...shared, coordination });
     store.onDeath = () => this.controller.abort();
