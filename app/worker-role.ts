@@ -48,6 +48,7 @@ export function startWorkerRole(options: {
     ...shared,
     runPipeline: pipelineRunner({ store, tools, clock, telemetry, secrets: options.secrets }),
     admit: runAdmission(indexes.pinnedTasks, keys, clock),
+    handOver: (run, task, end) => keys.handOver(run, task, end),
     released: (run, task) => {
       keys.released(run, task);
       failures.after(run, task);

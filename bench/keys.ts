@@ -22,6 +22,8 @@ interface Drained {
   readonly rate: number;
   /** Processor time of both processes for each run, their start included. Microseconds. */
   readonly cpu: number;
+  /** Events of keys for each run. */
+  readonly keyEvents: number;
 }
 
 /**
@@ -68,8 +70,8 @@ async function drained(n: number, keyed: boolean): Promise<Drained> {
     const end = Date.now();
     const cpu = services.reduce((sum, service) => sum + service.cpuSeconds(), 0);
     await Promise.all(services.map((service) => service.stop()));
-    const start = await checked(bench.store, keyed ? keyOf : null, n);
-    return { rate: (n / (end - start)) * 1000, cpu: (cpu / n) * 1e6 };
+    const { start, keyEvents } = await checked(bench.store, keyed ? keyOf : null, n);
+    return { rate: (n / (end - start)) * 1000, cpu: (cpu / n) * 1e6, keyEvents: keyEvents / n };
   } finally {
     await bench.remove();
   }
@@ -79,17 +81,19 @@ const ends = new Set(['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped'])
 
 /**
  * Goes through the log: each run has ended, and of those that share a key no two ran at a time.
- * @returns when the first run was started
+ * @returns when the first run was started, and how many events of keys are left
  */
 async function checked(
   store: EventStore,
   keyOf: ReadonlyMap<string, string> | null,
   n: number,
-): Promise<number> {
+): Promise<{ readonly start: number; readonly keyEvents: number }> {
   const running = new Map<string, string>();
   let start = Infinity;
   let ended = 0;
+  let keyEvents = 0;
   for await (const event of everything(store)) {
+    if (event.stream.startsWith('key-')) keyEvents += 1;
     if (!event.stream.startsWith('run-')) continue;
     const run = event.stream.slice('run-'.length);
     if (event.type === 'RunStarted') start = Math.min(start, Date.parse(event.metadata.occurredAt));
@@ -103,7 +107,7 @@ async function checked(
     } else if (ends.has(event.type)) running.delete(key);
   }
   if (ended !== n) throw new Error(`${ended} of ${n} runs have ended`);
-  return start;
+  return { start, keyEvents };
 }
 
 async function* everything(store: EventStore): AsyncGenerator<RecordedEvent> {

@@ -133,6 +133,7 @@ export const works: Readonly<Record<string, Work>> = {
         ratio: keyed.rate / free.rate,
         'cpu us a run': keyed.cpu,
         'cpu us without keys': free.cpu,
+        'key events a run': keyed.keyEvents,
       };
     },
   },

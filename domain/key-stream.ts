@@ -1,5 +1,11 @@
 import { fromIso } from './clock.ts';
-import { EventStoreError, isConflict, type EventStore, type NewEvent } from './event-store.ts';
+import {
+  EventStoreError,
+  isConflict,
+  type EventStore,
+  type NewEvent,
+  type StreamAppend,
+} from './event-store.ts';
 import type { KeyEvent } from './events/catalogue.ts';
 import { loadLast, toNewEvents, type CommandContext } from './handle.ts';
 import { newId } from './ids.ts';
@@ -83,6 +89,49 @@ export function changeKey<T>(
     ofStore.set(stream, [wish]);
     void serve(store, stream, name, ofStore);
   });
+}
+
+/** A change of a key that its maker appends himself, in order with other appends. */
+export interface ChangeInOrder {
+  readonly append: StreamAppend;
+  /** The key after it. */
+  readonly state: KeyState;
+  /** To be called once, when it is over: other changes of the key by this process wait for that. */
+  over(): void;
+}
+
+/**
+ * Decides a change of a key, for the caller to append behind what it depends on, in one call of the log. Nothing is read and
+ * nothing repeated: where the key was changed elsewhere in the meantime, that append is refused, and {@link changeKey} is
+ * left.
+ *
+ * @returns null where there is nothing to change, or this process is changing the key just now
+ */
+export function changeInOrder(
+  store: EventStore,
+  name: KeyName,
+  context: KeyContext,
+  known: KnownKey,
+  decide: (state: KeyState) => readonly KeyEvent[],
+): ChangeInOrder | null {
+  const stream = streams.key(name.kind, name.owner, name.key);
+  const ofStore = queues.get(store) ?? new Map<string, Wish[]>();
+  queues.set(store, ofStore);
+  if (ofStore.has(stream) || known.revision < 0) return null;
+  const events = decide(known.state);
+  const last = events.at(-1);
+  if (last === undefined) return null;
+  ofStore.set(stream, []);
+  const { run_id: _about, ...state } = last.data;
+  return {
+    append: {
+      stream,
+      events: newEventsFor(stream, events, last, context),
+      expected: known.revision,
+    },
+    state,
+    over: () => void serve(store, stream, name, ofStore),
+  };
 }
 
 /** Fulfils the wishes for one key until there are none. Never rejects. */
@@ -184,16 +233,25 @@ async function decideAll(start: KeyState, wishes: readonly Wish[]): Promise<read
   return decided;
 }
 
-/** Of those who only come to stand in line, what follows at once says as much: each event carries the whole line. */
 function newEventsOf(stream: string, decided: readonly Decided[]): readonly NewEvent[] {
   const last = decided.flatMap(({ events }) => events).at(-1);
   return decided.flatMap(({ wish: { context }, events }) =>
-    toNewEvents(
-      stream,
-      events.filter((event) => event === last || event.type !== 'KeyWaited'),
-      // Ids of its own for each try: what is decided again need not be the same.
-      { ...context, commandId: newId(context.now) },
-    ),
+    newEventsFor(stream, events, last, context),
+  );
+}
+
+/** Of those who only come to stand in line, what follows at once says as much: each event carries the whole line. */
+function newEventsFor(
+  stream: string,
+  events: readonly KeyEvent[],
+  last: KeyEvent | undefined,
+  context: KeyContext,
+): readonly NewEvent[] {
+  return toNewEvents(
+    stream,
+    events.filter((event) => event === last || event.type !== 'KeyWaited'),
+    // Ids of its own for each try: what is decided again need not be the same.
+    { ...context, commandId: newId(context.now) },
   );
 }
 

@@ -1,8 +1,10 @@
 import type { Clock, Instant } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
+import type { RunEvent } from '../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../domain/key-judgement.ts';
 import { changeKey, type KeyChange, type KeyContext } from '../domain/key-stream.ts';
 import {
+  LONGEST_LINE,
   holdKey,
   leaveLine,
   releaseAll,
@@ -19,17 +21,16 @@ import type { LiveTask } from '../domain/task.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { KeyErrands } from './key-errands.ts';
 import { GRANT_LIFE, KeyGrants, type Grant } from './key-grants.ts';
+import { KeyHanding } from './key-handing.ts';
 import { KeyFilling } from './key-filling.ts';
 import { KeyLine } from './key-line.ts';
+import { KeyLooks, LOOK_EVERY } from './key-looks.ts';
 import { affinityOf, claimOf, isKeyed, keysOf } from './key-names.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
-import type { Admission } from './run-work.ts';
+import type { Admission, HandOver } from './run-work.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
-
-/** Milliseconds between looks at the keys that runs here wait for, and between two at the same full one. */
-const LOOK_EVERY = 3000;
 
 /** One look in so many takes in every key in use that this process looks after. */
 const LOOK_AT_ALL = 10;
@@ -49,7 +50,8 @@ const go: Admission = { kind: 'go' };
  * The order of appends, and what a death between two of them leaves:
  * - `KeyHeld`, then `RunStarted`. In between: a slot of a queued run. It is still in every worker's queue, whoever takes
  *   it finds its own slot; if nobody does for a lease, whoever wants the slot takes it (`Judgement`).
- * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, and with it `KeyHeld` for the next in line (`KeyGrants`). In between: a slot of a run that is over (or in
+ * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, or in its place `KeyHeld` for the next in line (`KeyGrants`): in one
+ *   call of the log where nothing stands against it (`KeyHanding`), which some engines make one commit. In between: a slot of a run that is over (or in
  *   its back-off), which whoever wants it takes at once.
  * - `RunInterrupted` releases nothing: the slot goes with the run to the next worker.
  *
@@ -64,12 +66,13 @@ export class KeyKeeper {
   private readonly membership: Membership;
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
-  private readonly lookedAt = new Map<string, Instant>();
+  private readonly looks: KeyLooks;
   private readonly errands: KeyErrands;
   private readonly grants = new KeyGrants();
   private firstSuspect = 0;
   private readonly line: KeyLine;
   private readonly filling: KeyFilling;
+  private readonly handing: KeyHanding;
 
   constructor(options: {
     readonly store: EventStore;
@@ -87,10 +90,13 @@ export class KeyKeeper {
     this.telemetry = options.telemetry;
     this.watch = new KeyWatch(options);
     this.errands = new KeyErrands(options);
+    this.looks = new KeyLooks(options.clock);
     this.line = new KeyLine({ ...options, watch: this.watch });
     const { line, watch, errands } = this;
     const contextFor = this.contextFor.bind(this);
     this.filling = new KeyFilling({ ...options, line, watch, errands, contextFor });
+    const { grants } = this;
+    this.handing = new KeyHanding({ ...options, line, watch, grants, contextFor });
     this.watch.onShortLine = (name) => this.filling.soon(name, null);
     this.queue.onEnded = (run) => this.onEnded(run);
   }
@@ -125,12 +131,14 @@ export class KeyKeeper {
     }
     const wanted = this.watch.wanted();
     for (const name of atAll ? [...wanted, ...this.watch.inUse()] : wanted) {
-      await this.sweep(name, (state) => this.suspects(state));
-      this.watch.wakeWaiting(name);
+      await this.lookAt(name);
     }
-    for (const [key, at] of this.lookedAt) {
-      if (Math.abs(this.clock.now() - at) > LOOK_EVERY) this.lookedAt.delete(key);
-    }
+    this.looks.forgetOld();
+  }
+
+  private async lookAt(name: KeyName): Promise<void> {
+    await this.sweep(name, (state) => this.suspects(state));
+    this.watch.wakeWaiting(name);
   }
 
   /** Resolves when all that was to be given back is, or was given up. Never rejects. */
@@ -159,9 +167,14 @@ export class KeyKeeper {
     if (name === undefined || this.grants.has(run.id)) return false;
     const known = this.watch.peek(name);
     if (known === undefined) return false;
-    if (!this.justWaits(known.state, claimOf(run, task, name))) return false;
+    const claim = claimOf(run, task, name);
+    const { holds, placed, mayGo, ahead } = standingOf(known.state, claim);
+    if (holds || mayGo) return false;
     this.watch.expect(run, name);
     this.queue.putBack(run, this.clock.now() + FALLBACK);
+    if (this.looks.begins(name)) this.inBackground(run, name, () => this.lookAt(name));
+    const behind = ahead >= LONGEST_LINE || this.watch.comesAfterMany(known.state, claim);
+    if (!placed && !behind) this.filling.soon(name, run);
     return true;
   }
 
@@ -191,9 +204,14 @@ export class KeyKeeper {
     }
   }
 
+  /** A run is about to end: hands its concurrency key on in the same call of the log, behind the end. */
+  handOver(run: QueuedRun, task: LiveTask, end: RunEvent): HandOver | null {
+    return isKeyed(task) ? this.handing.handOver(run, task, end) : null;
+  }
+
   /** The work on a run is over here: gives back what it needs no more. */
   released(run: QueuedRun, task: LiveTask): void {
-    if (isKeyed(task)) this.giveBack(run, task);
+    if (isKeyed(task) && !this.handing.isHandedOver(run)) this.giveBack(run, task);
   }
 
   /** Somebody else has moved the run on: what was taken for it here may be what it needs no more. */
@@ -250,7 +268,7 @@ export class KeyKeeper {
     if (this.watch.comesAfterMany(known, claim)) return true;
     const { holds, placed, mayGo } = standingOf(known, claim);
     if (known.kind !== 'concurrency' || holds || mayGo) return false;
-    if (this.mayLook(known, false)) return false;
+    if (this.looks.isDue(known)) return false;
     if (!placed) this.filling.soon(known, this.queue.get(claim.run_id) ?? null);
     return true;
   }
@@ -261,7 +279,7 @@ export class KeyKeeper {
     context: KeyContext,
   ): ReturnType<typeof changeKey<'held' | 'waiting'>> {
     const judgement = new Judgement(this.store, context, this.membership.lease);
-    const mayLook = this.mayLook(name);
+    const mayLook = this.looks.begins(name);
     return changeKey(this.store, name, context, async (state) => {
       const first = holdKey(state, claim, context.now);
       if (first.outcome === 'held' || !mayLook) return changeBy(this.inOrder(state, first, claim));
@@ -313,17 +331,6 @@ export class KeyKeeper {
     return [...all, ...all].slice(this.firstSuspect, this.firstSuspect + MOST_SUSPECTS);
   }
 
-  /** A full key is looked at again only after a while, however many want it. */
-  private mayLook({ kind, owner, key }: KeyName, looks = true): boolean {
-    const id = `${kind} ${owner} ${key}`;
-    const now = this.clock.now();
-    // Either way: the clock may have been put back.
-    const since = Math.abs(now - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY));
-    if (since < LOOK_EVERY) return false;
-    if (looks) this.lookedAt.set(id, now);
-    return true;
-  }
-
   private giveBack(run: QueuedRun, task: LiveTask): void {
     // Read now: the run may be taken up again before the key is written.
     const { ended, state, attempt } = run;
@@ -341,18 +348,11 @@ export class KeyKeeper {
         const changed = await changeKey(this.store, name, context, giveAndHandOn, () =>
           this.watch.peek(name),
         );
-        this.begin(changed.answer);
+        this.handing.begin(changed.answer);
         this.watch.note(name, changed.state, changed.revision);
         this.watch.wakeWaiting(name);
       });
     }
-  }
-
-  private begin(grant: Grant | null): void {
-    if (grant === null) return;
-    this.grants.note(grant);
-    this.queue.putBack(grant.run, this.clock.now());
-    this.queue.onReady();
   }
 
   private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {

@@ -8,12 +8,19 @@ import {
   type KeyClaim,
   type KeyName,
   type KeyState,
+  type KeyWaiter,
 } from '../domain/key.ts';
 import type { Grant } from './key-grants.ts';
-import { claimOf } from './key-names.ts';
+import { claimOf, streamOf } from './key-names.ts';
 import type { KeyWatch } from './key-watch.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
+
+/** How often a slot is handed on in a process whose worker is not the first choice, before it is given away. */
+const MOST_TURNS = 16;
+
+/** Keys whose turns are counted; where there are more, the count begins again. */
+const MOST_COUNTED = 10_000;
 
 /**
  * Decides for runs that wait in this process, without their asking: who gives back a slot hands it on to the next in
@@ -25,6 +32,8 @@ export class KeyLine {
   private readonly tasks: PinnedTasks;
   private readonly watch: KeyWatch;
   private readonly clock: Clock;
+  /** By stream of a key: how often its slot was handed on here since it was last given away. */
+  private readonly turns = new Map<string, number>();
   /** Whether a run that is put back to the queue, and handed its key, is taken from there at once. */
   hasRoom: (run: QueuedRun) => boolean = () => false;
 
@@ -51,9 +60,15 @@ export class KeyLine {
       return { events: released, answer: null };
     }
     const state = stateAfter(last);
-    const next = this.queue.get(nextInLine(state)[0]?.run_id ?? '');
-    const waits = next !== undefined && !next.taken && this.watch.isWaitingFor(next.id, name);
-    const mayGo = waits && this.hasRoom(next);
+    const [waiter] = nextInLine(state);
+    const next = waiter === undefined ? undefined : this.queue.get(waiter.run_id);
+    const mayGo =
+      waiter !== undefined &&
+      next !== undefined &&
+      !next.taken &&
+      this.watch.isWaitingFor(next.id, name) &&
+      this.hasRoom(next) &&
+      !this.isGivenAway(name, waiter);
     const claim = mayGo ? this.claimNow(next, name) : undefined;
     const { outcome, events } = claim ? holdKey(state, claim, now) : noHold;
     const line = this.fill(events[0] === undefined ? state : stateAfter(events[0]), now);
@@ -63,6 +78,20 @@ export class KeyLine {
         : null;
     // Who has it now says as well who has it no more.
     return { events: [...(outcome === 'held' ? events : released), ...line], answer };
+  }
+
+  /**
+   * Whether a slot is left to another worker, which is the first choice for the run: now and then, as it may have no room,
+   * and the key is free until that is clear.
+   */
+  private isGivenAway(name: KeyName, waiter: KeyWaiter): boolean {
+    const stream = streamOf(name);
+    if (this.watch.isMineToLead(name, waiter)) return false;
+    const turns = (this.turns.get(stream) ?? 0) + 1;
+    if (this.turns.size >= MOST_COUNTED) this.turns.clear();
+    if (turns < MOST_TURNS) this.turns.set(stream, turns);
+    else this.turns.delete(stream);
+    return turns >= MOST_TURNS;
   }
 
   /**

@@ -8,6 +8,7 @@ import {
   type KeyClaim,
   type KeyName,
   type KeyState,
+  type KeyWaiter,
 } from '../domain/key.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { streamOf } from './key-names.ts';
@@ -39,6 +40,8 @@ export class KeyWatch {
   private readonly known = new Map<string, KnownKey>();
   private readonly waiting = new Map<string, Map<string, QueuedRun>>();
   private readonly waitsFor = new Map<string, KeyName>();
+  /** Who has a slot or a place, by the state of a key: many come to the same one. */
+  private readonly placed = new WeakMap<KeyState, ReadonlySet<string>>();
   /** Put back to the queue and not looked at since: once is enough. */
   private readonly woken = new Set<string>();
   /** The line of a key has become short, and there are some here who found it full. */
@@ -127,6 +130,11 @@ export class KeyWatch {
       .map(([, { state }]) => ({ kind: state.kind, owner: state.owner, key: state.key }));
   }
 
+  /** Whether this worker is the first choice for a run that waits for a key, as `affinityOf` has it. */
+  isMineToLead(name: KeyName, { run_id, limit }: KeyWaiter): boolean {
+    return this.isMine(name.kind === 'concurrency' && limit === 1 ? streamOf(name) : run_id);
+  }
+
   /** Whether this worker is the first choice for something. */
   isMine(id: string): boolean {
     const workers = this.membership.doing('worker');
@@ -153,6 +161,7 @@ export class KeyWatch {
       });
       return;
     }
+    this.membership.noticed(event.metadata.source);
     const { run_id: _about, ...state } = event.data as KeyEvent['data'];
     if (revision > 0 && revision % CUT_EVERY === 0 && this.isMine(stream)) {
       void this.cut(stream, revision);
@@ -190,12 +199,10 @@ export class KeyWatch {
     const runs = this.waiting.get(stream);
     if (key === undefined || runs === undefined) return;
     if (this.unplaced(key.state).length > 0) this.onShortLine(key.state);
-    const called = nextInLine(key.state).flatMap(({ run_id, limit }) => {
-      const run = runs.get(run_id);
-      if (run === undefined || this.woken.has(run_id)) return [];
-      // As the worker chooses: `affinityOf`.
-      const by = key.state.kind === 'concurrency' && limit === 1 ? stream : run_id;
-      return [{ run, mine: this.isMine(by) }];
+    const called = nextInLine(key.state).flatMap((waiter) => {
+      const run = runs.get(waiter.run_id);
+      if (run === undefined || this.woken.has(run.id)) return [];
+      return [{ run, mine: this.isMineToLead(key.state, waiter) }];
     });
     if (called.length === 0) return;
     for (const { run } of called) this.woken.add(run.id);
@@ -211,6 +218,14 @@ export class KeyWatch {
     });
   }
 
+  private placedIn(state: KeyState): ReadonlySet<string> {
+    const before = this.placed.get(state);
+    if (before !== undefined) return before;
+    const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
+    this.placed.set(state, placed);
+    return placed;
+  }
+
   /**
    * Whether a claim comes after a whole line of those here who found no place: they all get theirs when the line has
    * become short. A place for each at once would be an event of the whole line for each.
@@ -218,7 +233,7 @@ export class KeyWatch {
   comesAfterMany(state: KeyState, claim: KeyClaim): boolean {
     const runs = this.waiting.get(streamOf(state));
     if (runs === undefined || state.waiters.length < SHORT_LINE) return false;
-    const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
+    const placed = this.placedIn(state);
     if (placed.has(claim.run_id)) return false;
     let before = 0;
     for (const { id, priority, since, state: stage, ended } of runs.values()) {
@@ -235,7 +250,7 @@ export class KeyWatch {
   unplaced(state: KeyState, below: number = SHORT_LINE): readonly QueuedRun[] {
     const runs = this.waiting.get(streamOf(state));
     if (runs === undefined || state.waiters.length >= below) return [];
-    const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
+    const placed = this.placedIn(state);
     const best: QueuedRun[] = [];
     const most = LONGEST_LINE - state.waiters.length;
     for (const run of runs.values()) {

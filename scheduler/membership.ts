@@ -3,6 +3,9 @@ import type { JsonObject } from '../domain/json.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { Coordination } from './coordination.ts';
 
+/** Milliseconds between looks at who is alive for the sake of somebody who is not known here. */
+const LOOK_EVERY = 1000;
+
 /**
  * A process's life among the others: one heartbeat for all that it does, and who else is alive. A worker
  * whose heartbeat could not be renewed in time must count itself as gone, as the others do.
@@ -21,6 +24,9 @@ export class Membership {
   /** While this member was away, the others may have been so too: until then it can't tell who is gone. */
   private inDoubtUntil: Instant = Number.NEGATIVE_INFINITY;
   private members: ReadonlyMap<string, Instant> = new Map();
+  private lookedAt: Instant = Number.NEGATIVE_INFINITY;
+  /** Who was looked for and is no member, since the last heartbeat. */
+  private readonly strangers = new Set<string>();
 
   constructor(options: {
     readonly id: string;
@@ -81,6 +87,26 @@ export class Membership {
     return id === this.id ? this.alive : (this.members.get(id) ?? 0) > this.clock.now();
   }
 
+  /**
+   * Somebody has written to the log. One who is not known here may have joined since the last heartbeat: then the others
+   * are looked at now, so that who came later gets its share of the work at once.
+   */
+  noticed(id: string): void {
+    if (id === this.id || this.members.has(id) || this.strangers.has(id) || !this.alive) return;
+    const now = this.clock.now();
+    // Either way: the clock may have been put back.
+    if (Math.abs(now - this.lookedAt) < LOOK_EVERY) return;
+    this.lookedAt = now;
+    void this.look().then(
+      () => {
+        if (!this.members.has(id)) this.strangers.add(id);
+      },
+      (error: unknown) => {
+        this.telemetry.log.warn('could not see who is alive; the next heartbeat does', { error });
+      },
+    );
+  }
+
   /** Ids of those who are alive and do something, this one included. */
   doing(role: string): readonly string[] {
     return this.roles.get(role) ?? [];
@@ -95,6 +121,13 @@ export class Membership {
     const joined = !this.alive;
     if (joined && Number.isFinite(this.renewedAt)) this.inDoubtUntil = asked + this.lease;
     this.renewedAt = asked;
+    this.strangers.clear();
+    await this.look();
+    if (joined) this.onAlive();
+  }
+
+  /** Takes in who is alive. */
+  private async look(): Promise<void> {
     const alive = await this.coordination.alive();
     const now = this.clock.now();
     const members = new Map(alive.map((member) => [member.id, now + member.remaining]));
@@ -110,6 +143,5 @@ export class Membership {
       }
     }
     this.roles = roles;
-    if (joined) this.onAlive();
   }
 }

@@ -17,7 +17,7 @@ import type { PinnedTasks } from './pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
 import { afterFailure, failedOutright, isPassing, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
-import type { Admission, PipelineOutcome, PipelineRunner } from './run-work.ts';
+import type { Admission, HandOver, PipelineOutcome, PipelineRunner } from './run-work.ts';
 import { beginRun, failBy, traceEnd } from './tracing.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
@@ -48,6 +48,8 @@ export interface ExecutorOptions {
   readonly runPipeline: PipelineRunner;
   /** Pause, keys of concurrency and overlap. */
   readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;
+  /** What is to be appended right behind the end of a run; default: nothing. */
+  readonly handOver?: (run: QueuedRun, task: LiveTask, end: RunEvent) => HandOver | null;
   /**
    * The work on a run is over here, and what there was to write is written. Whether it has ended, is to be tried
    * again, or goes on elsewhere, the run itself says.
@@ -249,8 +251,10 @@ class Execution implements RunHandle {
   private async end(task: LiveTask, startedAt: string, outcome: PipelineOutcome): Promise<void> {
     let events = this.endingEvents(task, startedAt, outcome);
     if (events.length === 0) return;
+    const [end] = events.slice(-1);
+    const handOver = end && this.options.handOver?.(this.run, task, end);
     try {
-      await this.append(events);
+      await this.append(events, undefined, handOver);
     } catch (error) {
       if (!isRefusedData(error)) throw error;
       const message = `its end could not be recorded: ${error.message}`;
@@ -335,8 +339,13 @@ class Execution implements RunHandle {
   /**
    * Appends with the revision that is known here. While the log is away it tries again for as long as this
    * worker counts as alive. A conflict with nothing but a request to cancel is no loss: the run is still ours.
+   * @param handOver what goes along behind them; it is tried once
    */
-  private async append(events: readonly RunEvent[], now = this.options.clock.now()): Promise<void> {
+  private async append(
+    events: readonly RunEvent[],
+    now = this.options.clock.now(),
+    handOver?: HandOver | null,
+  ): Promise<void> {
     const { store, queue, membership, clock } = this.options;
     const { run } = this;
     const stream = streams.run(run.id);
@@ -344,14 +353,28 @@ class Execution implements RunHandle {
     const { traceparent } = this.span ?? {};
     const base = { commandId, actor: 'service', source: membership.id, correlationId: run.id, now };
     const newEvents = toNewEvents(stream, events, { ...base, traceparent });
+    let along = handOver ?? null;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const result = await store.append(stream, newEvents, this.revision);
+        const own = { stream, events: newEvents, expected: this.revision };
+        const [result, behind] =
+          along === null
+            ? [await store.append(stream, newEvents, this.revision)]
+            : await store.appendInOrder([own, along.append]);
+        if (result === undefined) throw this.lostRace();
         this.revision = result.revision;
         let revision = result.revision - events.length;
         for (const event of events) queue.applied(run, event, (revision += 1));
+        if (behind === undefined) along?.failed();
+        else along?.done(behind);
         return;
       } catch (error) {
+        const wasAlone = along === null;
+        along?.failed();
+        along = null;
+        const isOurs = isPassing(error) || (isConflict(error) && error.stream === stream);
+        // The one behind was refused, and these may stand in the log: alone, they say so.
+        if (!wasAlone && !isOurs) continue;
         if (isConflict(error)) this.revision = await this.stillOurs(error);
         else if (!isPassing(error) || !membership.alive) throw error;
         // Who comes after this process finds out.

@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/clock.ts';
+import type { AppendResult, StreamAppend } from '../domain/event-store.ts';
 import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { KnownRun } from '../domain/run.ts';
@@ -13,6 +14,15 @@ export type Admission =
   | { readonly kind: 'wait'; readonly until: Instant }
   /** Never: this event ends it. */
   | { readonly kind: 'end'; readonly event: RunEvent };
+
+/** What goes to the log right behind the end of a run, in the same call, if that succeeds. */
+export interface HandOver {
+  readonly append: StreamAppend;
+  /** It stands in the log. */
+  done(result: AppendResult): void;
+  /** It does not, or nobody knows: what it was for is still to be done. */
+  failed(): void;
+}
 
 /** What executing a pipeline came to. */
 export type PipelineOutcome =

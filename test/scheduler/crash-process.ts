@@ -93,6 +93,7 @@ export class CrashProcess {
       ...forWork,
       runPipeline: pipelineRunner({ ...shared, tools: this.tools(), secrets: () => undefined }),
       admit: runAdmission(tasks, keeper, clock),
+      handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),
       lost: (run, task) => keeper.lost(run, task),
       random: () => 0.5,

@@ -46,6 +46,17 @@ describe('a run that waits for nothing', () => {
     expect(isInstant(pipeline, { overlap_policy: 'queue' })).to.equal(false);
   });
 
+  it('waits for no key that it was handed', () => {
+    const definition = { ...taskDefaults, payload: { pipeline: [] }, concurrency_key: 'k' };
+    const task = { definition } as unknown as LiveTask;
+    let isGranted = false;
+    const keyed = instantRuns({ peek: () => task }, tools, () => isGranted);
+    expect(keyed(run)).to.equal(false);
+    expect(keyed(run, true)).to.equal(true);
+    isGranted = true;
+    expect(keyed(run)).to.equal(true);
+  });
+
   it('is known by what is in memory: anything else counts as one that takes time', () => {
     expect(instantRuns({ peek: () => undefined }, tools)(run)).to.equal(false);
   });

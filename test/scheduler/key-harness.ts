@@ -104,6 +104,7 @@ export class WorkerProcess {
       ...shared,
       runPipeline: ({ run, signal: stop }) => this.execute(run.id, stop),
       admit: runAdmission(tasks, keeper, clock),
+      handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),
       lost: (run, task) => keeper.lost(run, task),
       random: Math.random,

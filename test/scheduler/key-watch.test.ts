@@ -79,3 +79,26 @@ describe('a run that comes to a line with many behind it', () => {
     expect(many.comesAfterMany(state, claim(3))).to.equal(false);
   });
 });
+
+describe('those who found a line full', () => {
+  const state = keyWanted(LONGEST_LINE - 2);
+
+  it('come into it the best first, as many as it takes', () => {
+    const queued = [...range(LONGEST_LINE, 3 * LONGEST_LINE)].reverse();
+    const watch = watchWith([...queued, 3]);
+    const free = LONGEST_LINE - state.waiters.length;
+    const best = watch.unplaced(state, LONGEST_LINE).map(({ id }) => id);
+    expect(best).to.deep.equal(
+      queued
+        .slice(-free)
+        .reverse()
+        .map((index) => `r${index}`),
+    );
+  });
+
+  it('are called once it has become short', () => {
+    const watch = watchWith([100]);
+    expect(watch.unplaced(state)).to.deep.equal([]);
+    expect(watch.unplaced(keyWanted(3)).map(({ id }) => id)).to.deep.equal(['r100']);
+  });
+});

@@ -88,6 +88,29 @@ describe('a member', () => {
     void running.pop();
   });
 
+  it('looks who is alive when somebody writes that it does not know, once for each', async () => {
+    const one = join('one', ['worker']);
+    await world.clock.advance(1000);
+    join('two', ['worker']);
+    await world.clock.advance(1000);
+    expect(one.doing('worker')).to.deep.equal(['one']);
+    let looks = 0;
+    const alive = world.coordination.alive.bind(world.coordination);
+    world.coordination.alive = () => {
+      looks += 1;
+      return alive();
+    };
+    for (const id of ['two', 'two', 'one', 'nobody']) one.noticed(id);
+    await world.clock.advance(1);
+    expect([...one.doing('worker')].toSorted()).to.deep.equal(['one', 'two']);
+    expect(looks).to.equal(1);
+    for (let times = 0; times < 3; times += 1) {
+      await world.clock.advance(1000);
+      for (const id of ['nobody', 'two']) one.noticed(id);
+    }
+    expect(looks).to.equal(2);
+  });
+
   it('leaves when it ends', async () => {
     const leaving = new AbortController();
     join('one', ['worker'], leaving.signal);

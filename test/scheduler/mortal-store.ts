@@ -11,6 +11,9 @@ export class MortalStore implements EventStore {
   readonly #store: EventStore;
   #left = Number.POSITIVE_INFINITY;
   #when: 'before' | 'after' = 'before';
+  #untilPause = Number.POSITIVE_INFINITY;
+  #pause: Promise<void> = Promise.resolve();
+  #paused: (() => void) | undefined;
   /** Appends of this process so far. */
   appends = 0;
   readonly cuts: { readonly stream: string; readonly before: number }[] = [];
@@ -27,6 +30,20 @@ export class MortalStore implements EventStore {
     this.#when = when;
   }
 
+  /**
+   * Halts before the n-th append from now: it and all that follow are written once the promise has resolved.
+   * @returns resolves when it has come to that append
+   */
+  pauseAt(append: number, until: Promise<void>): Promise<void> {
+    this.#untilPause = append;
+    return new Promise((resolve) => {
+      this.#paused = () => {
+        this.#pause = until;
+        resolve();
+      };
+    });
+  }
+
   die(): void {
     if (this.dead) return;
     this.dead = true;
@@ -41,6 +58,9 @@ export class MortalStore implements EventStore {
     this.appends += 1;
     this.#left -= 1;
     const last = this.#left === 0;
+    this.#untilPause -= 1;
+    if (this.#untilPause === 0) this.#paused?.();
+    if (this.#untilPause <= 0) await this.#pause;
     if (last && this.#when === 'before') this.die();
     await this.#living();
     const result = await this.#store.append(stream, events, expected);
