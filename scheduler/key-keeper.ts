@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../domain/clock.ts';
+import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import type { RunEvent } from '../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../domain/key-judgement.ts';
@@ -92,10 +92,9 @@ export class KeyKeeper {
     this.errands = new KeyErrands(options);
     this.looks = new KeyLooks(options.clock);
     this.line = new KeyLine({ ...options, watch: this.watch });
-    const { line, watch, errands } = this;
+    const { line, watch, errands, grants } = this;
     const contextFor = this.contextFor.bind(this);
     this.filling = new KeyFilling({ ...options, line, watch, errands, contextFor });
-    const { grants } = this;
     this.handing = new KeyHanding({ ...options, line, watch, grants, contextFor });
     this.watch.onShortLine = (name) => this.filling.soon(name, null);
     this.queue.onEnded = (run) => this.onEnded(run);
@@ -131,13 +130,17 @@ export class KeyKeeper {
     }
     const wanted = this.watch.wanted();
     for (const name of atAll ? [...wanted, ...this.watch.inUse()] : wanted) {
-      await this.lookAt(name);
+      await this.lookAt(name, atAll);
     }
     this.looks.forgetOld();
   }
 
-  private async lookAt(name: KeyName): Promise<void> {
-    await this.sweep(name, (state) => this.suspects(state));
+  /** @param reads also where nobody is suspected by what is known here: that may be of the past */
+  private async lookAt(name: KeyName, reads = false): Promise<void> {
+    const known = this.watch.peek(name);
+    if (reads || known === undefined || this.suspects(known.state).length > 0) {
+      await this.sweep(name, (state) => this.suspects(state));
+    }
     this.watch.wakeWaiting(name);
   }
 
@@ -164,9 +167,8 @@ export class KeyKeeper {
       return false;
     }
     const [name] = keysOf(task, run);
-    if (name === undefined || this.grants.has(run.id)) return false;
-    const known = this.watch.peek(name);
-    if (known === undefined) return false;
+    const known = name && this.watch.peek(name);
+    if (known === undefined || name === undefined || this.grants.has(run.id)) return false;
     const claim = claimOf(run, task, name);
     const { holds, placed, mayGo, ahead } = standingOf(known.state, claim);
     if (holds || mayGo) return false;
@@ -319,12 +321,14 @@ export class KeyKeeper {
   private suspects(state: KeyState, except?: string): readonly KeyPlace[] {
     const now = this.clock.now();
     const waiters = new Set(state.waiters.map(({ run_id }) => run_id));
-    const all = placesOf(state).filter(({ run_id }) => {
+    const all = placesOf(state).filter(({ run_id, since }) => {
       if (run_id === except) return false;
       const known = this.queue.get(run_id);
       if (known === undefined) return true;
       if (state.kind !== 'concurrency' || known.state === 'running') return false;
-      return !waiters.has(run_id) || known.runAt > now;
+      if (waiters.has(run_id)) return known.runAt > now;
+      // One that was just given its slot begins at any moment: `judge` leaves it that for a lease.
+      return known.state !== 'queued' || now - fromIso(since) > this.membership.lease;
     });
     if (all.length <= MOST_SUSPECTS) return all;
     this.firstSuspect = (this.firstSuspect + MOST_SUSPECTS) % all.length;
