@@ -1,7 +1,14 @@
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import express, {
+  type Express,
+  type NextFunction,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
+import { beginHeaders, layOpen, requestIdOf } from './answer-headers.ts';
 import { auditEndpoints } from './audit-endpoints.ts';
 import { authEndpoints } from './auth-endpoints.ts';
 import { concurrencyEndpoints } from './concurrency-endpoints.ts';
@@ -16,10 +23,11 @@ import { lend, type MountedExtensions } from './extension-lending.ts';
 import { eventEndpoints } from './event-endpoints.ts';
 import { historyEndpoints } from './history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
+import { inOrder } from './in-order.ts';
 import { liveEndpoints } from './live-endpoints.ts';
 import { MAX_HEADERS } from './http-server.ts';
 import { measure, takenBy } from './measuring.ts';
-import { mountAll, share, unknownPath } from './mount.ts';
+import { serveAll, share, unknownPath } from './mount.ts';
 import { operationsEndpoints } from './operations-endpoints.ts';
 import { PageAccess } from './page-access.ts';
 import { projectionEndpoints } from './projection-endpoints.ts';
@@ -28,7 +36,6 @@ import { rateLimiting } from './rate-limit.ts';
 import { replayEndpoints } from './replay-endpoints.ts';
 import { runEndpoints } from './run-endpoints.ts';
 import { runRetryEndpoints } from './run-retry-endpoints.ts';
-import { securityHeaders } from './security-headers.ts';
 import { scheduleEndpoints } from './schedule-endpoints.ts';
 import { answerJson, sendJson } from './sending.ts';
 import { streamEndpoints } from './stream-endpoints.ts';
@@ -81,22 +88,20 @@ export function createApi(
   extensions: MountedExtensions | null = null,
 ): Express {
   const { settings, telemetry } = dependencies;
-  const app = bare(settings.trustProxy, telemetry);
   const shared = share(dependencies);
   const inner = new InnerRequests();
-  const guards = [
+  if (extensions !== null) {
+    const pages = new PageAccess(dependencies, shared.authentication);
+    extensions.useHttp(lend(shared.authentication, settings, inner, pages));
+  }
+  const app = bare(settings.trustProxy, telemetry, [
     inner.recognize,
     crossOrigin(settings.corsOrigins),
     rateLimiting(dependencies, shared.authentication, inner),
     bounded,
-  ];
-  for (const guard of guards) if (guard !== null) app.use(guard);
-  if (extensions !== null) {
-    const pages = new PageAccess(dependencies, shared.authentication);
-    extensions.useHttp(lend(shared.authentication, settings, inner, pages));
-    app.use((request, response, next) => extensions.serve(request, response, next));
-  }
-  mountAll(app, endpoints, shared);
+    extensions === null ? null : atExtensions(extensions),
+    serveAll(endpoints, shared),
+  ]);
   observe(app, observing);
   serveDescription(app, endpoints, {
     version: settings.version,
@@ -115,13 +120,18 @@ export function createObservingApp(
   observing: Observing,
   about: { readonly telemetry: Telemetry; readonly production: boolean },
 ): Express {
-  const app = bare(0, about.telemetry);
+  const app = bare(0, about.telemetry, []);
   observe(app, observing);
   end(app, about.telemetry, about.production);
   return app;
 }
 
-function bare(trustProxy: number | readonly string[], telemetry: Telemetry): Express {
+/** @param served goes before all that is added to it; see {@link inOrder} */
+function bare(
+  trustProxy: number | readonly string[],
+  telemetry: Telemetry,
+  served: readonly (RequestHandler | null)[],
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -129,15 +139,42 @@ function bare(trustProxy: number | readonly string[], telemetry: Telemetry): Exp
   app.set('query parser', 'simple');
   app.enable('case sensitive routing');
   app.response.json = answerJson;
-  app.use(measure(telemetry));
-  app.use(securityHeaders());
-  app.use((request, response, next) => {
-    response.setHeader('X-Request-Id', requestIdOf(request));
-    response.setHeader('Cache-Control', 'no-store');
-    next();
-  });
-  if (telemetry.traces !== undefined) app.use(traceRequests(telemetry.traces));
+  if (trustProxy === 0) addressBySocket(app);
+  const traced = telemetry.traces === undefined ? null : traceRequests(telemetry.traces);
+  app.use(inOrder([measure(telemetry), begin, traced, ...served, open]));
   return app;
+}
+
+const begin: RequestHandler = (request, response, next) => {
+  beginHeaders(response, newRequestId(request));
+  next();
+};
+
+const open: RequestHandler = (_request, response, next) => {
+  layOpen(response);
+  next();
+};
+
+/** Where no proxy is trusted the address is the socket's, without looking at what a client says of itself. */
+function addressBySocket(app: Express): void {
+  Object.defineProperty(app.request, 'ip', {
+    configurable: true,
+    get(this: Request) {
+      return this.socket.remoteAddress;
+    },
+  });
+}
+
+/** What extensions serve; they set headers as they like. */
+function atExtensions(extensions: MountedExtensions): RequestHandler {
+  return (request, response, next) => {
+    if (!request.path.startsWith('/ext/')) {
+      next();
+      return undefined;
+    }
+    layOpen(response);
+    return extensions.serve(request, response, next);
+  };
 }
 
 function observe(app: Express, { health, metricsText }: Observing): void {
@@ -180,13 +217,13 @@ function bounded(request: Request, _response: Response, next: NextFunction): voi
 
 function end(app: Express, telemetry: Telemetry, production: boolean): void {
   app.use((request: Request, response: Response) => {
-    sendError(response, unknownPath(request), String(response.getHeader('X-Request-Id')));
+    sendError(response, unknownPath(request), requestIdOf(response));
   });
   app.use(errorHandler(telemetry, production));
 }
 
 /** The client's own id of the request where it has one and it is harmless, else a new one. */
-function requestIdOf(request: Request): string {
+function newRequestId(request: Request): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[A-Za-z0-9_.:-]{1,100}$/.test(given)
     ? given

@@ -66,15 +66,17 @@ export interface ApiSettings {
 export interface Positions {
   /**
    * @param limit milliseconds
-   * @returns whether the view passed the position in time
+   * @returns whether the view passed the position in time; at once where it is known to have
    */
-  wait(projection: Projection, position: Position, limit: number): Promise<boolean>;
+  wait(projection: Projection, position: Position, limit: number): Promise<boolean> | boolean;
 }
 
 /** What is known of the tools that a pipeline may use. */
 export interface ToolSchemas {
   /** JSON schema of a tool's `with`; undefined for a tool that nobody has registered. */
   schemaOf(name: string): object | undefined;
+  /** Another one after each tool that has come or gone. */
+  readonly revision: number;
 }
 
 export interface HealthReports {

@@ -81,6 +81,11 @@ export interface Endpoint {
   readonly query?: TSchema;
   /** Views that the answer comes from: a read waits until they have passed the caller's own commands. */
   readonly reads?: readonly Projection[];
+  /**
+   * Views that the answer follows from, with the path and the tools that are registered, and nothing else: not from
+   * who asks, nor from when. It is kept until one of them changes; one that is asked for with a query is not.
+   */
+  readonly follows?: readonly Projection[];
   /** A command that may carry an Idempotency-Key. */
   readonly idempotent?: boolean;
   /** A command that heeds `If-Match`. */

@@ -4,6 +4,7 @@ import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store
 import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
+import { layOpen, requestIdOf } from './answer-headers.ts';
 import { sendJson } from './sending.ts';
 
 /** The codes of the error body, each with its status. */
@@ -152,7 +153,8 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
       next(thrown);
       return;
     }
-    const requestId = String(response.getHeader('X-Request-Id') ?? '');
+    layOpen(response);
+    const requestId = requestIdOf(response);
     const error = toHttpError(thrown);
     // What was made to be an answer is one as it is, a fault of an extension among them.
     if (error.code !== 'internal_error' || error === thrown) {

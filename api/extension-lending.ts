@@ -58,7 +58,7 @@ export function lend(
   pages: Pick<PageAccess, 'authenticate'>,
 ): Lent {
   return {
-    authenticate: (request, scopes) => authentication.authenticate(request, scopes),
+    authenticate: async (request, scopes) => authentication.authenticate(request, scopes),
     callerOf: (request) => authentication.callerOf(request),
     readBody: (request) => readJson(request, settings.maxBodyBytes),
     visitorOf: (request) => pages.authenticate(request),

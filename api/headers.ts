@@ -24,8 +24,8 @@ export function reasonForTheRecord(request: Request): string | undefined {
 }
 
 function reasonGiven(request: Request): string | undefined {
-  const header = request.get('x-reason');
-  return header === undefined || header === '' ? undefined : textOf(header);
+  const header = request.headers['x-reason'];
+  return typeof header !== 'string' || header === '' ? undefined : textOf(header);
 }
 
 /**
@@ -34,7 +34,7 @@ function reasonGiven(request: Request): string | undefined {
  * @throws HttpError 400 for what is no ETag
  */
 export function expectedRevision(request: Request): number | undefined {
-  const header = request.get('if-match')?.trim();
+  const header = request.headers['if-match']?.trim();
   if (header === undefined || header === '*') return undefined;
   const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
   if (revision !== undefined) return Number(revision);
@@ -44,8 +44,9 @@ export function expectedRevision(request: Request): number | undefined {
 
 /** `traceparent` where it is one (W3C Trace Context); it goes into the events. */
 export function traceparentOf(request: Request): string | undefined {
-  const header = request.get('traceparent');
-  return header !== undefined && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)
+  const header = request.headers.traceparent;
+  return typeof header === 'string' &&
+    /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)
     ? header
     : undefined;
 }

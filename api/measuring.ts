@@ -22,7 +22,8 @@ const methods: ReadonlySet<string> = new Set([
 export function measure(telemetry: Telemetry) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const arrived = performance.now();
-    response.once('close', () => {
+    // Comes once; `once` itself would take another closure.
+    response.on('close', () => {
       (response.locals['ended'] as (() => void) | undefined)?.();
       const endpoint = (response.locals['endpoint'] as string | undefined) ?? UNKNOWN;
       const method = methods.has(request.method) ? request.method : 'other';

@@ -1,7 +1,8 @@
-import type { Express, Request, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { BEGINNING } from '../domain/event-store.ts';
 import { isUuid, newId } from '../domain/ids.ts';
 import { ReadModelError } from '../projections/read-model.ts';
+import { endWith, layOpen, requestIdOf, setHeader } from './answer-headers.ts';
 import { Authentication } from './authentication.ts';
 import { readJson } from './body.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -9,6 +10,7 @@ import type { Answer, Call, Endpoint } from './endpoint.ts';
 import { HttpError, badRequest } from './errors.ts';
 import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
+import { KeptAnswers, type KeptAnswer } from './kept-answers.ts';
 import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { beingMade } from './projection-state.ts';
@@ -39,7 +41,7 @@ export function share(dependencies: ApiDependencies): Shared {
 }
 
 /** Serves endpoints; a path of theirs with another method is answered as unknown, saying which ones it has. */
-export function mountAll(app: Express, endpoints: readonly Endpoint[], shared: Shared): void {
+export function serveAll(endpoints: readonly Endpoint[], shared: Shared): RequestHandler {
   const routes = new Routes<{ readonly written: string; readonly serve: Serve }>();
   for (const endpoint of endpoints) {
     const serve = servant(endpoint, shared);
@@ -47,7 +49,7 @@ export function mountAll(app: Express, endpoints: readonly Endpoint[], shared: S
       routes.add(endpoint.method.toUpperCase(), path, { written: writtenPath(path), serve });
     }
   }
-  app.use((request, response, next) => {
+  return (request, response, next) => {
     const led = routes.find(request.method, request.path);
     if (led === null) {
       next();
@@ -58,12 +60,13 @@ export function mountAll(app: Express, endpoints: readonly Endpoint[], shared: S
       return led.taker.serve(request, response, led.parameters);
     }
     takenBy(response, writtenPath(led.path));
+    layOpen(response);
     const more = led.methods.includes('GET') ? ['HEAD', 'OPTIONS'] : ['OPTIONS'];
     response.set('Allow', [...led.methods, ...more].join(', '));
     if (request.method !== 'OPTIONS') throw unknownPath(request);
     response.status(204).end();
     return undefined;
-  });
+  };
 }
 
 /** @param given the parameters of the path, as they were sent */
@@ -87,6 +90,8 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
   const checkBody = endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body);
   const checkQuery = endpoint.query === undefined ? null : queryCheck(endpoint.query);
   const takesBody = endpoint.method === 'post' || endpoint.method === 'put';
+  const { follows } = endpoint;
+  const kept = new KeptAnswers();
   const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
 
   const serve = async (
@@ -95,8 +100,10 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     given: Given,
     seen: Seen,
   ): Promise<void> => {
-    const caller =
-      endpoint.scopes === null ? null : await authentication.authenticate(request, endpoint.scopes);
+    // What is at hand is not waited for: each time costs as much as the finding.
+    const calling =
+      endpoint.scopes === null ? null : authentication.authenticate(request, endpoint.scopes);
+    const caller = calling instanceof Promise ? await calling : calling;
     const sent = takesBody
       ? await readJson(request, dependencies.settings.maxBodyBytes)
       : undefined;
@@ -104,10 +111,37 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const parameters = parametersOf(given);
     const body = sent === undefined && takesBody && !mayBeLeftOut ? {} : sent;
     if (body !== undefined) checkBody(body);
-    const asked = request.query as Record<string, unknown>;
+    const hasQuery = request.url.includes('?');
+    const asked = hasQuery ? (request.query as Record<string, unknown>) : noQuery;
     const query = checkQuery === null ? asked : checkQuery(asked);
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
+    const reason = reasonOf(request);
+    const revision = expectedRevision(request);
+    const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
+    let keeping: Keeping | null = null;
+    if (reads !== undefined) {
+      const after = typeof asked['after'] === 'string' ? asked['after'] : undefined;
+      const waiting = ownWrites.wait(reads, ownPosition, after);
+      if (waiting !== null) await waiting;
+      // Before the reading: the answer has seen at least that much.
+      const passed = after !== undefined && after > ownPosition ? after : ownPosition;
+      const looking = ownWrites.reached(reads, passed);
+      const reached = looking instanceof Promise ? await looking : looking;
+      if (reached.position !== BEGINNING) setHeader(response, 'X-Read-Position', reached.position);
+      if (follows !== undefined && !hasQuery) {
+        const version = ownWrites.versionOf(follows, reached);
+        if (version !== null) {
+          const of = `${version}${dependencies.tools.revision}`;
+          keeping = { key: Object.values(parameters).join('/'), version: of };
+          const known = kept.find(keeping.key, of);
+          if (known !== undefined) {
+            sendKept(response, known);
+            return;
+          }
+        }
+      }
+    }
     const address = request.ip ?? '';
     const call: Call = {
       dependencies,
@@ -115,20 +149,12 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       parameters,
       query: query as Call['query'],
       body,
-      ownPosition: caller === null ? BEGINNING : ownWrites.of(caller.agentId),
+      ownPosition,
       address,
-      context: contextOf({ request, response, caller, address }, dependencies),
+      context: contextOf({ request, response, caller, address, reason }, dependencies),
       keyed: key !== undefined,
-      expectedRevision: expectedRevision(request),
+      expectedRevision: revision,
     };
-    if (reads !== undefined) {
-      const after = typeof asked['after'] === 'string' ? asked['after'] : undefined;
-      await ownWrites.wait(reads, call.ownPosition, after);
-      // Before the reading: the answer has seen at least that much.
-      const passed = after !== undefined && after > call.ownPosition ? after : call.ownPosition;
-      const reached = await ownWrites.reached(reads, passed);
-      if (reached !== BEGINNING) response.setHeader('X-Read-Position', reached);
-    }
     const carryOut = (made: Call): Promise<Answer> | Answer =>
       key === undefined || caller === null
         ? endpoint.handle(made)
@@ -151,10 +177,12 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     if (answer.position && caller !== null) ownWrites.note(caller.agentId, answer.position);
     seen.answer = answer;
     if (answer.stream === undefined) {
-      send(response, answer);
+      if (keeping === null) send(response, answer);
+      else sendKept(response, kept.keep(keeping.key, keeping.version, answer));
       return;
     }
     notMeasured(response);
+    layOpen(response);
     const counts = async (): Promise<boolean> =>
       caller === null || authentication.stillCounts(caller, endpoint.scopes ?? []);
     await answer.stream({ request, response, counts });
@@ -178,6 +206,14 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
   };
 }
 
+/** Under what an answer is kept. */
+interface Keeping {
+  readonly key: string;
+  readonly version: string;
+}
+
+const noQuery: Readonly<Record<string, unknown>> = {};
+
 /** What was found out about a request on the way. */
 interface Seen {
   body: unknown;
@@ -185,23 +221,25 @@ interface Seen {
 }
 
 function contextOf(
-  of: Pick<Call, 'caller' | 'address'> & { readonly request: Request; readonly response: Response },
+  of: Pick<Call, 'caller' | 'address'> & {
+    readonly request: Request;
+    readonly response: Response;
+    readonly reason: string | undefined;
+  },
   { clock }: ApiDependencies,
 ): Call['context'] {
-  const { request, response, caller, address } = of;
+  const { request, response, caller, address, reason } = of;
   const now = clock.now();
   return {
     commandId: newId(now),
     actor: caller?.agentId ?? 'anonymous',
     source: address,
     correlationId: requestIdOf(response),
-    reason: reasonOf(request),
+    reason,
     traceparent: spanOf(response)?.traceparent ?? traceparentOf(request),
     now,
   };
 }
-
-const requestIdOf = (response: Response): string => String(response.getHeader('X-Request-Id'));
 
 /** The parameters of the path; ids in lower case. @throws HttpError 400 for an id that is no UUID */
 function parametersOf(given: Given): Given {
@@ -225,8 +263,13 @@ function checkEmpty(body: unknown): void {
   if (field !== undefined) throw badRequest([{ field, issue: 'is not a known field' }]);
 }
 
+function sendKept(response: Response, { status, headers, text }: KeptAnswer): void {
+  for (const name in headers) setHeader(response, name, headers[name] ?? '');
+  endWith(response, status, text);
+}
+
 function send(response: Response, answer: Answer): void {
-  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
-  if (answer.position) response.setHeader('X-Event-Position', answer.position);
+  for (const name in answer.headers) setHeader(response, name, answer.headers[name] ?? '');
+  if (answer.position) setHeader(response, 'X-Event-Position', answer.position);
   sendJson(response, answer.status ?? 200, answer.body);
 }

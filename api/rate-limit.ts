@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
 import { toIso } from '../domain/clock.ts';
+import { setHeader } from './answer-headers.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { HttpError } from './errors.ts';
@@ -29,9 +30,10 @@ export function rateLimiting(
   const tell = (request: Request, response: Response): void => {
     const { rateLimit: state } = request as Counted;
     if (state === undefined) return;
-    response.setHeader('X-RateLimit-Limit', limited);
-    response.setHeader('X-RateLimit-Remaining', String(state.remaining));
-    response.setHeader('X-RateLimit-Reset', String(Math.ceil(state.resetTime.getTime() / 1000)));
+    setHeader(response, 'X-RateLimit-Limit', limited);
+    setHeader(response, 'X-RateLimit-Remaining', String(state.remaining));
+    const reset = String(Math.ceil(state.resetTime.getTime() / 1000));
+    setHeader(response, 'X-RateLimit-Reset', reset);
   };
   const limiter = rateLimit({
     windowMs: window,

@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
 
 /**
@@ -7,12 +7,8 @@ import helmet, { type HelmetOptions } from 'helmet';
  *
  * They are the same for every answer, so Helmet is asked for them once and not in each request.
  */
-export function securityHeaders() {
-  const headers = Object.entries(headersOf(answers));
-  return (_request: Request, response: Response, next: NextFunction): void => {
-    for (const [name, value] of headers) response.setHeader(name, value);
-    next();
-  };
+export function securityHeaders(): Readonly<Record<string, string>> {
+  return headersOf(answers);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { requireTask } from '../domain/task.ts';
 import { createTaskCommand, nextRunAt, updateTaskCommand } from '../domain/task-commands.ts';
 import { taskDefaults, type TaskDefinition } from '../domain/task-definition.ts';
+import { runsProjection } from '../projections/runs.ts';
 import { taskFilters, tasksProjection } from '../projections/tasks.ts';
 import { Task, TaskPage } from './answer-schemas-tasks.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';
@@ -83,6 +84,8 @@ const show = endpoint<unknown, PastQuery>({
   scopes: read,
   query: PastQuery,
   reads: [tasksProjection],
+  // The last run tells when the task was run last.
+  follows: [tasksProjection, runsProjection],
   answers: { 200: Task },
   answerHeaders: ['ETag'],
   async handle(call) {

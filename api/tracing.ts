@@ -1,5 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Span, Traces } from '../observability/telemetry.ts';
+import { requestIdOf } from './answer-headers.ts';
 import type { Call } from './endpoint.ts';
 import { errorStatuses, toHttpError } from './errors.ts';
 
@@ -38,7 +39,7 @@ export function traceRequests(traces: Traces): RequestHandler {
         'url.scheme': request.protocol,
         'network.protocol.version': request.httpVersion,
         'server.address': request.hostname,
-        'svc.request.id': String(response.getHeader('X-Request-Id') ?? ''),
+        'svc.request.id': requestIdOf(response),
       },
     });
     response.locals['span'] = span;

@@ -306,12 +306,18 @@ class Service implements RunningService {
       auditTail,
       refusals,
       positions: {
-        wait: async (projection, position, limit) => {
+        wait(projection, position, limit) {
+          const waited = (seconds: number): void =>
+            telemetry.observe('read_wait_seconds', seconds, { projection: projection.name });
+          if (position <= positions.known(projection)) {
+            waited(0);
+            return true;
+          }
           const begun = performance.now();
-          const { passed } = await positions.passed(projection, position, limit);
-          const seconds = (performance.now() - begun) / 1000;
-          telemetry.observe('read_wait_seconds', seconds, { projection: projection.name });
-          return passed;
+          return positions.passed(projection, position, limit).then(({ passed }) => {
+            waited((performance.now() - begun) / 1000);
+            return passed;
+          });
         },
       },
       tools: tools.registry,

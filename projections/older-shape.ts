@@ -66,6 +66,10 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
       const shape = await shapeRead(readModel, projection);
       return shape === null ? BEGINNING : readModel.checkpoint(shape);
     },
+    // Of an older shape it says nothing: what is read of that is read anew each time.
+    ...(readModel.version === undefined
+      ? {}
+      : { version: (projection) => readModel.version?.(projection) ?? '' }),
     openWriter: (projection, options) => readModel.openWriter(projection, options),
     liveGeneration: (projection) => readModel.liveGeneration(projection),
     switchTo: (projection, generation) => readModel.switchTo(projection, generation),

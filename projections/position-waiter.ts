@@ -15,6 +15,9 @@ export interface PositionWaiter {
     atMost: number,
   ): Promise<{ readonly passed: boolean; readonly position: Position }>;
 
+  /** How far a view is known to be, without looking. */
+  known(projection: Projection): Position;
+
   /** Word from the projector, where it is near: a `CheckpointListener`. */
   readonly notify: (name: string, position: Position) => void;
 }
@@ -47,6 +50,7 @@ export function createPositionWaiter(options: {
       const passed = await watch.wait(position, atMost);
       return { passed, position: watch.known };
     },
+    known: (projection) => watches.get(projection.name)?.known ?? BEGINNING,
     notify: (name, position) => watches.get(name)?.reached(position),
   };
 }

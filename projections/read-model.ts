@@ -115,6 +115,14 @@ export interface ReadModel {
   /** Up to which position of the log the live generation has folded everything; `BEGINNING` for nothing. */
   checkpoint(projection: Projection): Promise<Position>;
 
+  /**
+   * Tells, in less than it takes to read a document, that nothing has changed: as long as it says the same, every
+   * document that reads go to is as it was. An adapter that can't say so leaves it out.
+   *
+   * @throws ReadModelError `NO_VIEW`, `UNAVAILABLE`
+   */
+  version?(projection: Projection): string;
+
   /** Opens a generation for the projector to write. */
   openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter>;
 

@@ -12,6 +12,12 @@ export interface RegisteredTool {
 /** The tools of this process, by name. */
 export class ToolRegistry implements KnownTools {
   private readonly tools = new Map<string, RegisteredTool>();
+  private changes = 0;
+
+  /** Another one after each tool that has come or gone. */
+  get revision(): number {
+    return this.changes;
+  }
 
   /**
    * Adds a tool.
@@ -20,11 +26,12 @@ export class ToolRegistry implements KnownTools {
   register(tool: Tool): void {
     if (this.tools.has(tool.name)) throw new Error(`there is a tool named ${tool.name} already`);
     this.tools.set(tool.name, { tool, check: argumentCheck(tool.schema) });
+    this.changes += 1;
   }
 
   /** Takes a tool away; calls under way go on. Nothing when there is none of that name. */
   unregister(name: string): void {
-    this.tools.delete(name);
+    if (this.tools.delete(name)) this.changes += 1;
   }
 
   get(name: string): Tool | undefined {

@@ -24,6 +24,7 @@ export class LiveView {
   readonly #database: Database;
   readonly #selectDocument;
   readonly #selectCheckpoint;
+  readonly #selectVersion;
   readonly #statements = new Map<string, Prepared>();
 
   /** @throws the driver's errors: `cannot-open` when the file has gone */
@@ -48,6 +49,8 @@ export class LiveView {
     this.#selectDocument.setReturnArrays(true);
     this.#selectCheckpoint = this.#database.prepare('SELECT position FROM checkpoint');
     this.#selectCheckpoint.setReturnArrays(true);
+    this.#selectVersion = this.#database.prepare('PRAGMA data_version');
+    this.#selectVersion.setReturnArrays(true);
   }
 
   /** Whether the file under the path is still the one that is open here. */
@@ -75,6 +78,12 @@ export class LiveView {
   checkpoint(): string {
     const row = this.#selectCheckpoint.get() as [string] | undefined;
     return row?.[0] ?? '';
+  }
+
+  /** The same as long as this is the same opening of the file and no other connection has committed. */
+  version(): string {
+    const row = this.#selectVersion.get() as [number] | undefined;
+    return `${this.number}.${String(row?.[0])}`;
   }
 
   close(): void {

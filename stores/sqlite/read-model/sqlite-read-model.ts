@@ -93,6 +93,10 @@ export class SqliteReadModel implements ReadModel {
     }
   }
 
+  version(projection: Projection): string {
+    return this.#onLive(projection, (view) => view.version());
+  }
+
   async openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
     return this.#onFiles(projection, () => {
       const { generation, fence } = options;
