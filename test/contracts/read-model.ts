@@ -158,6 +158,26 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await reopened.close();
     });
 
+    it('of any process makes another version of what it writes, where one is told, and of nothing else', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const beside = thingsProjection();
+      await fill(readModel, projection, [thing('a', 1, {})]);
+      await fill(readModel, beside, [thing('a', 1, {})]);
+      if (readModel.version === undefined) return;
+      const before = readModel.version(projection);
+      const besideBefore = readModel.version(beside);
+      expect(readModel.version(projection)).to.equal(before);
+      await fill(await harness().another(), projection, [thing('a', 2, { name: 'changed' })]);
+      const after = readModel.version(projection);
+      expect(after).not.to.equal(before);
+      expect(readModel.version(projection)).to.equal(after);
+      expect(readModel.version(beside)).to.equal(besideBefore);
+      await (await writerOf(readModel, projection, { generation: 2 })).close();
+      await readModel.switchTo(projection, 2);
+      expect(readModel.version(projection)).not.to.equal(after);
+    });
+
     it('loads the documents that exist, with their positions', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
