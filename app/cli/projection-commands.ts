@@ -123,6 +123,12 @@ function addParked(line: CommandLine, group: Command): void {
   }
 }
 
+/** Which version reads go to. Before the first is made there may be one of an older release, in its shape. */
+function readOf({ version, position }: ShownProjection): string {
+  if (version > 0) return `version ${version} is read`;
+  return position === '' ? 'nothing can be read yet' : 'what an older release has made is read';
+}
+
 function statusOf(session: Session, shown: ShownProjection): string {
   const { rebuild, previous, detail } = shown;
   const lag = shown.caught_up ? 'level with the log' : `${duration(shown.lag_seconds)} behind`;
@@ -143,7 +149,7 @@ function statusOf(session: Session, shown: ShownProjection): string {
           ...(rebuild.comparison === null ? [] : [differenceOf(session, rebuild)]),
         ];
   return [
-    `${shown.name}: version ${shown.version} is read, ${shown.state}, ${lag}`,
+    `${shown.name}: ${readOf(shown)}, ${shown.state}, ${lag}`,
     ...(detail === null ? [] : [session.paint.bad(printable(detail))]),
     ...parked,
     ...back,
