@@ -271,6 +271,61 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
+    it('goes by keyboard alone, and keeps the focus where what has it is drawn anew', async () => {
+      const { page, complaints } = here();
+      const { keyboard } = page;
+      const focused = (): Promise<string> =>
+        page.evaluate<string>(`(({ tagName, id, ariaLabel, textContent }) =>
+          [tagName, id, (ariaLabel ?? textContent).trim().slice(0, 40)].join(' '))(document.activeElement)`);
+      const tabTo = async (wanted: RegExp): Promise<void> => {
+        for (let steps = 0; !wanted.test(await focused()); steps += 1) {
+          if (steps > 80) throw new Error(`${String(wanted)} is not reached`);
+          await keyboard.press('Tab');
+        }
+      };
+      const heading = (name: string | RegExp) =>
+        page.getByRole('heading', { level: 1, name }).waitFor();
+      await here().open();
+      await tabTo(/^INPUT/);
+      await keyboard.type(credentials.agent_id);
+      await keyboard.press('Tab');
+      await keyboard.type(credentials.agent_secret);
+      await keyboard.press('Enter');
+      await page.getByText('Exact times').waitFor();
+      await tabTo(/^A +Tasks$/);
+      await keyboard.press('Enter');
+      await heading('Tasks');
+      await tabTo(/^A +New task$/);
+      await keyboard.press('Enter');
+      await heading('New task');
+      await tabTo(/field-title/);
+      await keyboard.type('By keys alone');
+      await tabTo(/field-schedule-expr/);
+      await keyboard.press('Control+A');
+      await keyboard.type('0 5 1 1 *');
+      await keyboard.press('Enter');
+      await heading('By keys alone');
+      await tabTo(/^BUTTON +Pause$/);
+      await keyboard.press('Enter');
+      const dialog = page.getByRole('dialog');
+      await dialog.waitFor();
+      await keyboard.press('Escape');
+      await dialog.waitFor({ state: 'hidden' });
+      expect(await focused()).to.equal('BUTTON  Pause');
+      await keyboard.press('Shift+Tab');
+      await keyboard.press('Enter');
+      await heading(/^Run of/);
+      await page.locator('.state', { hasText: 'succeeded' }).first().waitFor();
+      await here().goTo('projections');
+      await heading('Projections');
+      await tabTo(/^BUTTON +Rebuild tasks$/);
+      // It is drawn anew each second.
+      await page.evaluate(`document.activeElement.dataset.old = 'yes'`);
+      await page.locator('[data-old]').waitFor({ state: 'detached' });
+      expect(await focused()).to.equal('BUTTON  Rebuild tasks');
+      expect(complaints).to.deep.equal([]);
+    });
+
     it('fits a phone: nothing but tables is wider than the screen', async () => {
       const { page } = here();
       await page.setViewportSize({ width: 390, height: 844 });

@@ -50,6 +50,8 @@ export function ask({
     const end = (went) => {
       dialog.close();
       dialog.remove();
+      // What it was opened by may have been drawn anew meanwhile.
+      if (document.activeElement === document.body) document.getElementById('content').focus();
       resolve(went);
     };
     const form = h(

@@ -27,12 +27,25 @@ function append(element, children) {
   }
 }
 
-/** Puts children in the place of those that were there. */
+/**
+ * Puts children in the place of those that were there. What is drawn anew, as live views are all the time, does not take
+ * the focus from who goes by keyboard: what is called as what had it has it again.
+ */
 export function put(element, ...children) {
+  const had = element.contains(document.activeElement) ? document.activeElement : null;
+  // Of several that are called alike, nobody knows which it was.
+  const name = had !== null && had !== element && calledAs(element, nameOf(had)).length === 1;
   element.replaceChildren();
   append(element, children);
+  if (name) calledAs(element, nameOf(had))[0]?.focus({ preventScroll: true });
   return element;
 }
+
+const nameOf = (element) =>
+  [element.tagName, element.getAttribute('aria-label') ?? element.textContent, element.href].join();
+
+const calledAs = (place, name) =>
+  [...place.querySelectorAll('a, button, summary')].filter((each) => nameOf(each) === name);
 
 /** A column of numbers: they stand at its right. */
 export const num = (text) => ({ text, kind: 'num' });

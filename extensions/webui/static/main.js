@@ -65,6 +65,8 @@ async function show() {
   }
   const place = h('div');
   put(content, place);
+  // At once: whoever goes on by keyboard while it loads is not brought back.
+  content.focus({ preventScroll: true });
   try {
     await found.view(place, { ...found.parameters, query: new URLSearchParams(query), signal });
   } catch (error) {
@@ -75,7 +77,7 @@ async function show() {
   if (signal.aborted) return;
   const title = content.querySelector('h1')?.textContent;
   document.title = title ? `${title} – Task scheduling` : 'Task scheduling';
-  content.focus({ preventScroll: true });
+  if (document.activeElement === document.body) content.focus({ preventScroll: true });
 }
 
 function find(path) {

@@ -49,15 +49,7 @@ export async function projectionsView(place, { signal }) {
       num('Held back'),
       wide('Rebuild'),
     ];
-    keepingFocus(() => put(results, table('Views', columns, rows)));
-  }
-
-  /** What is drawn anew each second must not take the focus from who goes by keyboard. */
-  function keepingFocus(draw) {
-    const had = results.contains(document.activeElement) ? document.activeElement : null;
-    const label = had?.getAttribute('aria-label');
-    draw();
-    if (label) results.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus();
+    put(results, table('Views', columns, rows));
   }
 
   const act = (text, name, options, kind = '') =>
