@@ -10,14 +10,14 @@ import { runsProjection } from '../projections/runs.ts';
 import { openSqliteEventStore } from '../stores/sqlite/event-log/event-store.ts';
 import { logFile, openLogForReading } from '../stores/sqlite/event-log/schema.ts';
 import { openSqliteReadModel } from '../stores/sqlite/read-model/read-model.ts';
-import { EVENTS_OF_A_RUN, type RebuildOrder, type RebuildRates } from './rebuild-rates.ts';
+import { EVENTS_OF_A_RUN, VIEWS, type RebuildOrder, type RebuildRates } from './rebuild-rates.ts';
 
 /** Makes the view of runs from the log, with plain reading before and after it: a slow minute hits both. */
 async function measure({ directory, runs }: RebuildOrder): Promise<RebuildRates> {
   const events = runs * EVENTS_OF_A_RUN;
   const codec = createEventCodec();
   const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
-  const views = join(directory, 'views');
+  const views = join(directory, VIEWS);
   const readModel = await openSqliteReadModel({ directory: views, telemetry: silent });
   try {
     const before = readPlainly(directory);

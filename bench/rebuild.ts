@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { PROJECTOR_HEAP } from '../app/projector.ts';
 import { toIso } from '../domain/clock.ts';
@@ -10,7 +12,7 @@ import { silent } from '../observability/telemetry.ts';
 import { openSqliteEventStore } from '../stores/sqlite/event-log/event-store.ts';
 import { startThread } from '../stores/sqlite/read-model/start-thread.ts';
 import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
-import { EVENTS_OF_A_RUN, type RebuildOrder, type RebuildRates } from './rebuild-rates.ts';
+import { EVENTS_OF_A_RUN, VIEWS, type RebuildOrder, type RebuildRates } from './rebuild-rates.ts';
 
 /** What was measured, and against what. */
 export interface RebuildBenchmark {
@@ -35,15 +37,16 @@ const SEQUENCES = 4;
  * How fast the view of all runs is made anew from a log of `events` events, next to plain reading.
  *
  * @param options.events default 1,000,000
+ * @param options.directory a folder with such a log and without views; the log stays there. Default: made, and removed
  */
 export async function benchRebuild(
-  options: { readonly events?: number } = {},
+  options: { readonly events?: number; readonly directory?: string } = {},
 ): Promise<RebuildBenchmark> {
   const { events = 1_000_000 } = options;
-  const directory = await makeBenchFolder('rebuild');
+  const directory = options.directory ?? (await makeBenchFolder('rebuild'));
   try {
     const runs = Math.ceil(events / EVENTS_OF_A_RUN);
-    await makeLog(directory, runs);
+    if (options.directory === undefined) await makeLog(directory, runs);
     const { ours, raw } = await measureInThread({ directory, runs });
     return {
       name: 'rebuild of the runs view',
@@ -54,7 +57,8 @@ export async function benchRebuild(
       events: runs * EVENTS_OF_A_RUN,
     };
   } finally {
-    await removeBenchFolder(directory);
+    if (options.directory === undefined) await removeBenchFolder(directory);
+    else await rm(join(directory, VIEWS), { recursive: true, force: true });
   }
 }
 
@@ -67,7 +71,8 @@ async function measureInThread(order: RebuildOrder): Promise<RebuildRates> {
   return rates;
 }
 
-async function makeLog(directory: string, runs: number): Promise<void> {
+/** Makes a log of so many runs in a folder. */
+export async function makeLog(directory: string, runs: number): Promise<void> {
   const codec = createEventCodec();
   const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
   try {
@@ -159,6 +164,7 @@ export function timeOf(run: number, turn: number): string {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const events = Number(process.argv[2] ?? 1_000_000);
-  process.stdout.write(`${JSON.stringify(await benchRebuild({ events }), null, 2)}\n`);
+  const [, , events = '1000000', directory] = process.argv;
+  const options = { events: Number(events), ...(directory === undefined ? {} : { directory }) };
+  process.stdout.write(`${JSON.stringify(await benchRebuild(options), null, 2)}\n`);
 }

@@ -1,10 +1,5 @@
 import type { Clock, Instant } from '../domain/clock.ts';
-import {
-  BEGINNING,
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-} from '../domain/event-store.ts';
+import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { BackOff } from './back-off.ts';
 import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
@@ -16,7 +11,10 @@ export interface FillingOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Events to a batch. A run's events lie near each other, so that one write takes them all. */
+  /**
+   * Events to a write. A run's events lie near each other, so that one write takes them all. The events themselves are
+   * folded as they come and let go of at once: what lives long is what the garbage collector has to copy.
+   */
   readonly batchSize: number;
   /** Events a second at most; default: as fast as it goes. */
   readonly rate?: number | undefined;
@@ -123,34 +121,30 @@ export class Filling {
       prefixes: feeder.projection.streams,
       signal: AbortSignal.any([signal, own.signal]),
     });
-    let gathered: RecordedEvent[] = [];
     try {
       for await (const message of messages) {
         if (message.kind === 'events') {
-          for (const event of message.events) gathered.push(event);
-          if (gathered.length < this.#options.batchSize) continue;
+          await feeder.take(message.events, message.events.at(-1)?.position ?? feeder.passed);
+          if (feeder.unwrittenEvents < this.#options.batchSize) continue;
+        } else {
+          await feeder.take([], message.position);
         }
-        const upTo = message.kind === 'caught-up' ? message.position : feeder.passed;
-        await this.#take(gathered, upTo, signal);
-        gathered = [];
+        await feeder.flush();
+        await this.#rest(signal);
         if (message.kind !== 'caught-up') continue;
         await feeder.finish();
         await feeder.close();
         return true;
       }
+      await feeder.flush();
       return false;
     } finally {
       own.abort();
     }
   }
 
-  async #take(
-    events: readonly RecordedEvent[],
-    atLeast: Position,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const last = events.at(-1)?.position ?? atLeast;
-    await this.feeder.take(events, last > atLeast ? last : atLeast);
+  /** Keeps to the rate. */
+  async #rest(signal: AbortSignal): Promise<void> {
     this.#progressBefore ??= this.#progress();
     const { rate, clock } = this.#options;
     if (rate === undefined) return;

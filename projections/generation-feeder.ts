@@ -1,6 +1,12 @@
 import { BEGINNING, type Position, type RecordedEvent } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import { foldBatch, keysTouched, touchingEvents, type PoisonedKey } from './fold-batch.ts';
+import {
+  foldBatch,
+  keysTouched,
+  touchingEvents,
+  type KnownDocument,
+  type PoisonedKey,
+} from './fold-batch.ts';
 import { parkedView, type Parking } from './parking.ts';
 import type { KeptDocument, Projection, ReadModel, ViewWriter } from './read-model.ts';
 
@@ -47,6 +53,9 @@ export class GenerationFeeder {
   /** Everything up to here is in the documents; what lies between touched none of them. */
   #passed: Position = BEGINNING;
   #parked = new Map<string, Position>();
+  /** In bulk: documents that have been folded, and not written yet. */
+  #unwritten = new Map<string, KnownDocument>();
+  #unwrittenEvents = 0;
 
   constructor(options: FeederOptions) {
     this.projection = options.projection;
@@ -64,6 +73,11 @@ export class GenerationFeeder {
     return this.#written !== this.#passed;
   }
 
+  /** In bulk: events that have been folded since the last {@link flush}. */
+  get unwrittenEvents(): number {
+    return this.#unwrittenEvents;
+  }
+
   /** Keys that are held back. */
   get parked(): number {
     return this.#parked.size;
@@ -75,6 +89,9 @@ export class GenerationFeeder {
     const { readModel, fence, parking } = this.#options;
     const { projection, generation } = this;
     this.#bulk = bulk;
+    // It comes again.
+    this.handled -= this.#unwrittenEvents;
+    this.#forgetUnwritten();
     this.#writer = await readModel.openWriter(projection, { generation, bulk, fence });
     this.#written = await this.#writer.checkpoint();
     this.#passed = this.#written;
@@ -84,7 +101,7 @@ export class GenerationFeeder {
 
   /**
    * Takes events; those of other views' streams, and those taken before, are passed over. Afterwards it has
-   * passed `upTo`.
+   * passed `upTo`. In bulk the documents stay in memory until {@link flush}.
    *
    * @returns how many of them are this view's
    * @throws PoisonedFillError in bulk; ReadModelError
@@ -93,14 +110,18 @@ export class GenerationFeeder {
     const { projection } = this;
     const touching = touchingEvents(projection, events, this.#passed);
     if (touching.length > 0) {
-      const writer = this.#openWriter();
-      const known = await writer.load(keysTouched(touching));
+      const known = await this.#known(keysTouched(touching));
       const { documents, poisoned } = foldBatch(projection, touching, known, this.#parked);
       const [first] = poisoned;
       if (first) await this.#park(first, poisoned);
       const to = upTo > this.#passed ? upTo : this.#passed;
-      if (documents.length > 0) {
-        await writer.write({ documents, from: this.#written, to });
+      if (this.#bulk) {
+        for (const { key, position, document } of documents) {
+          this.#unwritten.set(key, { position, document });
+        }
+        this.#unwrittenEvents += touching.length;
+      } else if (documents.length > 0) {
+        await this.#openWriter().write({ documents, from: this.#written, to });
         this.#written = to;
       }
       this.handled += touching.length;
@@ -113,11 +134,15 @@ export class GenerationFeeder {
     return touching.length;
   }
 
-  /** Keeps the checkpoint where it has come without any documents. */
+  /** Writes what has been folded in bulk, and keeps the checkpoint where it has come. */
   async flush(): Promise<void> {
     if (!this.isUnwritten) return;
     const to = this.#passed;
-    await this.#openWriter().write({ documents: [], from: this.#written, to });
+    const documents = Array.from(this.#unwritten, ([key, { position, document }]) => {
+      return { key, position, document };
+    });
+    await this.#openWriter().write({ documents, from: this.#written, to });
+    this.#forgetUnwritten();
     this.#written = to;
   }
 
@@ -146,6 +171,23 @@ export class GenerationFeeder {
     const writer = this.#writer;
     this.#writer = null;
     await writer?.close();
+  }
+
+  /** The documents of these keys as they are after what has been folded. */
+  async #known(keys: readonly string[]): Promise<ReadonlyMap<string, KnownDocument>> {
+    if (this.#unwritten.size === 0) return this.#openWriter().load(keys);
+    const kept = await this.#openWriter().load(keys.filter((key) => !this.#unwritten.has(key)));
+    const known = new Map(kept);
+    for (const key of keys) {
+      const folded = this.#unwritten.get(key);
+      if (folded !== undefined) known.set(key, folded);
+    }
+    return known;
+  }
+
+  #forgetUnwritten(): void {
+    this.#unwritten = new Map();
+    this.#unwrittenEvents = 0;
   }
 
   /** Before the checkpoint passes the event, so that a crash between can't lose the gap out of sight. */

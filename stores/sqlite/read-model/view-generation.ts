@@ -94,6 +94,7 @@ function open(
       createTables(database, columns, bulk ? startOfMachine : null);
       if (!bulk) createIndexes(database, projection, columns);
     },
+    journal: bulk ? 'rollback' : 'wal',
     synchronous: bulk ? 'OFF' : 'NORMAL',
     busyTimeout: 2_000,
     // Filling touches all of the key's index; pages larger than the default would double what random changes write.

@@ -187,6 +187,9 @@ export function finishFilling(
     throw error;
   }
   database.exec('PRAGMA synchronous = FULL');
+  // With a rollback journal a commit waits for all that has been written; a WAL is waited for by its checkpoint.
+  database.exec('UPDATE checkpoint SET fence = fence');
+  database.exec('PRAGMA journal_mode = WAL');
   const row: unknown = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
   if (typeof row === 'object' && row !== null && 'busy' in row && row.busy !== 0) {
     throw new ReadModelError('UNAVAILABLE', "the view can't be finished while it is being read");
