@@ -28,7 +28,7 @@ import { nextFireAt, scheduleOf, cancelRunCommand } from '../domain/task-command
 import { requireTask, taskFold, type LiveTask } from '../domain/task.ts';
 import type { BackfillRivals } from './backfill-rivals.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
-import { requestCommandId } from './scheduler.ts';
+import { requestCommandId } from './requests-of-runs.ts';
 import { firstTraceparent } from './tracing.ts';
 
 /** Most nominal times that one step looks at. */

@@ -1,5 +1,7 @@
 import type { EventStore } from '../domain/event-store.ts';
 import type { TaskEvent } from '../domain/events/catalogue.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { compilePipeline } from '../domain/pipeline/compile.ts';
 import { streams } from '../domain/streams.ts';
 import { requireTask, taskFold, type LiveTask, type TaskState } from '../domain/task.ts';
 import type { LiveStreams } from '../projections/live-streams.ts';
@@ -41,9 +43,11 @@ export class PinnedTasks {
     return this.kept.get(`${taskId}@${revision}`);
   }
 
-  /** Has a task at hand by the time that it is asked for. A failure shows when it is. */
+  /** Has a task, and what its pipeline compiles to, at hand by the time that it is asked for. A failure shows when it is. */
   prepare(taskId: string, revision: number): void {
-    if (this.peek(taskId, revision) === undefined) this.at(taskId, revision).catch(() => {});
+    const known = this.peek(taskId, revision);
+    if (known !== undefined) compileOf(known);
+    else this.at(taskId, revision).then(compileOf, () => {});
   }
 
   /** The task at a revision. @throws Refusal `NOT_FOUND` */
@@ -63,4 +67,9 @@ export class PinnedTasks {
       state = taskFold.evolve(state, event as unknown as TaskEvent, event);
     return requireTask(state);
   }
+}
+
+/** What it comes to is kept with the payload. */
+function compileOf({ definition }: LiveTask): void {
+  compilePipeline(definition.payload as JsonObject);
 }

@@ -18,7 +18,7 @@ import type { Coordination } from './coordination.ts';
 import type { Leadership } from './leadership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { recallPosition } from './remembered-position.ts';
-import { requestCommandId } from './scheduler.ts';
+import { requestCommandId } from './requests-of-runs.ts';
 
 /** Name under which it remembers up to where every run is requested. */
 export const CHECKPOINT = 'runs-requested';

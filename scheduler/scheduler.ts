@@ -8,8 +8,7 @@ import {
 } from '../domain/event-store.ts';
 import { decideFires, type FiresDecision, type ScheduledRun } from '../domain/fires.ts';
 import { toNewEvents, type CommandContext } from '../domain/handle.ts';
-import type { DataOf } from '../domain/events/catalogue.ts';
-import { momentBasedId, newId } from '../domain/ids.ts';
+import { newId } from '../domain/ids.ts';
 import { evolveRhythm, nextRunOf, type Rhythm } from '../domain/rhythm.ts';
 import { isUnconditional, requestRun, type RequestRules } from '../domain/run-request.ts';
 import { streams } from '../domain/streams.ts';
@@ -17,10 +16,12 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './due-index.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Leadership } from './leadership.ts';
+import { ignoreConflict, requestCommandId, requestOf } from './requests-of-runs.ts';
 import { traceFire } from './tracing.ts';
 
-/** How many tasks are decided before others get a turn on the event loop. */
+/** How many tasks are taken at a time, and for how long before others get a turn on the event loop. Milliseconds. */
 const CHUNK = 64;
+const TURN = 8;
 
 /** So long before a task is due, what deciding and starting it needs is made ready. Milliseconds. */
 const AHEAD = 500;
@@ -154,17 +155,23 @@ export class Scheduler {
   private wake(): void {
     if (!this.running || this.hold.held) return;
     const now = this.clock.now();
-    const due = this.index.takeDue(now - (this.leadership.leads ? 0 : HOLD_BACK), CHUNK);
-    for (const entry of due) {
-      const deciding = this.decide(entry, now);
-      this.inFlight.add(deciding);
-      void deciding.finally(() => {
-        this.inFlight.delete(deciding);
-        this.arm();
-      });
-    }
+    const dueUpTo = now - (this.leadership.leads ? 0 : HOLD_BACK);
+    const end = performance.now() + TURN;
+    let due: readonly DueEntry[];
+    do {
+      due = this.index.takeDue(dueUpTo, CHUNK);
+      for (const entry of due) this.follow(this.decide(entry, now));
+    } while (due.length === CHUNK && performance.now() < end);
     if (due.length === CHUNK) this.wakeSoon();
     else this.arm();
+  }
+
+  private follow(deciding: Promise<void>): void {
+    this.inFlight.add(deciding);
+    void deciding.finally(() => {
+      this.inFlight.delete(deciding);
+      this.arm();
+    });
   }
 
   /** When many are due in one moment, all that can be done before it is done before it. */
@@ -370,28 +377,4 @@ interface DecidedAhead {
 interface Written {
   readonly revision: number;
   readonly skipped: ReadonlyMap<string, string>;
-}
-
-/** The same for whoever requests this run: two who do so at once append the same event. */
-export function requestCommandId(
-  runId: string,
-  request: Pick<DataOf<'RunRequested'>, 'task_id' | 'scheduled_for' | 'run_at'>,
-): string {
-  const moment = fromIso(request.scheduled_for ?? request.run_at);
-  return momentBasedId(moment, 'request', request.task_id, runId);
-}
-
-/** The append that begins a run. */
-export function requestOf(
-  run: FiresDecision['runs'][number],
-  context: CommandContext,
-): StreamAppend {
-  const stream = streams.run(run.runId);
-  const events = toNewEvents(stream, [{ type: 'RunRequested', data: run.request }], context);
-  return { stream, events, expected: 'none' };
-}
-
-/** A conflict means here that it is done already. */
-export function ignoreConflict(error: unknown): void {
-  if (!isConflict(error)) throw error;
 }

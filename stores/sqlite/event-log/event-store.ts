@@ -88,7 +88,8 @@ class SqliteEventStore implements EventStore {
     await this.#writer.start();
     try {
       const reader = new LogReader(logFile(directory), codec);
-      this.#opened = { reader, tail: new Tail(reader, telemetry) };
+      const tail = new Tail(reader, telemetry, () => this.#writer.isWriting);
+      this.#opened = { reader, tail };
       this.#notices = this.#options.notices ?? (await openNotices(directory));
       this.#unsubscribe = this.#notices.subscribe((message) => {
         if (message.startsWith(NOTICE)) this.#opened?.tail.noticed();

@@ -3,10 +3,12 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import { formatPosition } from './position.ts';
 import type { LogReader, Page } from './reader.ts';
 import type { Delivery, Subscriber } from './subscriber.ts';
-import type { Committed } from './writer.ts';
+import type { Committed, CommittedAppend } from './writer.ts';
 
 /** Milliseconds between looks at the file, in case a notice of another process was lost. */
 const POLL_INTERVAL = 50;
+/** So many looks at most are left out while this process writes itself. */
+const MOST_LEFT_OUT = 10;
 
 /**
  * The growing end of the log, which all live subscriptions of this process share: each event is read and
@@ -15,18 +17,26 @@ const POLL_INTERVAL = 50;
 export class Tail {
   readonly #reader: LogReader;
   readonly #telemetry: Telemetry;
+  readonly #isWriting: () => boolean;
   readonly #subscribers = new Set<Subscriber>();
   /** Every live subscriber was offered all up to here. Without any, whatever the last commit was. */
   #position = 0;
   #seenVersion: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Looks that were left out, one after the other. */
+  #leftOut = 0;
   /** The next page is to be read in the next turn of the event loop. */
   #scheduled = false;
   #failing = false;
 
-  constructor(reader: LogReader, telemetry: Telemetry) {
+  /**
+   * @param isWriting whether commits of this process are on their way here. While they are, the file is not read of
+   *   its own accord: that would decode them a second time, and a commit of another process shows as a gap before them
+   */
+  constructor(reader: LogReader, telemetry: Telemetry, isWriting: () => boolean) {
     this.#reader = reader;
     this.#telemetry = telemetry;
+    this.#isWriting = isWriting;
   }
 
   /**
@@ -65,26 +75,21 @@ export class Tail {
       this.noticed();
       return;
     }
-    const time = this.#reader.createdAt(createdAt);
-    const wanted = new Map<Subscriber, RecordedEvent[]>();
-    for (const subscriber of this.#subscribers) wanted.set(subscriber, []);
-    for (const { stream, events, revision, position } of appends) {
-      const takers = [...this.#subscribers].filter((subscriber) => subscriber.wants(stream));
-      if (takers.length === 0) continue;
-      for (const [i, event] of events.entries()) {
-        const before = events.length - 1 - i;
-        const recorded = {
-          ...event,
-          stream,
-          revision: revision - before,
-          position: formatPosition(position - before),
-          createdAt: time,
-        };
-        for (const taker of takers) wanted.get(taker)?.push(recorded);
+    const createdText = this.#reader.createdAt(createdAt);
+    const offered = [...this.#subscribers].map((subscriber) => ({
+      subscriber,
+      events: [] as RecordedEvent[],
+    }));
+    for (const append of appends) {
+      let recorded: readonly RecordedEvent[] | undefined;
+      for (const { subscriber, events } of offered) {
+        if (!subscriber.wants(append.stream)) continue;
+        recorded ??= recordedOf(append, createdText);
+        for (const event of recorded) events.push(event);
       }
     }
     this.#position = last;
-    for (const [subscriber, events] of wanted) {
+    for (const { subscriber, events } of offered) {
       this.#offer(subscriber, { events, upTo: last, error: undefined });
     }
   }
@@ -102,6 +107,11 @@ export class Tail {
   }
 
   #poll(): void {
+    if (this.#isWriting() && this.#leftOut < MOST_LEFT_OUT) {
+      this.#leftOut += 1;
+      return;
+    }
+    this.#leftOut = 0;
     try {
       const version = this.#reader.version();
       if (version === this.#seenVersion) return;
@@ -137,7 +147,9 @@ export class Tail {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      this.noticed();
+      // What is left of it shows as a gap before what comes; or the next look finds it, should nothing come.
+      if (this.#isWriting()) this.#seenVersion = undefined;
+      else this.noticed();
     });
   }
 
@@ -176,4 +188,19 @@ export class Tail {
       this.leave(subscriber);
     }
   }
+}
+
+/** Written out, in the order of what is read from the file: all events are then of one shape to those who take them. */
+function recordedOf(
+  { stream, events, revision, position }: CommittedAppend,
+  createdAt: string,
+): readonly RecordedEvent[] {
+  const last = events.length - 1;
+  return events.map(({ id, type, data, metadata }, index) => {
+    const before = last - index;
+    const place = formatPosition(position - before);
+    const at = revision - before;
+    const event = { id, stream, revision: at, position: place, createdAt, type, data, metadata };
+    return event as RecordedEvent;
+  });
 }

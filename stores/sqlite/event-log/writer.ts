@@ -84,6 +84,11 @@ export class Writer {
     return this.#start(this.#settings);
   }
 
+  /** Whether somebody waits for an answer. */
+  get isWriting(): boolean {
+    return this.#pending.size > 0;
+  }
+
   /** Sends a sequence of appends that were encoded already. */
   append(
     appends: readonly StreamAppend[],
