@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import WebSocket from 'ws';
+import { projectRoot } from '../support/project-root.ts';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
@@ -217,6 +218,17 @@ describe('an extension', () => {
     const status = await client.get('/ext/status');
     expect(status.at('discovery_sources')).to.deep.equal(['builtin', 'entry_point']);
     expect(status.at('extensions.plug.info.version')).to.equal('2.0.0');
+  });
+
+  it('is the example, installed as an npm package', async () => {
+    const folder = join(hosting().folder, '..', 'node_modules', 'svc-extension-hello');
+    await cp(join(projectRoot, 'examples/hello'), folder, { recursive: true });
+    const { client } = await hosting().start({ extensionPaths: [] }, [join(folder, '../..')]);
+    const status = await client.get('/ext/status');
+    expect(status.at('extensions.hello.state'), status.text).to.equal('loaded');
+    expect(status.at('extensions.hello.info.source')).to.equal('entry_point');
+    expect((await client.get('/ext/hello/greet/Ada')).at('message')).to.equal('Hello, Ada!');
+    expect(hosting().tools.get('hello.greet')).not.to.equal(undefined);
   });
 
   it('fails where what it says of its endpoints is at fault', async () => {
