@@ -45,6 +45,13 @@ export class KeyGrants {
     return young && grant.revision === run.revision && grant.attempt === attempt;
   }
 
+  /** All that nobody has begun with; they are forgotten here, and nobody begins with them any more. */
+  withdraw(): readonly Grant[] {
+    const left = [...this.granted.values()];
+    this.granted.clear();
+    return left;
+  }
+
   /** Those that nobody has begun with in time; they are forgotten here. */
   unused(now: Instant): readonly Grant[] {
     const old = [...this.granted.values()].filter(({ at }) => Math.abs(now - at) >= GRANT_LIFE);

@@ -1,9 +1,10 @@
-import type { Clock, Instant } from '../domain/clock.ts';
+import { toIso, type Clock, type Instant } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import type { RunEvent } from '../domain/events/catalogue.ts';
-import { changeInOrder, type KeyContext } from '../domain/key-stream.ts';
+import { changeInOrder, changeKey, type KeyContext } from '../domain/key-stream.ts';
 import { releaseKey } from '../domain/key.ts';
 import type { LiveTask } from '../domain/task.ts';
+import type { KeyErrands } from './key-errands.ts';
 import type { Grant, KeyGrants } from './key-grants.ts';
 import type { KeyLine } from './key-line.ts';
 import { keysOf } from './key-names.ts';
@@ -24,6 +25,7 @@ export class KeyHanding {
   private readonly line: KeyLine;
   private readonly watch: KeyWatch;
   private readonly grants: KeyGrants;
+  private readonly errands: KeyErrands;
   private readonly clock: Clock;
   private readonly contextFor: (correlationId: string, now: Instant) => KeyContext;
   private readonly handedOver = new WeakSet<QueuedRun>();
@@ -34,6 +36,7 @@ export class KeyHanding {
     readonly line: KeyLine;
     readonly watch: KeyWatch;
     readonly grants: KeyGrants;
+    readonly errands: KeyErrands;
     readonly clock: Clock;
     readonly contextFor: (correlationId: string, now: Instant) => KeyContext;
   }) {
@@ -42,6 +45,7 @@ export class KeyHanding {
     this.line = options.line;
     this.watch = options.watch;
     this.grants = options.grants;
+    this.errands = options.errands;
     this.clock = options.clock;
     this.contextFor = options.contextFor;
   }
@@ -83,6 +87,22 @@ export class KeyHanding {
   /** Whether a run's key was given back with its end. */
   isHandedOver(run: QueuedRun): boolean {
     return this.handedOver.has(run);
+  }
+
+  /** Gives back what was handed to runs that will not begin here: else each would have its key for a lease. */
+  giveUp(): void {
+    for (const { run, name, at } of this.grants.withdraw()) {
+      const since = toIso(at);
+      const work = async (): Promise<void> => {
+        const context = this.contextFor(run.id, this.clock.now());
+        await changeKey(this.store, name, context, (state) => {
+          // Who came back for it elsewhere holds it since later.
+          const isSame = state.holders.some((own) => own.run_id === run.id && own.since === since);
+          return { events: isSame ? releaseKey(state, run.id) : [], answer: null };
+        });
+      };
+      this.errands.begin(this.errands.persist(run.id, name, work));
+    }
   }
 
   /** A run was handed the key, and may begin. */

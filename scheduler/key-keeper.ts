@@ -95,7 +95,7 @@ export class KeyKeeper {
     const { line, watch, errands, grants } = this;
     const contextFor = this.contextFor.bind(this);
     this.filling = new KeyFilling({ ...options, line, watch, errands, contextFor });
-    this.handing = new KeyHanding({ ...options, line, watch, grants, contextFor });
+    this.handing = new KeyHanding({ ...options, line, watch, errands, grants, contextFor });
     this.watch.onShortLine = (name) => this.filling.soon(name, null);
     this.queue.onEnded = (run) => this.onEnded(run);
   }
@@ -144,8 +144,9 @@ export class KeyKeeper {
     this.watch.wakeWaiting(name);
   }
 
-  /** Resolves when all that was to be given back is, or was given up. Never rejects. */
+  /** The worker takes nothing more. Resolves when all that was to be given back is, or was given up. Never rejects. */
   settled(): Promise<void> {
+    this.handing.giveUp();
     return this.errands.settled();
   }
 
@@ -168,7 +169,7 @@ export class KeyKeeper {
     }
     const [name] = keysOf(task, run);
     const known = name && this.watch.peek(name);
-    if (known === undefined || name === undefined || this.grants.has(run.id)) return false;
+    if (known === undefined || name === undefined || this.isGranted(run)) return false;
     const claim = claimOf(run, task, name);
     const { holds, placed, mayGo, ahead } = standingOf(known.state, claim);
     if (holds || mayGo) return false;
@@ -181,9 +182,7 @@ export class KeyKeeper {
   }
 
   /** Whether a run was handed its key, and needs not ask for it. */
-  isGranted(run: QueuedRun): boolean {
-    return this.grants.has(run.id);
-  }
+  readonly isGranted = ({ id }: QueuedRun): boolean => this.grants.has(id);
 
   /** By what the worker is chosen that is the first choice for a run. */
   affinityOf(run: QueuedRun): string {

@@ -88,6 +88,34 @@ describe('the line for a concurrency key', () => {
     expect(faultsOfKeys(keyed, 'concurrency', 1)).to.deep.equal([]);
   });
 
+  it('gets the key back from a run that was handed it, when the process stops first', async function () {
+    this.timeout(30_000);
+    const stopping = await world.process('w1');
+    await world.request('a', 'r1');
+    await soon(() => expect(stopping.running()).to.deep.equal(['r1']));
+    await world.request('a', 'r2');
+    await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
+    // The slot is handed on just before nothing more is taken.
+    stopping.queue.onReady = () => {};
+    const next = stopping.queue.next.bind(stopping.queue);
+    stopping.queue.next = (now) => {
+      const run = next(now);
+      if (run?.id !== 'r2') return run;
+      stopping.queue.putBack(run, now);
+      return null;
+    };
+    stopping.finish('r1');
+    await soon(async () => expect(await holders()).to.deep.equal(['r2']));
+    await stopping.worker.drain(0);
+    await stopping.keeper.settled();
+    expect(await holders()).to.deep.equal([]);
+    const other = await world.process('w2');
+    await soon(() => expect(other.running()).to.deep.equal(['r2']));
+    other.finish('r2');
+    await world.reaches('r2', 'succeeded');
+    expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
+  });
+
   it('is all that is kept of a key: its past is cut off', async function () {
     this.timeout(30_000);
     const process = await world.process('w1');
