@@ -21,7 +21,8 @@ export function pipelineRunner(options: {
   readonly secrets: (name: string) => string | undefined;
 }): PipelineRunner {
   const { store, tools, clock, telemetry, secrets } = options;
-  return ({ run, task, known, attempt, signal, record, span }) => {
+  return (work) => {
+    const { run, task, known, attempt, record, span } = work;
     const { definition } = task;
     const event = known?.request.event ?? null;
     const pipeline = compilePipeline(definition.payload as JsonObject);
@@ -46,11 +47,22 @@ export function pipelineRunner(options: {
           finished,
           attempt,
         },
-        { tools, clock, telemetry, signal, secrets, record, span },
+        {
+          tools,
+          clock,
+          telemetry,
+          get signal() {
+            return work.signal;
+          },
+          isStopped: work.isStopped,
+          secrets,
+          record,
+          span,
+        },
       );
     if (known === null) return execute([]);
     if (known.request.prior_results === null) return execute(endsOf(known.steps));
-    return takeOverResults(store, known, pipeline, record, signal).then(execute);
+    return takeOverResults(store, known, pipeline, record, work.signal).then(execute);
   };
 }
 

@@ -86,12 +86,13 @@ export function foldBatch(
       if (poisoned.size > 0 && poisoned.has(key)) continue;
       const since = parked.size > 0 ? parked.get(key) : undefined;
       if (since !== undefined && event.position >= since) continue;
-      const before = changed.get(key) ?? known.get(key);
+      const own = changed.get(key);
+      const before = own ?? known.get(key);
       if (before !== undefined && before.position >= event.position) continue;
       const present = before?.document ?? null;
       try {
         if (fault !== undefined) throw new Error(fault);
-        const document = projection.evolve(present, event, key);
+        const document = projection.evolve(present, event, key, own !== undefined);
         // The same document again (or still none) needs no write; taking the event twice would not change it.
         if (document !== present) changed.set(key, { position: event.position, document });
       } catch (error) {

@@ -15,8 +15,17 @@ const ZERO_BUCKET = 'zero';
 
 /** The histogram with one duration more. */
 export function withDuration(histogram: Histogram, milliseconds: number): Histogram {
+  return addDuration({ ...histogram }, milliseconds);
+}
+
+/**
+ * The same histogram with one duration more. For one that nobody else has: copying hundreds of buckets for each run of
+ * a batch costs more than all the rest of its statistics.
+ */
+export function addDuration(histogram: Record<string, number>, milliseconds: number): Histogram {
   const bucket = bucketOf(milliseconds);
-  return { ...histogram, [bucket]: (histogram[bucket] ?? 0) + 1 };
+  histogram[bucket] = (histogram[bucket] ?? 0) + 1;
+  return histogram;
 }
 
 /** One histogram of several. */

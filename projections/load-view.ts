@@ -2,8 +2,11 @@ import { BEGINNING, type Position } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { ReadModelError, type Filter, type Projection, type ReadModel } from './read-model.ts';
 
-/** Documents at a time: all of a page are in memory twice, here and in the thread that reads them. */
-const PAGE = 500;
+/**
+ * Documents at a time: all of a page are in memory twice, here and in the thread that reads them. Not fewer, as a store
+ * may have to look at everything that passes the filters for each page.
+ */
+const PAGE = 2_000;
 
 /**
  * Reads a view (or the part that passes the filters) into memory, as the start of following the log.

@@ -41,8 +41,12 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly tallies?: readonly Tally[];
   /** Keys of the documents that an event changes; empty for none. */
   keys(event: RecordedEvent): readonly string[];
-  /** The document after the event; null when there is none (any more). Must not change its input. */
-  evolve(document: D | null, event: RecordedEvent, key: string): D | null;
+  /**
+   * The document after the event; null when there is none (any more). Must not change its input.
+   * @param own the document was made by `evolve` itself, of an earlier event of the same batch, and nobody else has it:
+   *   what `evolve` has made within it may go on into the next document as it is, and be changed. Default: false
+   */
+  evolve(document: D | null, event: RecordedEvent, key: string, own?: boolean): D | null;
 }
 
 /** How many documents there are by the values of some fields, and by the hour of one that holds timestamps. */

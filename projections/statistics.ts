@@ -2,7 +2,7 @@ import { fromIso } from '../domain/clock.ts';
 import type { RecordedEvent } from '../domain/event-store.ts';
 import type { DataOf } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { withDuration, type Histogram } from './histogram.ts';
+import { addDuration, withDuration, type Histogram } from './histogram.ts';
 import type { Filter, Projection, Query } from './read-model.ts';
 
 /** Ended runs (succeeded and failed) that finished on one day, UTC: of one task, or of all. */
@@ -54,12 +54,12 @@ export const statisticsProjection: Projection<StatisticsDocument> = {
     const { task_id } = event.data;
     return [`${ALL}/${day}`, `${task_id}/${day}`, `${TASKS}/${task_id}`];
   },
-  evolve(document, event, key) {
+  evolve(document, event, key, own = false) {
     if (event.type === 'StatisticsKept') return keptFigures(document, event.data, key);
     if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return document;
     const [scope = '', day = ''] = key.split('/');
     if (scope === TASKS) return evolveLastDay(document, dayOf(event.metadata.occurredAt));
-    return evolveDay((document ?? emptyDay(scope, day)) as DayDocument, event);
+    return evolveDay((document ?? emptyDay(scope, day)) as DayDocument, event, own);
   },
 };
 
@@ -88,7 +88,7 @@ export function dayOf(timestamp: string): string {
   return timestamp.slice(0, 10);
 }
 
-function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent): DayDocument {
+function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent, own: boolean): DayDocument {
   const finished = event.metadata.occurredAt;
   // Clocks of two workers may disagree by a little.
   const took = Math.max(0, fromIso(finished) - fromIso(event.data.started_at));
@@ -99,7 +99,7 @@ function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent): DayDocu
     successful: day.successful + (succeeded ? 1 : 0),
     failed: day.failed + (succeeded ? 0 : 1),
     execution_ms: day.execution_ms + took,
-    histogram: withDuration(day.histogram, took),
+    histogram: own ? addDuration(day.histogram, took) : withDuration(day.histogram, took),
     last_run: later(day.last_run, finished),
     last_success: succeeded ? later(day.last_success, finished) : day.last_success,
     last_failure: succeeded ? day.last_failure : later(day.last_failure, finished),
@@ -121,7 +121,10 @@ function keptFigures(
   const kept = figures.find((each) => each.scope === scope);
   if (kept === undefined) return document;
   const known = document as DayDocument | null;
-  return known !== null && known.total > kept.total ? known : { day, ...kept };
+  return known !== null && known.total > kept.total
+    ? known
+    : // The histogram is the event's own: what is counted on here must not change it.
+      { day, ...kept, histogram: { ...kept.histogram } };
 }
 
 type EndedEvent = Extract<RecordedEvent, { type: 'RunSucceeded' | 'RunFailed' }>;

@@ -46,7 +46,7 @@ export function callTool(
   step: CompiledCall,
   name: string,
   scope: () => Scope,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
   span?: Span,
 ): CallOutcome | Promise<CallOutcome> {
   const registered = progress.environment.tools.find(step.uses);
@@ -74,7 +74,7 @@ class Call {
   private readonly name: string;
   private readonly tool: Tool;
   private readonly args: JsonValue;
-  private readonly signal: AbortSignal;
+  private readonly signalOf: () => AbortSignal;
   private readonly span: Span | undefined;
   private readonly log: LogLine[] = [];
 
@@ -84,7 +84,7 @@ class Call {
     name: string,
     tool: Tool,
     args: JsonValue,
-    signal: AbortSignal,
+    signalOf: () => AbortSignal,
     span: Span | undefined,
   ) {
     this.progress = progress;
@@ -92,15 +92,19 @@ class Call {
     this.name = name;
     this.tool = tool;
     this.args = args;
-    this.signal = signal;
+    this.signalOf = signalOf;
     this.span = span;
+  }
+
+  private get signal(): AbortSignal {
+    return this.signalOf();
   }
 
   /** One try without timers; a failure that further tries may heal goes on patiently. */
   synchronous(): CallOutcome | Promise<CallOutcome> {
     let result: unknown;
     try {
-      result = this.run(this.signal);
+      result = this.run(this.signalOf);
     } catch (error) {
       const failure = failureOf(error);
       if (this.step.maxRetries > 0 && failure.retryable) return this.patient(1, failure);
@@ -180,10 +184,10 @@ class Call {
 
   /** Runs the tool; what it throws at once is a rejection too. */
   private async started(signal: AbortSignal): Promise<unknown> {
-    return this.run(signal);
+    return this.run(() => signal);
   }
 
-  private run(signal: AbortSignal): unknown {
+  private run(signal: () => AbortSignal): unknown {
     const { span } = this;
     const about = this.about(signal);
     if (span === undefined) return this.tool.run(this.args, about);
@@ -199,11 +203,13 @@ class Call {
     }
   }
 
-  private about(signal: AbortSignal): ToolCall {
+  private about(signal: () => AbortSignal): ToolCall {
     const { execution, environment } = this.progress;
     const { runId, taskId, actAs } = execution;
     return {
-      signal,
+      get signal() {
+        return signal();
+      },
       idempotencyKey: `${runId}:${this.name}`,
       clock: environment.clock,
       runId,

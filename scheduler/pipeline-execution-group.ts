@@ -69,7 +69,7 @@ async function runAll(
   const running = group.steps.map(async (step) => {
     try {
       if (controller.signal.aborted) return;
-      const outcome = await runCall(progress, step, controller.signal);
+      const outcome = await runCall(progress, step, () => controller.signal);
       if (outcome.kind === 'failed') fail(outcome.step, outcome.failure);
       left -= 1;
       if (left > 0) await progress.flush();

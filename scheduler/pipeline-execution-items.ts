@@ -13,11 +13,11 @@ import {
   type StepOutcome,
 } from './pipeline-execution-step.ts';
 
-/** Runs a step that uses a tool: its condition, its items, its call. */
+/** Runs a step that uses a tool: its condition, its items, its call. @param signal asked for only when it is needed */
 export function runCall(
   progress: Progress,
   step: CompiledCall,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
 ): StepOutcome | Promise<StepOutcome> {
   if (progress.isFinished(step.id)) return done;
   if (!step.conditionPerItem) {
@@ -26,7 +26,7 @@ export function runCall(
   }
   return step.each === null
     ? runOnce(progress, step, step.id, () => progress.scope(), signal)
-    : runItems(progress, step, step.each, signal);
+    : runItems(progress, step, step.each, signal());
 }
 
 /**
@@ -75,7 +75,7 @@ function runItem(
     const verdict = decide(progress, step, name, scope);
     if (verdict !== 'run') return verdict;
   }
-  return runOnce(progress, step, name, scope, signal);
+  return runOnce(progress, step, name, scope, () => signal);
 }
 
 function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {

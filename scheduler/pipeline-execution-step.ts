@@ -42,7 +42,7 @@ export function runOnce(
   step: CompiledCall,
   name: string,
   scope: () => Scope,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
 ): StepOutcome | Promise<StepOutcome> {
   const { clock, span } = progress.environment;
   const startedAt = clock.now();

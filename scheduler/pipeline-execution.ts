@@ -33,8 +33,10 @@ export interface Execution {
 export interface Environment {
   readonly tools: Pick<ToolRegistry, 'find'>;
   readonly clock: Clock;
-  /** Ends the work: the running step is told to stop. */
+  /** Ends the work: the running step is told to stop. Asked for only when something is to listen to it. */
   readonly signal: AbortSignal;
+  /** Whether the work is to end, without asking for the signal. Default: as the signal says. */
+  readonly isStopped?: (() => boolean) | undefined;
   /** A secret's value, by the name that stands in `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
   /**
@@ -89,6 +91,8 @@ export async function executePipeline(
 ): Promise<ExecutionResult> {
   const { pipeline } = execution;
   const progress = new Progress(execution, environment);
+  const isStopped = environment.isStopped ?? (() => environment.signal.aborted);
+  const signal = (): AbortSignal => environment.signal;
   if (pipeline.fault !== null) {
     const output = progress.output(null);
     return {
@@ -101,13 +105,11 @@ export async function executePipeline(
     };
   }
   for (const step of pipeline.steps) {
-    const breath = environment.signal.aborted ? undefined : progress.breathe();
+    const breath = isStopped() ? undefined : progress.breathe();
     if (breath) await breath;
-    if (environment.signal.aborted) return stopped(progress);
+    if (isStopped()) return stopped(progress);
     const running =
-      step.kind === 'group'
-        ? runGroup(progress, step, environment.signal)
-        : runCall(progress, step, environment.signal);
+      step.kind === 'group' ? runGroup(progress, step, signal()) : runCall(progress, step, signal);
     const outcome = running instanceof Promise ? await running : running;
     if (outcome.kind === 'aborted') return stopped(progress);
     if (outcome.kind === 'failed') return failed(progress, outcome);

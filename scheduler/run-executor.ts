@@ -12,6 +12,7 @@ import { deadlineOf, runFold, startRun, type KnownRun } from '../domain/run.ts';
 import { streams } from '../domain/streams.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Span, Telemetry } from '../observability/telemetry.ts';
+import { LateSignal } from './late-signal.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
@@ -79,7 +80,7 @@ class Execution implements RunHandle {
   private readonly options: ExecutorOptions;
   private readonly run: QueuedRun;
   private readonly freeSlot: () => void;
-  private readonly controller = new AbortController();
+  private readonly stop = new LateSignal();
   private cause: AbortCause | null = null;
   /** The process is about to end, whatever stopped the work before. */
   private draining = false;
@@ -108,7 +109,7 @@ class Execution implements RunHandle {
     if (cause === 'drained') this.draining = true;
     if (this.cause !== null) return;
     this.cause = cause;
-    this.controller.abort(new Error(cause));
+    this.stop.abort(new Error(cause));
     // What was told to stop and does not is left to itself: whatever it still says is refused.
     const { clock } = this.options;
     this.cancelTimers.push(clock.at(clock.now() + GIVE_UP, () => this.giveUp()));
@@ -170,8 +171,7 @@ class Execution implements RunHandle {
       released(run, task);
       return null;
     }
-    const { traces } = telemetry;
-    if (traces !== undefined) this.span = await beginRun(traces, store, run);
+    if (telemetry.traces) this.span = await beginRun(telemetry.traces, store, run);
     const startedAt = await this.begin(run, known);
     const outcome = await this.execute(task, known, startedAt);
     this.freeSlot();
@@ -184,8 +184,7 @@ class Execution implements RunHandle {
   private async begin(run: QueuedRun, known: KnownRun | null): Promise<string> {
     const { clock, membership, telemetry } = this.options;
     const now = clock.now();
-    const event = startRun(known ?? run, membership.id, now + membership.lease);
-    await this.append([event], now);
+    await this.append([startRun(known ?? run, membership.id, now + membership.lease)], now);
     telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
     return toIso(now);
   }
@@ -195,7 +194,7 @@ class Execution implements RunHandle {
     known: KnownRun | null,
     startedAt: string,
   ): Promise<PipelineOutcome> {
-    const { run, controller } = this;
+    const { run, stop } = this;
     const { runPipeline, clock } = this.options;
     const limit = task.definition.timeout_seconds;
     if (limit !== null) {
@@ -211,7 +210,10 @@ class Execution implements RunHandle {
       task,
       known,
       attempt: run.attempt,
-      signal: controller.signal,
+      get signal() {
+        return stop.signal;
+      },
+      isStopped: () => stop.aborted,
       span: this.span,
       record: async (steps) => {
         if (this.over) throw this.lostRace();
@@ -350,9 +352,8 @@ class Execution implements RunHandle {
     const { run } = this;
     const stream = streams.run(run.id);
     const commandId = newId(now);
-    const { traceparent } = this.span ?? {};
     const base = { commandId, actor: 'service', source: membership.id, correlationId: run.id, now };
-    const newEvents = toNewEvents(stream, events, { ...base, traceparent });
+    const newEvents = toNewEvents(stream, events, { ...base, traceparent: this.span?.traceparent });
     let along = handOver ?? null;
     for (let attempt = 0; ; attempt += 1) {
       try {

@@ -45,7 +45,10 @@ export type PipelineRunner = (work: {
   /** What the run's stream holds; null where that is the request alone. */
   readonly known: KnownRun | null;
   readonly attempt: number;
+  /** Ends the work. Made when it is first asked for, which most short runs never do: it is dear. */
   readonly signal: AbortSignal;
+  /** Whether the work is to end, without having the signal made. Default: as the signal says. */
+  readonly isStopped?: (() => boolean) | undefined;
   readonly record: (steps: readonly StepEnd[]) => Promise<void>;
   /** Of the attempt; none where it is not traced. */
   readonly span?: Span | undefined;

@@ -87,6 +87,25 @@ describe('folding in batches', () => {
     });
   }
 
+  it('changes neither what is known nor what was told', () => {
+    const log = new LogOfTest();
+    for (let run = 0; run < 5; run += 1) log.add(`run-${run}`, 'RunSucceeded', success());
+    const fold = (
+      known: ReadonlyMap<string, KnownDocument>,
+    ): ReadonlyMap<string, KnownDocument> => {
+      const touching = touchingEvents(statisticsProjection, log.events, '');
+      const { documents } = foldBatch(statisticsProjection, touching, known, new Map());
+      return new Map(documents.map(({ key, ...rest }) => [key, rest]));
+    };
+    const known = new Map(
+      [...fold(new Map())].map(([key, each]) => [key, { ...each, position: '' }]),
+    );
+    const before = structuredClone({ known, events: log.events });
+    const after = [...fold(known).values()];
+    expect(after.map(({ document }) => document?.['total'])).to.include(10);
+    expect({ known, events: log.events }).to.deep.equal(before);
+  });
+
   it('holds back what follows a poisonous event for its key, and nothing else', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunRequested', request());

@@ -24,6 +24,7 @@ export interface Given {
   readonly secrets?: Readonly<Record<string, string>>;
   readonly clock?: VirtualClock;
   readonly signal?: AbortSignal;
+  readonly isStopped?: () => boolean;
   readonly record?: Environment['record'];
 }
 
@@ -37,6 +38,9 @@ export interface Went {
   /** The run's output, folded from the earlier ends, these and the result. */
   readonly output: JsonObject;
 }
+
+/** Nothing is told to stop. */
+const never = new AbortController().signal;
 
 /** Executes one attempt of a run in memory. */
 export async function execute(given: Given): Promise<Went> {
@@ -66,7 +70,10 @@ export async function execute(given: Given): Promise<Went> {
     {
       tools,
       clock,
-      signal: given.signal ?? new AbortController().signal,
+      get signal() {
+        return given.signal ?? never;
+      },
+      isStopped: given.isStopped,
       secrets: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
       record: async (steps) => {
         await given.record?.(steps);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import { MAX_EVENT_BYTES } from '../../domain/event-store.ts';
-import type { Tool } from '../../scheduler/tools/tool.ts';
+import type { Tool, ToolCall } from '../../scheduler/tools/tool.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 import { execute, recorder } from './pipeline-execution-harness.ts';
 
@@ -84,6 +84,26 @@ describe('a pipeline', () => {
     const { ends, output } = await execute({ pipeline });
     expect(ends).to.have.lengthOf(5000);
     expect(output['summary']).to.include({ executed_steps: 5000 });
+  });
+});
+
+describe('the signal that ends the work', () => {
+  it('is not asked for while no tool looks at it', async () => {
+    let asked = 0;
+    const { signal } = new AbortController();
+    const looks = { description: '', schema: {}, synchronous: true } as const;
+    const given = {
+      pipeline: [{ uses: 'echo' }, { uses: 'looks' }, { uses: 'echo' }],
+      isStopped: () => false,
+      tools: { looks: { ...looks, run: (_: unknown, call: ToolCall) => call.signal.aborted } },
+      get signal() {
+        asked += 1;
+        return signal;
+      },
+    };
+    const { ends } = await execute(given);
+    expect(ends.map(({ result }) => result)).to.deep.equal([{}, false, {}]);
+    expect(asked).to.equal(1);
   });
 });
 
