@@ -1,4 +1,5 @@
-import type { Response } from 'express';
+import { ServerResponse } from 'node:http';
+import type { Express, Response } from 'express';
 import { securityHeaders } from './security-headers.ts';
 
 /** What every answer has, a name and its value by turns, but for the id of its request. */
@@ -10,7 +11,8 @@ const common: readonly string[] = [
 
 /**
  * Begins the headers of an answer. They are gathered aside and handed to `node:http` together, as setting one after the
- * other takes longer than finding the route; who does not know of this calls {@link layOpen} before.
+ * other takes longer than finding the route; who does not know of this finds them laid open (see
+ * {@link layOpenWhenTouched}).
  *
  * @param requestId what the answer tells as `X-Request-Id`
  */
@@ -53,6 +55,42 @@ export function layOpen(response: Response): void {
   }
 }
 
+/** What reads, sets or sends headers in `node:http`. Express, and what ends or streams an answer, go by these. */
+const touching = [
+  'setHeader',
+  'setHeaders',
+  'appendHeader',
+  'getHeader',
+  'getHeaders',
+  'getHeaderNames',
+  'hasHeader',
+  'removeHeader',
+  'writeHead',
+] as const;
+
+/**
+ * Lets those who know nothing of gathered headers do as ever: with the first that reads, sets or sends one, all are laid
+ * open. Who touches none has them written together.
+ */
+export function layOpenWhenTouched(app: Express): void {
+  for (const name of touching) {
+    const plain = ServerResponse.prototype[name] as (...given: unknown[]) => unknown;
+    Object.defineProperty(app.response, name, {
+      configurable: true,
+      writable: true,
+      value(this: Response, ...given: unknown[]): unknown {
+        layOpen(this);
+        return plain.apply(this, given);
+      },
+    });
+  }
+}
+
+/** Whether nobody has read, set or sent a header of an answer otherwise than by this module. */
+export function areGathered(response: Response): boolean {
+  return gathered(response) !== undefined;
+}
+
 /** Ends a response with a text that is JSON. */
 export function endWith(response: Response, status: number, text: string): void {
   const headers = gathered(response);
@@ -63,6 +101,7 @@ export function endWith(response: Response, status: number, text: string): void 
     response.setHeader('Content-Length', length);
   } else {
     headers.push('Content-Type', JSON_TYPE, 'Content-Length', String(length));
+    response.locals['headers'] = undefined;
     response.writeHead(status, headers);
   }
   response.end(text);
@@ -70,6 +109,8 @@ export function endWith(response: Response, status: number, text: string): void 
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-function gathered({ locals }: Response): string[] | undefined {
-  return locals['headers'] as string[] | undefined;
+function gathered(response: Response): string[] | undefined {
+  // Express gives a response its locals after it has touched its headers.
+  const locals = response.locals as Response['locals'] | undefined;
+  return locals?.['headers'] as string[] | undefined;
 }

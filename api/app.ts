@@ -8,7 +8,7 @@ import express, {
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './agent-endpoints.ts';
-import { beginHeaders, layOpen, requestIdOf } from './answer-headers.ts';
+import { beginHeaders, layOpen, layOpenWhenTouched, requestIdOf } from './answer-headers.ts';
 import { auditEndpoints } from './audit-endpoints.ts';
 import { authEndpoints } from './auth-endpoints.ts';
 import { concurrencyEndpoints } from './concurrency-endpoints.ts';
@@ -139,6 +139,7 @@ function bare(
   app.set('query parser', 'simple');
   app.enable('case sensitive routing');
   app.response.json = answerJson;
+  layOpenWhenTouched(app);
   if (trustProxy === 0) addressBySocket(app);
   const traced = telemetry.traces === undefined ? null : traceRequests(telemetry.traces);
   app.use(inOrder([measure(telemetry), begin, traced, ...served, open]));
@@ -165,14 +166,13 @@ function addressBySocket(app: Express): void {
   });
 }
 
-/** What extensions serve; they set headers as they like. */
+/** What extensions serve. */
 function atExtensions(extensions: MountedExtensions): RequestHandler {
   return (request, response, next) => {
     if (!request.path.startsWith('/ext/')) {
       next();
       return undefined;
     }
-    layOpen(response);
     return extensions.serve(request, response, next);
   };
 }

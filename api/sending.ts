@@ -1,5 +1,5 @@
 import express, { type Response } from 'express';
-import { endWith } from './answer-headers.ts';
+import { areGathered, endWith } from './answer-headers.ts';
 
 /**
  * Ends a response with a JSON body. Not by Express, whose `json` answers 304 to an `If-None-Match` that fits:
@@ -19,6 +19,10 @@ export function answerJson(this: Response, body?: unknown): Response {
     return express.response.json.call(this, body);
   }
   const text = JSON.stringify(body);
+  if (areGathered(this)) {
+    endWith(this, statusCode, text);
+    return this;
+  }
   if (!this.hasHeader('Content-Type')) {
     this.setHeader('Content-Type', 'application/json; charset=utf-8');
   }
