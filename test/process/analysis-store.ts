@@ -76,6 +76,10 @@ export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<A
   await change(report, { payload: steps(0.08) }, 'the address was wrong; a replica is asked');
   await backfill(report, 8, 1);
 
+  await eventually(async () => {
+    const run = await admin.get(`/runs?task_id=${ticking}&state=succeeded&limit=1`);
+    expect(run.at('items')).to.have.length(1);
+  });
   await admin.post(`/tasks/${ticking}/pause`, undefined, { headers: { 'x-reason': 'too noisy' } });
   const paused = Date.now();
   const made = await admin.post('/agents', { name: 'intern', scopes: ['tasks:read'] });

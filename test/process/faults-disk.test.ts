@@ -106,6 +106,8 @@ async function outlivesAFullDisk(
   const taskId = created.textAt('id');
   const createdAt = Date.parse(created.textAt('created_at'));
   await eventually(() => Ledger.read(data).all('Fired').length > 0);
+  // In the view as well: while the disk is full nothing comes into it.
+  await eventually(async () => (await client.get(`/tasks/${taskId}`)).status === 200);
 
   disk.full(service);
   const refused = await found(

@@ -108,7 +108,7 @@ describe('the line for a concurrency key', () => {
     await soon(async () => expect(await holders()).to.deep.equal(['r2']));
     await stopping.worker.drain(0);
     await stopping.keeper.settled();
-    expect(await holders()).to.deep.equal([]);
+    await soon(async () => expect(await holders()).to.deep.equal([]));
     const other = await world.process('w2');
     await soon(() => expect(other.running()).to.deep.equal(['r2']));
     other.finish('r2');
