@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { AnyObject, closed } from '../domain/events/schema-parts.ts';
+import { AnyObject, closed, Nullable } from '../domain/events/schema-parts.ts';
 import { count, done, id, time } from './answer-schemas.ts';
 
 /** What the endpoints of published events answer. */
@@ -23,6 +23,10 @@ export const Topics = Type.Object(
     topics: Type.Array(
       closed({ topic: Type.String(), active_tasks: count, task_ids: Type.Array(id) }),
     ),
+    limit: count,
+    offset: count,
+    has_more: Type.Boolean(),
+    next_cursor: Nullable(Type.String()),
   },
   { title: 'Topics', additionalProperties: false },
 );

@@ -42,7 +42,7 @@ export type {
 } from './client-connection.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';
 export type { Agent } from './answer-schemas-agents.ts';
-export type { RecentEvents } from './answer-schemas-events.ts';
+export type { RecentEvents, Topics } from './answer-schemas-events.ts';
 export type { HealthReport } from './answer-schemas-health.ts';
 export type { ConcurrencyKey, Explanation } from './answer-schemas-schedules.ts';
 export type {
@@ -226,7 +226,7 @@ const statistics = (ask: Ask) => ({
 const events = (ask: Ask) => ({
   publish: (body: Taken.PublishEvent, call: CallOptions = {}) =>
     ask<Events.EventPublished>({ ...call, method: 'POST', path: '/events', body }),
-  topics: (query: Read = {}, call: CallOptions = {}) =>
+  topics: (query: Query<Taken.TopicsQuery> = {}, call: CallOptions = {}) =>
     ask<Events.Topics>({ ...call, method: 'GET', path: '/topics', query }),
   recent: (query: Query<Taken.RecentQuery> = {}, call: CallOptions = {}) =>
     ask<Events.RecentEvents>({ ...call, method: 'GET', path: '/stream/recent', query }),

@@ -1,20 +1,22 @@
+import type { Position } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { publishEvent } from '../domain/publishing.ts';
 import { MAX_PUBLISHED_BYTES } from '../domain/topic.ts';
-import {
-  listeningTasks,
-  topicsAnswer,
-  topicsProjection,
-  type TopicDocument,
-} from '../projections/topics.ts';
+import type { Sort } from '../projections/read-model.ts';
+import { topicsProjection } from '../projections/topics.ts';
 import { EventPublished, Topics } from './answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from './errors.ts';
-import { PublishEvent, ReadQuery } from './schemas.ts';
+import { cursorOf, parseCursor } from './listing.ts';
+import { PublishEvent, TopicsQuery } from './schemas.ts';
 
-/** How long a publication waits to know the tasks that its agent has just changed. Milliseconds. */
+/** How long it is waited to know the tasks that were just changed. Milliseconds. */
 const LIMIT = 2000;
-const PAGE = 2000;
+
+/** Most ids of the tasks that listen to a pattern. */
+const MOST_IDS = 1000;
+
+const byTopic: readonly Sort[] = [{ field: 'topic', direction: 'ascending' }];
 
 const publish = endpoint<PublishEvent>({
   method: 'post',
@@ -32,7 +34,7 @@ const publish = endpoint<PublishEvent>({
       throw new HttpError('payload_too_large', `payload has ${bytes} bytes`, details);
     }
     const source_agent_id = await sourceOf(call);
-    await knowOwnTasks(call);
+    await knowTasks(dependencies, call.ownPosition);
     const { topic, payload } = body;
     const triggered = dependencies.topics.matching(topic);
     const event = { topic, payload: payload as JsonObject, source_agent_id };
@@ -46,29 +48,28 @@ const publish = endpoint<PublishEvent>({
   },
 });
 
-const topics = endpoint({
+const topics = endpoint<unknown, TopicsQuery>({
   method: 'get',
   paths: ['/topics', '/events/topics'],
-  summary: 'Topics that at least one active task listens to',
+  summary: 'Topics that at least one active task listens to, in order of their text',
   scopes: ['tasks:read'],
-  query: ReadQuery,
+  query: TopicsQuery,
   reads: [topicsProjection],
   answers: { 200: Topics },
-  async handle({ dependencies: { readModel } }) {
-    const listening: TopicDocument[] = [];
-    let after: string | null = null;
-    do {
-      const page: readonly { readonly key: string; readonly document: TopicDocument }[] =
-        await readModel.find(topicsProjection, {
-          filters: listeningTasks,
-          sort: [],
-          limit: PAGE,
-          ...(after === null ? {} : { after: { values: [], key: after } }),
-        });
-      listening.push(...page.map(({ document }) => document));
-      after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
-    } while (after !== null);
-    return { body: topicsAnswer(listening) };
+  async handle({ dependencies, query }) {
+    const { limit, offset, cursor } = query;
+    const after = cursor === undefined ? null : parseCursor(cursor, byTopic).key;
+    // What the view has passed is promised already; who listens is known in memory, without reading them all.
+    await knowTasks(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
+    const place = { after, limit, offset: after === null ? offset : 0 };
+    const { total, topics: listened, hasMore } = dependencies.topics.page(place, MOST_IDS);
+    const last = listened.at(-1);
+    const next_cursor =
+      hasMore && last !== undefined
+        ? cursorOf({ key: last.topic, position: '', document: { topic: last.topic } }, byTopic)
+        : null;
+    const body = { total_topics: total, topics: listened, limit, offset, has_more: hasMore };
+    return { body: { ...body, next_cursor } };
   },
 });
 
@@ -86,14 +87,16 @@ async function sourceOf(call: Call<PublishEvent>): Promise<string> {
   throw badRequest([{ field: 'source_agent_id', issue: 'is not an agent' }]);
 }
 
-/** What the caller did before it published counts: a task that it has just created is triggered. */
-async function knowOwnTasks({ dependencies, ownPosition }: Call<PublishEvent>): Promise<void> {
-  const { topics: index, clock } = dependencies;
+/** What was done up to a position counts: a task that was just created is known to listen. */
+async function knowTasks(
+  { topics: index, clock }: Call['dependencies'],
+  position: Position,
+): Promise<void> {
   const limit = new AbortController();
   const late = unavailable('projections', 'which tasks listen is not known yet');
   const forget = clock.at(clock.now() + LIMIT, () => limit.abort(late));
   try {
-    await index.passed(ownPosition, limit.signal);
+    await index.passed(position, limit.signal);
   } finally {
     forget();
   }

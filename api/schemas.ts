@@ -163,6 +163,13 @@ export const PublishEvent = Type.Object(
 );
 export type PublishEvent = Static<typeof PublishEvent>;
 
+/** All where there are few: a page is as long as pages are anywhere. */
+export const TopicsQuery = Type.Object({
+  ...pageParameters,
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 200 }),
+});
+export type TopicsQuery = Static<typeof TopicsQuery>;
+
 export const RecentQuery = Type.Object({
   ...ReadQuery.properties,
   count: Type.Integer({ minimum: 1, maximum: KEPT_OF_A_TOPIC, default: 50 }),

@@ -1,16 +1,9 @@
 import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
-import { compileTopicPattern, type TopicPattern } from '../domain/schedule/topic-pattern.ts';
 import { idOf } from '../domain/streams.ts';
+import { Listeners, type ListenedPage } from './listeners.ts';
 import { loadView } from './load-view.ts';
 import type { ReadModel } from './read-model.ts';
-import { topicsProjection, type TopicDocument } from './topics.ts';
-
-interface Listener {
-  readonly document: TopicDocument;
-  readonly revision: number;
-  /** null for one that does not listen. */
-  readonly pattern: TopicPattern | null;
-}
+import { topicsProjection } from './topics.ts';
 
 /**
  * Which tasks an event triggers, in memory: the view of topics, loaded once and followed live, so that a
@@ -19,7 +12,7 @@ interface Listener {
 export class TopicIndex {
   private readonly store: EventStore;
   private readonly readModel: ReadModel;
-  private listeners: ReadonlyMap<string, Listener> = new Map();
+  private listeners = new Listeners();
   private reached: Position = BEGINNING;
   /** The index has been level with the log: before, it knows of nobody who listens. */
   private level = false;
@@ -34,9 +27,9 @@ export class TopicIndex {
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
     // Beside what is known: until it is level, a publication goes by the old one. After a break that holds tasks
     // which are neither in the view nor in what follows it, as they were canceled meanwhile.
-    const fresh = new Map<string, Listener>();
+    const fresh = new Listeners();
     const after = await loadView(this.readModel, topicsProjection, [], (document, taskId) =>
-      set(fresh, taskId, document, document.revision),
+      fresh.set(taskId, document, document.revision),
     );
     let caughtUp = false;
     const prefixes = topicsProjection.streams;
@@ -48,7 +41,7 @@ export class TopicIndex {
           const known = fresh.get(taskId);
           if (known && event.revision <= known.revision) continue;
           const document = topicsProjection.evolve(known?.document ?? null, event, taskId);
-          set(fresh, taskId, document, event.revision);
+          fresh.set(taskId, document, event.revision);
         }
         if (caughtUp) this.reach(message.events.at(-1)?.position ?? this.reached);
       } else {
@@ -63,11 +56,12 @@ export class TopicIndex {
 
   /** Ids of the active event tasks whose pattern matches, in order of their ids. */
   matching(topic: string): readonly string[] {
-    const ids: string[] = [];
-    for (const [taskId, { pattern }] of this.listeners) {
-      if (pattern?.matches(topic)) ids.push(taskId);
-    }
-    return ids.sort();
+    return this.listeners.matching(topic);
+  }
+
+  /** Some of the patterns that active event tasks listen to; see {@link Listeners.page}. */
+  page(...asked: Parameters<Listeners['page']>): ListenedPage {
+    return this.listeners.page(...asked);
   }
 
   /**
@@ -102,19 +96,4 @@ export class TopicIndex {
     this.waiting = this.waiting.filter((waiter) => waiter.position > reached);
     for (const { resolve } of passed) resolve();
   }
-}
-
-function set(
-  listeners: Map<string, Listener>,
-  taskId: string,
-  document: TopicDocument | null,
-  revision: number,
-): void {
-  if (document === null) {
-    listeners.delete(taskId);
-    return;
-  }
-  // Tasks of other kinds stay too: they may become event tasks.
-  const pattern = document.listening ? compileTopicPattern(document.pattern) : null;
-  listeners.set(taskId, { document, revision, pattern });
 }

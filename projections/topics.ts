@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { idOf } from '../domain/streams.ts';
 import type { ScheduleKind, TaskStatus } from '../domain/vocabulary.ts';
-import type { Filter, Projection } from './read-model.ts';
+import type { Projection } from './read-model.ts';
 
 /**
  * What matching topics to tasks needs of a task. Also there for tasks of other kinds, as they may become
@@ -34,30 +34,6 @@ export const topicsProjection: Projection<TopicDocument> = {
   keys: (event) => [idOf(event.stream)],
   evolve: evolveTopicDocument,
 };
-
-/** The event tasks that are active. */
-export const listeningTasks: readonly Filter[] = [{ field: 'listening', op: 'eq', value: true }];
-
-/** The answer of `GET /topics`: patterns with at least one active task, in order of their text. */
-export function topicsAnswer(listening: readonly TopicDocument[]): {
-  readonly total_topics: number;
-  readonly topics: readonly {
-    readonly topic: string;
-    readonly active_tasks: number;
-    readonly task_ids: readonly string[];
-  }[];
-} {
-  const byPattern = new Map<string, string[]>();
-  for (const { pattern, task_id } of listening) {
-    const ids = byPattern.get(pattern);
-    if (ids) ids.push(task_id);
-    else byPattern.set(pattern, [task_id]);
-  }
-  const topics = [...byPattern]
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([topic, ids]) => ({ topic, active_tasks: ids.length, task_ids: ids.sort() }));
-  return { total_topics: topics.length, topics };
-}
 
 function evolveTopicDocument(
   task: TopicDocument | null,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import type { RecentEvents } from '../../api/client.ts';
+import type { RecentEvents, Topics } from '../../api/client.ts';
 import { usageFault } from './faults.ts';
+import { addPaging, shownOf, type Paging } from './listing.ts';
 import { printable } from './paint.ts';
 import type { CommandLine } from './program.ts';
 import type { Session } from './session.ts';
@@ -21,18 +22,32 @@ export function addEventCommands(line: CommandLine): Command {
   const group = line.group('events', 'publishes events, and shows what was published');
   addPublish(line, group);
   addTail(line, group);
-  const topics = group.command('topics').description('the patterns that active tasks listen to');
-  line.does(topics, [], async (session) => {
-    const answer = await session.client.ask((api) => api.events.topics());
-    session.answer(answer, () =>
-      session.table(
-        [{ title: 'TOPIC' }, { title: 'TASKS', align: 'right' }, { title: 'IDS', most: 80 }],
-        answer.topics.map((each) => [each.topic, each.active_tasks, each.task_ids.join(' ')]),
-        'no active task listens to events',
-      ),
-    );
-  });
+  addTopics(line, group);
   return group;
+}
+
+function addTopics(line: CommandLine, group: Command): void {
+  const topics = group.command('topics').description('the patterns that active tasks listen to');
+  addPaging(topics, 200);
+  const examples = ['events topics', 'events topics --all --json'];
+  line.does<Paging>(topics, examples, async (session, { limit, cursor, all = false }) => {
+    const ask = (from: string | undefined): Promise<Topics> =>
+      session.client.ask((api) => api.events.topics({ limit, cursor: from }));
+    let answer = await ask(cursor);
+    while (all && answer.next_cursor !== null) {
+      const { topics: more, ...rest } = await ask(answer.next_cursor);
+      answer = { ...rest, topics: [...answer.topics, ...more] };
+    }
+    session.answer(answer, () => {
+      const { topics: items, total_topics: total, next_cursor } = answer;
+      const table = session.table(
+        [{ title: 'TOPIC' }, { title: 'TASKS', align: 'right' }, { title: 'IDS', most: 80 }],
+        items.map((each) => [each.topic, each.active_tasks, each.task_ids.join(' ')]),
+        'no active task listens to events',
+      );
+      return table + shownOf(session, { items, total, next_cursor }, 'topics');
+    });
+  });
 }
 
 function addPublish(line: CommandLine, group: Command): void {

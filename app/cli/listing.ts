@@ -14,9 +14,10 @@ export interface Paging {
 /** Most that the service gives at once. */
 const PAGE = 200;
 
-export function addPaging(command: Command): Command {
+/** @param otherwise how many the service gives where nothing is said */
+export function addPaging(command: Command, otherwise = 50): Command {
   return command
-    .option('--limit <n>', 'how many, 1 to 200 (50)', wholeNumberOf(1, PAGE))
+    .option('--limit <n>', `how many, 1 to 200 (${otherwise})`, wholeNumberOf(1, PAGE))
     .option('--cursor <cursor>', 'goes on where a list ended')
     .option('--all', 'the whole list');
 }
@@ -42,7 +43,11 @@ export async function listAll<T>(
 }
 
 /** A line under a list that is not the whole: how much there is, and how to go on. */
-export function shownOf(session: Session, page: Listed<unknown>, what: string): string {
+export function shownOf(
+  session: Session,
+  page: Pick<Listed<unknown>, 'items' | 'total' | 'next_cursor'>,
+  what: string,
+): string {
   if (page.next_cursor === null) return '';
   const of = `${page.items.length} of ${page.total.toLocaleString('en')} ${what}; `;
   return `\n${session.paint.faint(`${of}go on with --cursor ${page.next_cursor}, or take --all`)}`;

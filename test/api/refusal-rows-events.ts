@@ -23,7 +23,17 @@ export const eventRows: readonly Row[] = [
       ['extra', 1],
     ],
   },
-  { method: 'GET', path: '/topics', scope: 'tasks:read', queries: [['after=x', 'after']] },
+  {
+    method: 'GET',
+    path: '/topics',
+    scope: 'tasks:read',
+    queries: [
+      ['after=x', 'after'],
+      ['limit=201', 'limit'],
+      ['offset=-1', 'offset'],
+      ['cursor=x', 'cursor'],
+    ],
+  },
   { method: 'GET', path: '/events/topics', scope: 'tasks:read' },
   ...['/stream/recent', '/events/stream/recent'].map((path): Row => ({
     method: 'GET',
