@@ -26,8 +26,9 @@ export class BenchStore {
     this.stores = stores;
   }
 
-  static async open(): Promise<BenchStore> {
-    const directory = await makeBenchFolder('service');
+  /** @param kept a folder that is there, and stays; default: one that goes with {@link remove} */
+  static async open(kept?: string): Promise<BenchStore> {
+    const directory = kept ?? (await makeBenchFolder('service'));
     const settings = {
       dataDirectory: directory,
       eventStoreUrl: undefined,
@@ -76,8 +77,13 @@ export class BenchStore {
     return this.until('succeeded', count);
   }
 
+  /** Closes it; the folder stays. */
+  close(): Promise<void> {
+    return this.stores.close();
+  }
+
   async remove(): Promise<void> {
-    await this.stores.close();
+    await this.close();
     await removeBenchFolder(this.directory);
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { SystemClock } from '../app/clock.ts';
 import { BEGINNING, type EventStore, type RecordedEvent } from '../domain/event-store.ts';
 import { newId } from '../domain/ids.ts';
@@ -9,7 +10,9 @@ import { silent } from '../observability/telemetry.ts';
 import { KeyWatch } from '../scheduler/key-watch.ts';
 import { Membership } from '../scheduler/membership.ts';
 import { RunQueue } from '../scheduler/run-queue.ts';
+import { WatchedStore } from '../test/scheduler/watched-store.ts';
 import { BenchService, BenchStore, contextNow } from './bench-service.ts';
+import { UsesOfOneKey } from './key-uses.ts';
 
 const KEYS = 100;
 
@@ -127,22 +130,31 @@ export interface UseCost {
   readonly cpu: number;
 }
 
+/** What many uses of one key came to. */
+export interface OneKey {
+  readonly first: UseCost;
+  readonly last: UseCost;
+  /** Events that the key's stream still holds. */
+  readonly left: number;
+  /** Uses that the log tells of, each over before the next began. */
+  readonly alone: number;
+}
+
 /**
  * One key, used again and again by one run after the other, as a worker does it and with what follows the keys in a worker.
  *
  * @param uses of the key, from {@link SPAN} twice on
- * @returns the cost of the first and of the last uses, and how many events the key's stream still holds
+ * @throws Error when the log says that two runs had the key at a time, or that one had it that did not use it
  */
-export async function benchOneKey(
-  uses: number,
-): Promise<{ readonly first: UseCost; readonly last: UseCost; readonly left: number }> {
+export async function benchOneKey(uses: number): Promise<OneKey> {
   const span = Math.min(SPAN, Math.floor(uses / 2));
   const bench = await BenchStore.open();
   const stop = new AbortController();
   try {
     const { store } = bench;
     const name: KeyName = { kind: 'concurrency', owner: newId(Date.now()), key: 'one' };
-    const following = follow(bench, stop.signal);
+    const log = new UsesOfOneKey();
+    const following = follow(bench, log, stop.signal);
     await following.started;
     let before = '';
     const use = async (): Promise<void> => {
@@ -158,10 +170,13 @@ export async function benchOneKey(
     const first = await measured(span, use);
     for (let n = 2 * span; n < uses; n += 1) await use();
     const last = await measured(span, use);
+    // The check reads what follows the log, which is behind by as much as is on its way.
+    while (log.uses < uses && log.fault === null) await pause(5);
     stop.abort();
     await following.ended;
+    if (log.fault !== null) throw new Error(log.fault);
     const kept = await store.readStream(streams.key(name.kind, name.owner, name.key));
-    return { first, last, left: kept.length };
+    return { first, last, left: kept.length, alone: log.uses };
   } finally {
     stop.abort();
     await bench.remove();
@@ -178,12 +193,20 @@ const claimOf = (run_id: string, since: number): KeyClaim => ({
   attempt: 1,
 });
 
-/** What a worker does beside: it follows the keys, and cuts their streams. */
+/**
+ * What a worker does beside: it follows the keys, and cuts their streams. All that it is told goes to the check first, so
+ * that nothing is cut unseen.
+ */
 function follow(
   { stores }: BenchStore,
+  log: UsesOfOneKey,
   signal: AbortSignal,
 ): { readonly started: Promise<void>; readonly ended: Promise<void> } {
-  const { store, readModel, coordination } = stores;
+  const { readModel, coordination } = stores;
+  const store = new WatchedStore(stores.store);
+  store.onMessage = (message) => {
+    if (message.kind === 'events') for (const event of message.events) log.take(event);
+  };
   const clock = new SystemClock();
   const telemetry = silent;
   const about = { id: 'bench', lease: 30_000, about: { roles: ['worker'] } };

@@ -6,7 +6,9 @@ import { BenchService, BenchStore } from './bench-service.ts';
 /** Callers that each enqueue, wait for the acknowledgement, and go on: as in the peers' benchmark. */
 const CALLERS = 50;
 const SETTLE = 500;
+/** Tasks are created so long before they are due, and so much longer for each. Milliseconds. */
 const LEAD = 4000;
+const LEAD_EACH = 0.5;
 
 /** The workloads that `shared/peers` does with other schedulers, done with ours. */
 export const runWorkloads = {
@@ -78,11 +80,14 @@ async function endToEnd(n: number, slots: number): Promise<Measured> {
   });
 }
 
-/** Tasks of kind once, due in the same second: from each one's nominal time to the start of its first step. */
+/**
+ * Tasks of kind once, due in the same second: from each one's nominal time to the start of its first step.
+ * @throws Error when the log does not say of each that it fired, was requested, started and succeeded once
+ */
 async function lateness(n: number, spread: number): Promise<Measured> {
   return withStore(async (bench) => {
     const service = await BenchService.start(bench.directory);
-    const second = Math.ceil((Date.now() + LEAD) / 1000) * 1000;
+    const second = Math.ceil((Date.now() + LEAD + LEAD_EACH * n) / 1000) * 1000;
     await Promise.all(
       Array.from({ length: n }, (_, index) =>
         bench.createTask({
@@ -94,6 +99,7 @@ async function lateness(n: number, spread: number): Promise<Measured> {
     if (Date.now() > second - SETTLE) throw new Error('the tasks were due before all were created');
     await bench.untilEnded(n);
     await service.stop();
+    await checkEachOnce(bench.store, n);
     const starts = await startsOf(bench.store);
     const nominal = await nominalTimes(bench.store);
     return { samples: [...starts].map(([run, at]) => at - (nominal.get(run) ?? Number.NaN)) };
@@ -137,6 +143,25 @@ async function startsOf(store: EventStore): Promise<ReadonlyMap<string, number>>
     if (first) starts.set(event.stream.slice('run-'.length), Date.parse(first.started_at));
   }
   return starts;
+}
+
+/** Goes through the log: `n` tasks, and of each one fire and one run, which was requested, started and ended once. */
+async function checkEachOnce(store: EventStore, n: number): Promise<void> {
+  const found = new Map<string, Set<string>>(
+    ['TaskCreated', 'Fired', 'RunRequested', 'RunStarted', 'RunSucceeded'].map((type) => [
+      type,
+      new Set(),
+    ]),
+  );
+  for await (const { stream, type } of everything(store)) {
+    const streams = found.get(type);
+    if (streams === undefined) continue;
+    if (streams.has(stream)) throw new Error(`there is a second ${type} in ${stream}`);
+    streams.add(stream);
+  }
+  for (const [type, streams] of found) {
+    if (streams.size !== n) throw new Error(`${streams.size} of ${n} have a ${type}`);
+  }
 }
 
 async function nominalTimes(store: EventStore): Promise<ReadonlyMap<string, number>> {

@@ -7,6 +7,7 @@ import { benchExtRoute } from './ext-route.ts';
 import { httpWorks } from './http-works.ts';
 import { benchIdle } from './idle.ts';
 import { benchKeys, benchOneKey } from './keys.ts';
+import { benchManyTasks } from './many-tasks.ts';
 import { benchNextFire } from './next-fire.ts';
 import { benchRebuild } from './rebuild.ts';
 import { runWorkloads, type RunWorkload } from './runs.ts';
@@ -144,7 +145,7 @@ export const works: Readonly<Record<string, Work>> = {
     ],
     count: ({ uses }) => uses,
     async measure({ uses }) {
-      const { first, last, left } = await benchOneKey(uses);
+      const { first, last, left, alone } = await benchOneKey(uses);
       return {
         'first uses ms': first.milliseconds,
         'last uses ms': last.milliseconds,
@@ -152,6 +153,7 @@ export const works: Readonly<Record<string, Work>> = {
         'last uses cpu us': last.cpu,
         'last/first': last.cpu / first.cpu,
         'events left': left,
+        'uses, one at a time': alone,
       };
     },
   },
@@ -267,6 +269,28 @@ export const works: Readonly<Record<string, Work>> = {
         'resident MiB': result.residentMiB,
         'ready s': result.readySeconds,
         'first ready s': result.firstReadySeconds,
+      };
+    },
+  },
+  'tasks-100k': {
+    targets: [
+      { figure: 'ready s', is: 'less than', value: 5, because: 'the scheduler is ready' },
+      { figure: 'cpu %', is: 'less than', value: 5, because: 'of one core, little being due' },
+      { figure: 'resident MiB', is: 'less than', value: 400, because: 'with 100,000 tasks' },
+      { figure: 'create ms', is: 'less than', value: 100, because: 'a new task counts' },
+      { figure: 'update ms', is: 'less than', value: 100, because: 'a changed one counts' },
+      { figure: 'pause ms', is: 'less than', value: 100, because: 'a paused one does not fire' },
+    ],
+    count: () => 100_000,
+    async measure() {
+      const result = await benchManyTasks();
+      return {
+        'ready s': result.readySeconds,
+        'cpu %': result.cpuPercent,
+        'resident MiB': result.residentMiB,
+        'create ms': result.createMs,
+        'update ms': result.updateMs,
+        'pause ms': result.pauseMs,
       };
     },
   },
