@@ -26,7 +26,7 @@ export interface MountedExtensions {
 /** The rules of the interface, lent to those who answer requests without being of it. */
 export interface Lent {
   /** @throws HttpError 401, 403 */
-  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller>;
+  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> | Caller;
   callerOf(request: IncomingMessage): Promise<Caller | null>;
   /** Of a page that is closed. @throws HttpError 401, 429 */
   visitorOf(request: Request): Promise<Visitor>;
@@ -58,7 +58,7 @@ export function lend(
   pages: Pick<PageAccess, 'authenticate'>,
 ): Lent {
   return {
-    authenticate: async (request, scopes) => authentication.authenticate(request, scopes),
+    authenticate: (request, scopes) => authentication.authenticate(request, scopes),
     callerOf: (request) => authentication.callerOf(request),
     readBody: (request) => readJson(request, settings.maxBodyBytes),
     visitorOf: (request) => pages.authenticate(request),

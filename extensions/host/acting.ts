@@ -5,19 +5,19 @@ import type { Extension } from './extension.ts';
 /** Agents that an extension serves just now, by how many calls. */
 const served = new WeakMap<Extension, Map<string, number>>();
 
-/**
- * Notes that an extension serves an agent: a request or a WebSocket of it, or a step of a run that acts for it.
- * @returns notes that it is over
- */
-export function serving(extension: Extension, agentId: string): () => void {
-  const agents = served.get(extension) ?? new Map<string, number>();
-  served.set(extension, agents);
+/** Notes that an extension serves an agent: a request or a WebSocket of it, or a step of a run that acts for it. */
+export function beginServing(extension: Extension, agentId: string): void {
+  let agents = served.get(extension);
+  if (agents === undefined) served.set(extension, (agents = new Map()));
   agents.set(agentId, (agents.get(agentId) ?? 0) + 1);
-  return () => {
-    const left = (agents.get(agentId) ?? 1) - 1;
-    if (left > 0) agents.set(agentId, left);
-    else agents.delete(agentId);
-  };
+}
+
+/** Notes that what was begun by {@link beginServing} is over; once for each. */
+export function endServing(extension: Extension, agentId: string): void {
+  const agents = served.get(extension);
+  const left = (agents?.get(agentId) ?? 1) - 1;
+  if (left > 0) agents?.set(agentId, left);
+  else agents?.delete(agentId);
 }
 
 /**

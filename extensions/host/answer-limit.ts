@@ -1,29 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { NextFunction, Request, Response } from 'express';
+import type { Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { readable, type Extension } from './extension.ts';
+import { readable } from './extension.ts';
+import type { LedRequest } from './led-request.ts';
 import type { HttpPort } from './ports.ts';
 import type { RequestSignals } from './request-signals.ts';
 import { lateError } from './unsettled.ts';
-
-/** Who is to answer what. */
-interface Asked {
-  readonly extension: Extension;
-  readonly request: Request;
-  readonly response: Response;
-  /** The label of its route. */
-  readonly endpointOf: () => string;
-  /** Answers an error. */
-  readonly next: NextFunction;
-}
-
-/** A handler that is waited for. */
-export interface Awaited extends Asked {
-  /** `performance.now()` at which its time is over. */
-  readonly due: number;
-  /** Its time is over, and it was answered in its place. */
-  isOver: boolean;
-}
 
 /**
  * Answers in the place of handlers of extensions that have not begun to within their time. All are given the same
@@ -36,7 +18,7 @@ export class AnswerLimit {
   readonly #telemetry: Telemetry;
   readonly #signals: RequestSignals;
   /** In the order in which their time is over. */
-  readonly #waiting = new Set<Awaited>();
+  readonly #waiting = new Set<LedRequest>();
   #isArmed = false;
   /** In no request's asynchronous context: it is for those of all. */
   readonly #arm = AsyncResource.bind((milliseconds: number): void => {
@@ -56,25 +38,24 @@ export class AnswerLimit {
     this.#signals = signals;
   }
 
-  /** Begins to wait for a handler. */
-  begin(asked: Asked): Awaited {
+  /** Begins to wait for the handler of a request. */
+  begin(led: LedRequest): void {
     const milliseconds = this.#seconds * 1000;
-    const awaited = { ...asked, due: performance.now() + milliseconds, isOver: false };
-    this.#waiting.add(awaited);
+    led.due = performance.now() + milliseconds;
+    this.#waiting.add(led);
     if (!this.#isArmed) this.#arm(milliseconds);
-    return awaited;
   }
 
   /** It is answered, or nobody waits any more. */
-  end(awaited: Awaited): void {
-    this.#waiting.delete(awaited);
+  end(led: LedRequest): void {
+    this.#waiting.delete(led);
   }
 
   /** What a handler comes to that was answered for. @param error what it threw; nothing where it let the request go on */
-  drop({ extension, endpointOf }: Awaited, error: unknown): void {
+  drop({ extension, label }: LedRequest, error: unknown): void {
     this.#telemetry.log.debug('an extension is done with a request that it was late for', {
       extension: extension.id,
-      endpoint: endpointOf(),
+      endpoint: label.endpoint,
       ...(error === undefined || error === null ? {} : { error: readable(error) }),
     });
   }
@@ -82,25 +63,25 @@ export class AnswerLimit {
   #look(): void {
     this.#isArmed = false;
     const now = performance.now();
-    for (const awaited of this.#waiting) {
-      if (awaited.due > now) {
-        this.#arm(awaited.due - now);
+    for (const led of this.#waiting) {
+      if (led.due > now) {
+        this.#arm(led.due - now);
         return;
       }
-      this.#waiting.delete(awaited);
-      const { response } = awaited;
+      this.#waiting.delete(led);
+      const { response } = led;
       // A stream, or an answer under way, is its client's to end.
-      if (!response.headersSent && !response.closed) this.#answer(awaited);
+      if (!response.headersSent && !response.closed) this.#answer(led);
     }
   }
 
-  #answer(awaited: Awaited): void {
-    const { extension, request, response, endpointOf, next } = awaited;
+  #answer(led: LedRequest): void {
+    const { extension, request, response, next } = led;
     const { id } = extension;
-    const endpoint = endpointOf();
+    const { endpoint } = led.label;
     const limit_seconds = this.#seconds;
     const message = `the extension ${id} did not answer within ${limit_seconds} s`;
-    awaited.isOver = true;
+    led.isOver = true;
     extension.noteFault(`${request.method} ${endpoint}: not answered within ${limit_seconds} s`);
     const counted = { extension: id, endpoint, error_type: 'TimeoutError' };
     this.#telemetry.count('extension_errors_total', counted);

@@ -1,6 +1,7 @@
-import type { Router } from 'express';
 import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
+import type { DirectRoutes } from './direct-routes.ts';
 import type { Found, FoundExtension, Source } from './discovery.ts';
+import { RouteLabels } from './route-labels.ts';
 
 /**
  * The life of an extension:
@@ -32,7 +33,8 @@ export class Extension {
   readonly granted: readonly Capability[];
   readonly metrics: RouteMetrics = { requests_total: 0, errors_total: 0, latency_ms_sum: 0 };
   /** Where requests go; null before its setup, and without the capability ROUTES. */
-  router: Router | null = null;
+  routes: DirectRoutes | null = null;
+  readonly labels: RouteLabels;
   readonly sockets = new Map<string, SocketHandler>();
   /** How long its setup took, in milliseconds; 0 before. */
   loadedMs = 0;
@@ -59,6 +61,7 @@ export class Extension {
       version: manifest?.version ?? '',
       description: manifest?.description ?? '',
     };
+    this.labels = new RouteLabels(this.info.id);
     this.#state = manifest?.enabled === false ? 'disabled' : 'discovered';
     if (found.kind === 'fault') this.fail(found.reason);
   }
@@ -101,7 +104,7 @@ export class Extension {
   fail(reason: string): void {
     this.#state = 'failed';
     this.#reason = reason;
-    this.router = null;
+    this.routes = null;
     this.sockets.clear();
   }
 

@@ -8,6 +8,7 @@ import type { ExtensionModule } from '../contract.ts';
 import { BackgroundTasks } from './background.ts';
 import { createContext } from './context.ts';
 import { builtInFolder, discover, sources, type Source } from './discovery.ts';
+import { DirectRoutes } from './direct-routes.ts';
 import { Duty } from './duty.ts';
 import { readEndpoints } from './endpoints.ts';
 import { eventAccess } from './events.ts';
@@ -258,6 +259,7 @@ export class ExtensionHost {
       goesOn: (item, ended) => this.#noteGoingOn(extension, item.what, ended),
     });
     const routes = Router({ strict: false });
+    const direct = new DirectRoutes(routes);
     this.#parts.set(extension, { module, tools, duty });
     const context = createContext(extension, this.#dependencies, {
       routes,
@@ -279,7 +281,7 @@ export class ExtensionHost {
     await enter(() => module.setup(context));
     if (extension.state !== 'loading') return;
     if (extension.has('ROUTES')) {
-      extension.router = routes;
+      extension.routes = direct;
       extension.endpoints = endpoints;
     }
   }

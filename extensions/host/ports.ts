@@ -93,7 +93,10 @@ export interface AgentPort {
 /** What the HTTP interface lends to extensions, so that their endpoints keep its rules. */
 export interface HttpPort {
   /** @throws what the interface answers with 401 or 403 */
-  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<ExtensionCaller>;
+  authenticate(
+    request: IncomingMessage,
+    scopes: readonly string[],
+  ): Promise<ExtensionCaller> | ExtensionCaller;
   /** null where no token came with the request that counts. */
   callerOf(request: IncomingMessage): Promise<ExtensionCaller | null>;
   /** Who looks at a page that is closed: by a token, or by what a browser asks for. @throws 401, 429 */

@@ -1,17 +1,15 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { ExtensionError, badInput, type ExtensionCaller } from '../contract.ts';
-import { serving } from './acting.ts';
-import { AnswerLimit, type Awaited } from './answer-limit.ts';
+import { beginServing, endServing } from './acting.ts';
+import { Admission } from './admission.ts';
+import { AnswerLimit } from './answer-limit.ts';
 import { errorTypeOf, readable, type Extension } from './extension.ts';
-import { isClosedPage, isOpen } from './open-paths.ts';
+import { LedRequest } from './led-request.ts';
 import type { HostSettings, HttpPort } from './ports.ts';
 import { RequestSignals } from './request-signals.ts';
 import type { Sockets } from './sockets.ts';
 import type { StaticFiles } from './static-files.ts';
-
-/** Routes of one extension that are labels of metrics by themselves; what comes after is `other`. */
-const MOST_LABELS = 100;
 
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const methods: ReadonlySet<string> = new Set([...withoutBody, 'POST', 'PUT', 'PATCH', 'DELETE']);
@@ -44,15 +42,8 @@ class ClientGone extends Error {
 export class Routing {
   readonly #host: RoutingHost;
   readonly #http: HttpPort;
-  readonly #settings: HostSettings;
   readonly #telemetry: Telemetry;
-  /** Requests that were admitted: where they were led, and who calls. */
-  readonly #callers = new WeakMap<
-    Request,
-    { readonly extension: Extension; readonly caller: ExtensionCaller | null }
-  >();
-  /** By extension: the label of each route's pattern. */
-  readonly #labels = new Map<string, Map<string, string>>();
+  readonly #admission: Admission;
   /** Requests under way, by extension. Which route takes one is known only once it has been led there. */
   readonly active = new Map<string, number>();
   readonly #limit: AnswerLimit;
@@ -61,18 +52,18 @@ export class Routing {
   constructor(host: RoutingHost, http: HttpPort, settings: HostSettings, telemetry: Telemetry) {
     this.#host = host;
     this.#http = http;
-    this.#settings = settings;
     this.#telemetry = telemetry;
+    this.#admission = new Admission(http, settings);
     this.#limit = new AnswerLimit(settings.extensionSeconds, http, telemetry, this.#signals);
   }
 
   callerOf(request: Request): ExtensionCaller | null {
-    return this.#callers.get(request)?.caller ?? null;
+    return LedRequest.of(request)?.caller ?? null;
   }
 
   /** @throws ExtensionError `bad_request` for what is no request that was led to the extension */
   checkLed(extension: Extension, request: Request): void {
-    if (this.#callers.get(request)?.extension === extension) return;
+    if (this.#isLed(extension, request)) return;
     throw badInput('onBehalfOf', 'is no request that was led to this extension');
   }
 
@@ -81,7 +72,7 @@ export class Routing {
    * @throws ExtensionError `bad_request` for what is no request that was led to the extension
    */
   signalOf(extension: Extension, request: Request): AbortSignal {
-    if (this.#callers.get(request)?.extension !== extension) {
+    if (!this.#isLed(extension, request)) {
       throw badInput('request', 'is no request that was led to this extension');
     }
     const { res: response } = request;
@@ -105,10 +96,8 @@ export class Routing {
     }
     const extension = this.#host.find(place.id);
     if (extension === null) return next();
-    if (extension.state === 'loaded') {
-      return this.#lead(extension, place.rest, request, response, next);
-    }
-    return this.#leadOnceReady(extension, place.rest, request, response, next);
+    const led = new LedRequest(extension, place.rest, request, response, next);
+    return extension.state === 'loaded' ? this.#lead(led) : this.#leadOnceReady(led);
   }
 
   /** What no extension has answered. */
@@ -129,87 +118,86 @@ export class Routing {
     );
   }
 
-  async #leadOnceReady(
-    extension: Extension,
-    rest: string,
-    request: Request,
-    response: Response,
-    next: NextFunction,
-  ): Promise<void> {
-    await this.#host.ready(extension);
-    if (extension.state === 'loaded') await this.#lead(extension, rest, request, response, next);
-    else next();
+  #isLed(extension: Extension, request: Request): boolean {
+    const led = LedRequest.of(request);
+    return led?.isAdmitted === true && led.extension === extension;
   }
 
-  async #lead(
-    extension: Extension,
-    rest: string,
-    request: Request,
-    response: Response,
-    next: NextFunction,
-  ): Promise<void> {
-    const begun = performance.now();
-    const { originalUrl } = request;
+  async #leadOnceReady(led: LedRequest): Promise<void> {
+    await this.#host.ready(led.extension);
+    if (led.extension.state === 'loaded') await this.#lead(led);
+    else led.next();
+  }
+
+  /** At once, where there is nothing to wait for: to wait costs as much as a short handler. */
+  #lead(led: LedRequest): Promise<void> | void {
+    const { extension, rest, request, response } = led;
     if (rest === '' && (request.method === 'GET' || request.method === 'HEAD')) {
       // Without the slash, the links of a page would lead elsewhere.
-      const query = originalUrl.indexOf('?');
-      const target = `/ext/${extension.id}/${query < 0 ? '' : originalUrl.slice(query)}`;
+      const query = request.originalUrl.indexOf('?');
+      const target = `/ext/${extension.id}/${query < 0 ? '' : request.originalUrl.slice(query)}`;
       response.status(308).set('Location', target).end();
-      return;
+      return undefined;
     }
+    let admitting: Promise<void> | void;
     try {
-      if (this.#settings.requireScopes || extension.source === 'builtin') {
-        await this.#admit(extension, rest, request);
-      } else {
-        const caller = await this.#http.authenticate(request, []);
-        this.#callers.set(request, { extension, caller });
-      }
-      if (!withoutBody.has(request.method)) {
-        request.body = await this.#http.readBody(request);
-      }
+      admitting = this.#admission.admit(led);
     } catch (error) {
-      this.#begin(extension, 'refused', request, response, begun);
+      this.#begin(led, 'refused');
       throw error;
     }
+    if (admitting instanceof Promise || !withoutBody.has(request.method)) {
+      return this.#leadOnceAdmitted(led, admitting);
+    }
+    this.#handOver(led);
+    return undefined;
+  }
+
+  async #leadOnceAdmitted(led: LedRequest, admitting: Promise<void> | void): Promise<void> {
+    const { request } = led;
+    try {
+      await admitting;
+      if (!withoutBody.has(request.method)) request.body = await this.#http.readBody(request);
+    } catch (error) {
+      this.#begin(led, 'refused');
+      throw error;
+    }
+    this.#handOver(led);
+  }
+
+  /** To the extension's code. */
+  #handOver(led: LedRequest): void {
+    const { extension, rest, request, response } = led;
     if (rest.startsWith('/ws/') && this.#host.sockets.isUpgrade(request)) {
-      this.#begin(extension, '/ws', request, response, begun);
-      this.#openSocket(extension, rest, request, response);
+      this.#begin(led, '/ws');
+      this.#openSocket(led);
       return;
     }
-    const prefix = `/ext/${extension.id}`;
     const { url, baseUrl } = request;
+    const prefix = `/ext/${extension.id}`;
     request.url = url.slice(prefix.length) || '/';
     request.baseUrl = prefix;
-    let awaited: Awaited | null = null;
-    const ended = (): void => {
-      if (awaited !== null) this.#limit.end(awaited);
-    };
-    const measured = this.#begin(extension, null, request, response, begun, ended);
-    if (extension.isLimited) {
-      awaited = this.#limit.begin({ extension, request, response, endpointOf: measured, next });
-    }
+    this.#begin(led);
+    if (extension.isLimited) this.#limit.begin(led);
     const goOn = (error?: unknown): void => {
-      if (awaited?.isOver === true) {
-        this.#limit.drop(awaited, error);
+      if (led.isOver) {
+        this.#limit.drop(led, error);
         return;
       }
       request.url = url;
       request.baseUrl = baseUrl;
-      if (error === undefined || error === null) {
-        void this.#answerByConvention(extension, rest, request, response, next);
-      } else {
-        next(this.#told(extension, readable(error), measured()));
-      }
+      if (error === undefined || error === null) void this.#answerByConvention(led);
+      else led.next(this.#told(led, readable(error)));
     };
-    const { router } = extension;
-    if (router === null) goOn();
-    else this.#host.enter(extension, () => router(request, response, goOn));
+    const { routes } = extension;
+    if (routes === null) goOn();
+    else this.#host.enter(extension, () => routes.serve(rest || '/', request, response, goOn));
   }
 
-  #openSocket(extension: Extension, rest: string, request: Request, response: Response): void {
+  #openSocket(led: LedRequest): void {
+    const { extension, rest, request, response, caller } = led;
     const path = rest.slice('/ws/'.length);
-    const counts = (): Promise<boolean> => this.#stillCounts(extension, rest, request);
-    const caller = this.callerOf(request);
+    const counts = (): Promise<boolean> => this.#admission.stillCounts(led);
     response.locals['notMeasured'] = true;
     response.statusCode = 101;
     try {
@@ -230,96 +218,41 @@ export class Routing {
     }
   }
 
-  /** Whether a caller may go on. What can't be told just now changes nothing. */
-  async #stillCounts(extension: Extension, rest: string, request: Request): Promise<boolean> {
-    try {
-      await this.#admit(extension, rest, request);
-      return true;
-    } catch (error) {
-      const { code } = error as { readonly code?: unknown };
-      return code !== 'unauthorized' && code !== 'forbidden';
-    }
+  /** Counts a request once it has been answered. @param named where no route of the extension's takes it */
+  #begin(led: LedRequest, named?: string): void {
+    const { extension, caller } = led;
+    if (named !== undefined) led.named = extension.labels.named(named);
+    this.active.set(extension.id, (this.active.get(extension.id) ?? 0) + 1);
+    if (caller !== null) beginServing(extension, caller.agentId);
+    this.#http.whenEnded(led.response, () => this.#ended(led));
   }
 
-  /** @throws 401, 403: what the interface says; 404 where the extension has nothing at this path */
-  async #admit(extension: Extension, rest: string, request: Request): Promise<void> {
-    const { requireScopes } = this.#settings;
-    if (isOpen(extension, rest, this.#settings)) {
-      const caller = await this.#http.callerOf(request);
-      this.#callers.set(request, { extension, caller });
-      return;
-    }
-    // Browsers send what people have typed along by themselves: it counts for nothing that changes anything.
-    const reading = request.method === 'GET' || request.method === 'HEAD';
-    if (reading && isClosedPage(extension, rest, this.#settings)) {
-      this.#callers.set(request, { extension, caller: await this.#http.visitorOf(request) });
-      return;
-    }
-    const scope = `ext:${extension.id}:routes`;
-    const caller = await this.#http.authenticate(request, requireScopes ? [scope] : []);
-    this.#callers.set(request, { extension, caller });
-    if (!requireScopes) return;
-    const said = (request.get('x-scopes') ?? '').split(/[\s,]+/).filter((each) => each !== '');
-    if (said.includes(scope) || said.includes('admin')) return;
-    const details = { required_scopes: [scope], granted_scopes: said };
-    const error = new ExtensionError('forbidden', `X-Scopes must name ${scope}`, details);
-    throw this.#http.errorOf(error);
-  }
-
-  /** Counts a request once it has been answered. @returns what gives the endpoint's label */
-  #begin(
-    extension: Extension,
-    known: string | null,
-    request: Request,
-    response: Response,
-    begun: number,
-    ended: (() => void) | null = null,
-  ): () => string {
-    const { id, metrics } = extension;
+  #ended(led: LedRequest): void {
+    const { extension, request, response, caller, label } = led;
+    const { id: of, metrics } = extension;
+    const { endpoint } = label;
+    this.active.set(of, (this.active.get(of) ?? 1) - 1);
+    if (caller !== null) endServing(extension, caller.agentId);
+    this.#limit.end(led);
+    this.#signals.end(extension, request, response.writableFinished ? null : new ClientGone());
     const method = methods.has(request.method) ? request.method : 'other';
-    let label: string | null = known;
-    this.active.set(id, (this.active.get(id) ?? 0) + 1);
-    const caller = this.callerOf(request);
-    const served = caller === null ? null : serving(extension, caller.agentId);
-    const endpointOf = (): string => (label ??= this.#labelOf(extension, request));
-    this.#http.whenEnded(response, () => {
-      this.active.set(id, (this.active.get(id) ?? 1) - 1);
-      served?.();
-      ended?.();
-      this.#signals.end(extension, request, response.writableFinished ? null : new ClientGone());
-      const endpoint = endpointOf();
-      const took = performance.now() - begun;
-      const status = String(response.statusCode);
-      metrics.requests_total += 1;
-      metrics.latency_ms_sum += took;
-      if (response.statusCode >= 500) metrics.errors_total += 1;
-      const labels = { extension: id, endpoint, method };
-      const counted = { extension: id, endpoint, method, status };
-      this.#telemetry.count('extension_requests_total', counted);
-      if (response.writableFinished && response.locals['notMeasured'] !== true) {
-        this.#telemetry.observe('extension_request_duration_seconds', took / 1000, labels);
-      }
-      this.#http.takenBy(response, endpoint === 'other' ? `/ext/${id}` : `/ext/${id}${endpoint}`);
-    });
-    return endpointOf;
-  }
-
-  /** The pattern of the route that took a request: from a closed set, never a path as it was sent. */
-  #labelOf(extension: Extension, request: Request): string {
-    const path: unknown = (request.route as { readonly path?: unknown } | undefined)?.path;
-    if (typeof path !== 'string') return 'other';
-    let known = this.#labels.get(extension.id);
-    if (known === undefined) this.#labels.set(extension.id, (known = new Map()));
-    const label = known.get(path);
-    if (label !== undefined) return label;
-    if (known.size >= MOST_LABELS) return 'other';
-    const written = path.replaceAll(/[:*](\w+)/g, '{$1}');
-    known.set(path, written);
-    return written;
+    const took = performance.now() - led.begun;
+    const status = String(response.statusCode);
+    metrics.requests_total += 1;
+    metrics.latency_ms_sum += took;
+    if (response.statusCode >= 500) metrics.errors_total += 1;
+    const labels = { extension: of, endpoint, method };
+    const counted = { extension: of, endpoint, method, status };
+    this.#telemetry.count('extension_requests_total', counted);
+    if (response.writableFinished && response.locals['notMeasured'] !== true) {
+      this.#telemetry.observe('extension_request_duration_seconds', took / 1000, labels);
+    }
+    this.#http.takenBy(response, label.path);
   }
 
   /** An error of a handler, as it is answered; a fault of the extension itself is counted and logged. */
-  #told(extension: Extension, error: unknown, endpoint: string): Error {
+  #told({ extension, label }: LedRequest, error: unknown): Error {
+    const { endpoint } = label;
     if (error instanceof ExtensionError) return this.#http.errorOf(error);
     const known = this.#http.knownError(error);
     if (known !== null) return known;
@@ -335,27 +268,16 @@ export class Routing {
   }
 
   /** Never rejects: what is wrong goes on to `next`. */
-  async #answerByConvention(
-    extension: Extension,
-    rest: string,
-    request: Request,
-    response: Response,
-    next: NextFunction,
-  ): Promise<void> {
+  async #answerByConvention(led: LedRequest): Promise<void> {
     try {
-      await this.#answerOfAll(extension, rest, request, response);
+      await this.#answerOfAll(led);
     } catch (error) {
-      next(error);
+      led.next(error);
     }
   }
 
   /** Static files, and a health of those that have none of their own. */
-  async #answerOfAll(
-    extension: Extension,
-    rest: string,
-    request: Request,
-    response: Response,
-  ): Promise<void> {
+  async #answerOfAll({ extension, rest, request, response }: LedRequest): Promise<void> {
     const reading = request.method === 'GET' || request.method === 'HEAD';
     if (reading && rest === '/health') {
       this.#http.sendJson(response, 200, {

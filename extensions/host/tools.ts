@@ -1,5 +1,5 @@
 import { badInput, type ToolAccess, type ToolView } from '../contract.ts';
-import { checkActing, serving } from './acting.ts';
+import { beginServing, checkActing, endServing } from './acting.ts';
 import { needed } from './context.ts';
 import type { Extension } from './extension.ts';
 import type { AgentPort, ToolPort } from './ports.ts';
@@ -36,11 +36,11 @@ export class ExtensionTools {
         const full = `${id}.${name}`;
         const kept = copyOf(schema);
         tools.register(full, describe(name, kept), kept, async (args, call) => {
-          const over = serving(extension, call.actAs);
+          beginServing(extension, call.actAs);
           try {
             return await enter(() => func(args, call));
           } finally {
-            over();
+            endServing(extension, call.actAs);
           }
         });
         this.#own.add(full);

@@ -269,7 +269,7 @@ describe('live streams of runs', () => {
     expect(streams.every(({ changes }) => changes[3]?.id === text?.[3]?.id)).to.equal(true);
     const more = await Promise.all(Array.from({ length: 101 }, () => open('/runs/live')));
     expect(more.filter(({ status }) => status === 503)).to.have.length.of.at.least(1);
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   const watchers = async (): Promise<number> => {
     await Promise.resolve();

@@ -148,7 +148,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
   });
 
   describe('a query over hundreds of documents', function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const documents = manyThings();
 
     it('finds and counts what a plain search finds', async () => {

@@ -10,7 +10,7 @@ import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
 describe('an archive on a disk that is full', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let disk: SmallDisk | null = null;
   afterEach(() => {
     disk?.remove();

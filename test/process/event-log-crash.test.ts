@@ -8,7 +8,7 @@ import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 import { Child } from './event-log-family.ts';
 
 describe('the embedded event log, when a process is killed', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const directory = useTemporaryDirectory();
 
   it('keeps what was acknowledged, in order, and takes more', async () => {

@@ -120,7 +120,8 @@ async function outlivesAFullDisk(
   expect(refused.status, refused.text).to.equal(503);
   expect(refused.at('error')).to.equal('unavailable');
   expect(refused.at('details.component')).to.equal('stream_store');
-  expect(service.output).to.include(join(data, 'events.sqlite'));
+  // It is told of in the log as well, by its own way out of the process.
+  await eventually(() => service.output.includes(join(data, 'events.sqlite')));
   // What is there is read all the same.
   const read = await client.get(`/tasks/${taskId}`);
   expect(read.status, read.text).to.equal(200);

@@ -20,7 +20,7 @@ const NOBODY = 65_534;
 const asNobody = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
 
 describe('the start of the service', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());

@@ -6,7 +6,7 @@ import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 import { Cluster } from './cluster.ts';
 
 describe('two API processes', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());

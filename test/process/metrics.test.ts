@@ -38,7 +38,7 @@ function samplesOf(text: string): readonly Sample[] {
 const familyOf = (name: string): string => name.replace(/_(bucket|sum|count)$/, '');
 
 describe('the metrics of a service', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
 

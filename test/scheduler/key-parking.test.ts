@@ -74,7 +74,7 @@ describe('runs that come to a busy key', () => {
   });
 
   it('go over to the worker that is the first choice for their key, and stay there', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const workers = ['w1', 'w2'];
     const key = Array.from({ length: 50 }, (_, index) => `key ${String(index)}`).find(
       (text) => prefers(streams.key('concurrency', OWNER, text), workers) === 'w2',

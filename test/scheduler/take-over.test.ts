@@ -92,7 +92,7 @@ describe('taking over', () => {
     };
 
     it('goes on five times, and counts the sixth as a failed attempt', async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       const runId = await died({ max_retries: 1 });
       await dieTimes(runId, 5);
       await world.start('last');
@@ -107,7 +107,7 @@ describe('taking over', () => {
     });
 
     it('fails it where no retry is left', async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       const runId = await died({ max_retries: 0 });
       await dieTimes(runId, 5);
       await world.start('last');

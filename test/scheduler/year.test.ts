@@ -23,7 +23,7 @@ const mishaps: readonly (readonly [at: string, how: 'stopped' | 'killed', away: 
 ];
 
 describe('a fleet of tasks that runs for a year', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let world: World;
   let started = 0;
 

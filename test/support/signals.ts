@@ -1,5 +1,5 @@
 /** How long a test waits for something real before it says what did not come, in milliseconds. */
-const DEFAULT_LIMIT_MS = 5_000;
+const DEFAULT_LIMIT_MS = 15_000;
 
 export interface WaitOptions {
   /** The longest wait, in real milliseconds; 5,000 where left out. */

@@ -21,7 +21,7 @@ const AT = Date.parse('2026-05-01T10:00:00Z');
 const RUNS = 30;
 
 describe('a log that is moved', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const directory = useTemporaryDirectory();
   const servers: EventStoreDbServer[] = [];
   afterEach(() => {

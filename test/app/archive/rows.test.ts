@@ -33,7 +33,7 @@ describe('a line of CSV', () => {
 });
 
 describe('svc export --format', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let directory: TemporaryDirectory;
   let [first, second] = ['', ''];
   before(async () => {

@@ -26,7 +26,7 @@ const DAY = 86_400_000;
 const nowhere = { SVC_URL: 'http://127.0.0.1:1' };
 
 describe('svc doctor', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const directory = useTemporaryDirectory();
   const context = (now: number): Parameters<typeof toNewEvents>[2] => {
     const id = newId(now);
