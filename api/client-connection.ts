@@ -16,12 +16,21 @@ export interface ClientOptions {
   readonly token?: string;
   /** For which a token is got when one is needed, and again when it has expired; a function is asked each time. */
   readonly credentials?: Credentials | (() => Credentials);
+  /** Where tokens that were got for credentials are kept for later clients; nowhere where it is not given. */
+  readonly kept?: KeptTokens;
   /** Goes into the events of every command, unless the call says another (`X-Reason`). */
   readonly reason?: string;
   /** Ends every call that is under way. */
   readonly signal?: AbortSignal;
   /** In place of the platform's own. */
   readonly fetch?: typeof fetch;
+}
+
+/** Keeps tokens between one client and the next. Neither method throws: without them it is signed in anew. */
+export interface KeptTokens {
+  /** One that was kept for these credentials and has not expired; null where there is none. */
+  find(credentials: Credentials): string | null;
+  keep(credentials: Credentials, token: string): void;
 }
 
 /** What any call may say beside its own fields. */
@@ -98,6 +107,8 @@ export class ClientConnection {
   readonly #options: ClientOptions;
   readonly #fetch: typeof fetch;
   #token: Promise<string | null>;
+  /** A token was refused: one that was kept before counts no more than that. */
+  #refused = false;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -144,6 +155,7 @@ export class ClientConnection {
     const renewable = this.#options.credentials !== undefined && asking.open !== true;
     if (response.status !== 401 || !renewable) return response;
     await response.arrayBuffer();
+    this.#refused = true;
     this.#token = Promise.resolve(null);
     return this.#send(asking, live);
   }
@@ -185,14 +197,19 @@ export class ClientConnection {
   }
 
   async #signIn(credentials: NonNullable<ClientOptions['credentials']>) {
-    const { agentId, agentSecret } =
-      typeof credentials === 'function' ? credentials() : credentials;
+    const { kept } = this.#options;
+    const given = typeof credentials === 'function' ? credentials() : credentials;
+    const known = this.#refused ? null : (kept?.find(given) ?? null);
+    if (known !== null) return known;
+    const { agentId, agentSecret } = given;
     const body = {
       agent_id: agentId,
       ...(agentSecret === undefined ? {} : { agent_secret: agentSecret }),
     };
     const asking = { method: 'POST', path: '/agents/auth/token', body, open: true } as const;
-    return (await this.call<Tokens>(asking)).data.access_token;
+    const token = (await this.call<Tokens>(asking)).data.access_token;
+    kept?.keep(given, token);
+    return token;
   }
 }
 

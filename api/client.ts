@@ -38,6 +38,7 @@ export type {
   CallOptions,
   ClientOptions,
   Credentials,
+  KeptTokens,
   Watching,
 } from './client-connection.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';

@@ -168,13 +168,10 @@ async function attempt<S, E extends DomainEvent>({
   }
   const events = decide(loaded.state, loaded);
   if (events.length === 0) return { ...loaded, events };
+  const written = toNewEvents(stream, events, context);
   try {
-    const result = await store.append(
-      stream,
-      toNewEvents(stream, events, context),
-      loaded.revision,
-    );
-    return { ...advance(loaded, events, fold, context, result), events };
+    const result = await store.append(stream, written, loaded.revision);
+    return { ...advance(loaded, written, fold, result), events };
   } catch (error) {
     if (isConflict(error)) return error;
     // The answer was lost: what the stream says now tells whether the append happened.
@@ -234,14 +231,13 @@ async function loadWatching<S, E extends DomainEvent>(
 
 function advance<S, E extends DomainEvent>(
   loaded: Loaded<S>,
-  events: readonly E[],
+  events: readonly NewEvent[],
   fold: Fold<S, E>,
-  context: CommandContext,
   result: AppendResult,
 ): Loaded<S> {
   let { state } = loaded;
   let revision = result.revision - events.length;
-  for (const event of toNewEvents('', events, context)) {
+  for (const event of events) {
     revision += 1;
     state = fold.evolve(state, event as unknown as E, { revision, metadata: event.metadata });
   }

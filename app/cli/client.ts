@@ -51,7 +51,7 @@ export class Client {
   /** @param options.reason goes into the events of every command, by `X-Reason` */
   constructor(options: {
     readonly url: string;
-    readonly access: Pick<ClientOptions, 'token' | 'credentials'>;
+    readonly access: Pick<ClientOptions, 'token' | 'credentials' | 'kept'>;
     readonly clock: Clock;
     readonly signal: AbortSignal;
     readonly reason?: string | undefined;

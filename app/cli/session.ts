@@ -3,6 +3,7 @@ import { textOf } from '../setting-readers.ts';
 import { table, type Column } from '../table.ts';
 import { Client } from './client.ts';
 import { paintFor, printable, type Paint } from './paint.ts';
+import { keptTokens } from './kept-tokens.ts';
 import { accessOf } from './sign-in.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -35,7 +36,7 @@ export class Session {
     this.json = options.json ?? false;
     this.reason = options.reason;
     const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
-    const access = accessOf(env);
+    const access = { ...accessOf(env), ...keptTokens(env, url, clock) };
     this.client = new Client({ url, access, clock, signal, reason: options.reason });
   }
 

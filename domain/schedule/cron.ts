@@ -31,13 +31,30 @@ export interface CronRule {
   readonly elapsed: boolean;
 }
 
+/** Expressions that are kept compiled: most tasks go by one of a few. */
+const MOST_KEPT = 1_000;
+const kept = new Map<string, CronRule>();
+
 /**
  * Compiles a cron expression: five fields, or six with seconds first; or one of the @aliases.
- * A date that never comes (30 February) is no error here: the rule then has no fire.
+ * A date that never comes (30 February) is no error here: the rule then has no fire. The same expression may give the
+ * same rule again, as a rule answers by what it is asked alone.
  * @throws ScheduleError saying which field and which piece of it is not understood.
  */
 export function compileCron(expression: string): CronRule {
   const text = expression.trim();
+  const known = kept.get(text);
+  if (known !== undefined) return known;
+  const rule = compile(text);
+  if (kept.size >= MOST_KEPT) {
+    const [oldest] = kept.keys();
+    if (oldest !== undefined) kept.delete(oldest);
+  }
+  kept.set(text, rule);
+  return rule;
+}
+
+function compile(text: string): CronRule {
   const alias = aliases[text.toLowerCase()];
   if (alias === undefined && text.startsWith('@')) {
     const known = Object.keys(aliases).join(' ');

@@ -47,4 +47,21 @@ describe('a task that is read again and again', () => {
     }
     expect((await client.get(`/tasks/${newId(Date.now())}`)).status).to.equal(404);
   });
+
+  it('is told anew once a tool comes or goes that it uses', async () => {
+    const { client, id: admin } = api().admin;
+    const payload = { pipeline: [{ uses: 'late.tool' }] };
+    const created = await client.post('/tasks', { ...plainTask(admin), payload });
+    const path = `/tasks/${created.textAt('id')}`;
+    const warnings = async (): Promise<unknown> => (await client.get(path)).at('warnings');
+    const warned = await warnings();
+    expect(warned).to.have.lengthOf(1);
+    expect(await warnings()).to.deep.equal(warned);
+    const { tools } = api();
+    const schema = { type: 'object' };
+    tools.register({ name: 'late.tool', description: 'comes late', schema, run: async () => null });
+    expect(await warnings()).to.deep.equal([]);
+    tools.unregister('late.tool');
+    expect(await warnings()).to.deep.equal(warned);
+  });
 });

@@ -32,6 +32,7 @@ import { createProjector } from '../../projections/projector.ts';
 import { TopicIndex } from '../../projections/topic-index.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
+import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
@@ -84,6 +85,8 @@ export class RunningApi {
   readonly auditTail: AuditTail;
   readonly refusals: Refusals;
   readonly settings: ApiSettings;
+  /** The tools that pipelines may use. */
+  readonly tools: ToolRegistry;
   /** Lines of the log. */
   readonly logged: readonly string[];
   readonly metricsText: () => Promise<string>;
@@ -105,6 +108,7 @@ export class RunningApi {
     this.auditTail = parts.auditTail;
     this.refusals = parts.refusals;
     this.settings = parts.settings;
+    this.tools = parts.tools;
     this.logged = parts.logged;
     this.metricsText = parts.metricsText;
     this.admin = parts.admin;
@@ -238,6 +242,7 @@ export class RunningApi {
       auditTail,
       refusals,
       settings,
+      tools: tools.registry,
       logged,
       metricsText,
       admin,

@@ -40,6 +40,8 @@ export class DocumentTable {
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
   readonly #recent = new RecentRows();
+  /** Keys that were looked for since the last writing, and not found: they are added without another look. */
+  #absent = new Set<string>();
   readonly #load: Prepared;
   #bulk: boolean;
 
@@ -101,6 +103,7 @@ export class DocumentTable {
       const { position, document } = this.#keep(key, row);
       found.set(key, { position, document });
     }
+    this.#absent = new Set(missing.filter((key) => !found.has(key)));
     return found;
   }
 
@@ -124,6 +127,7 @@ export class DocumentTable {
   /** Somebody else may have written: what is remembered of the rows counts no longer. */
   forget(): void {
     this.#recent.forget();
+    this.#absent.clear();
     this.#tallies?.forget();
   }
 
@@ -151,6 +155,7 @@ export class DocumentTable {
       if (change.document === null) this.#remove(change);
       else this.#put(change.key, change.position, change.document);
     }
+    this.#absent.clear();
     this.#tallies?.flush();
   }
 
@@ -159,7 +164,8 @@ export class DocumentTable {
     const text = JSON.stringify(document);
     const size = text.length;
     // While filling most are new: try that first, and look only when it was there.
-    const row = this.#recent.get(key) ?? (this.#bulk ? undefined : this.#known(key));
+    const isNew = this.#bulk || this.#absent.has(key);
+    const row = this.#recent.get(key) ?? (isNew ? undefined : this.#known(key));
     if (row === undefined) {
       const id = this.#add(key, position, cells, text);
       if (id !== null) {

@@ -1,16 +1,9 @@
 import { expect } from 'chai';
-import { SystemClock } from '../../../app/clock.ts';
 import { plainTask } from '../../api/plain-task.ts';
+import { QuickClock } from '../../support/quick-clock.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { Signal, eventually } from '../../support/signals.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
-
-/** Looks again soon. */
-class QuickClock extends SystemClock {
-  override sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return super.sleep(Math.min(milliseconds, 5), signal);
-  }
-}
 
 describe('the command line of an auditor', () => {
   const api = useRunningApi();

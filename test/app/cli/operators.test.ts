@@ -1,14 +1,7 @@
 import { expect } from 'chai';
-import { SystemClock } from '../../../app/clock.ts';
+import { QuickClock } from '../../support/quick-clock.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
-
-/** Looks again soon. */
-class QuickClock extends SystemClock {
-  override sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return super.sleep(Math.min(milliseconds, 20), signal);
-  }
-}
 
 describe('the command line of operators', () => {
   const api = useRunningApi();

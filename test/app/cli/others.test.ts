@@ -1,19 +1,12 @@
 import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SystemClock } from '../../../app/clock.ts';
 import { plainTask } from '../../api/plain-task.ts';
+import { QuickClock } from '../../support/quick-clock.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
-
-/** Looks again soon. */
-class QuickClock extends SystemClock {
-  override sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return super.sleep(Math.min(milliseconds, 5), signal);
-  }
-}
 
 describe('the command line', () => {
   const api = useRunningApi();
