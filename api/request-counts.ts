@@ -40,6 +40,8 @@ export class RequestCounts implements Store {
   /** Where windows end, as the coordination store's clock has it: a rest of division by the window. */
   #phase = 0;
   #armed = false;
+  /** When it was settled last. */
+  #settledAt: Instant = 0;
   #alone = false;
 
   /** @param options.window milliseconds */
@@ -118,7 +120,10 @@ export class RequestCounts implements Store {
   #arm(now: Instant): void {
     if (this.#armed) return;
     this.#armed = true;
-    this.#clock.at(now + SETTLE_EVERY, () => void this.#settle(), { background: true });
+    // After a pause at once: what the others have counted meanwhile is known with the next request. A clock that was put
+    // back holds nothing up.
+    const due = Math.min(this.#settledAt, now) + SETTLE_EVERY;
+    this.#clock.at(Math.max(now, due), () => void this.#settle(), { background: true });
   }
 
   /** Never rejects: what can't be told now is told later. */
@@ -126,6 +131,7 @@ export class RequestCounts implements Store {
     const round = [...this.#unsettled].slice(0, IN_A_ROUND);
     for (const [key] of round) this.#unsettled.delete(key);
     let failed = false;
+    this.#settledAt = this.#clock.now();
     for (let from = 0; from < round.length && !failed; from += SIDE_BY_SIDE) {
       const some = round.slice(from, from + SIDE_BY_SIDE);
       const settled = await Promise.all(some.map(([key, count]) => this.#tell(key, count)));

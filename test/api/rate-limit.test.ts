@@ -144,6 +144,19 @@ describe('the counts of requests', () => {
     expect(shared.calls).to.equal(4);
   });
 
+  it('are known with the first request after a pause, not a second behind it', async () => {
+    const { clock, one, other, hits } = setUp();
+    hits(one, 12);
+    await clock.advance(1000);
+    hits(other, 1);
+    await clock.advance(0);
+    expect(hits(other, 1)).to.equal(14);
+    await clock.advance(2500);
+    hits(one, 1);
+    await clock.advance(0);
+    expect(hits(one, 1)).to.equal(16);
+  });
+
   it('begin anew with each window', async () => {
     const { clock, one, hits } = setUp();
     hits(one, 30);
