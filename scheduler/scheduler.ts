@@ -24,7 +24,7 @@ const CHUNK = 64;
 const TURN = 8;
 
 /** So long before a task is due, what deciding and starting it needs is made ready. Milliseconds. */
-const AHEAD = 500;
+const AHEAD = 2_000;
 
 /** After a decision could not be written. Milliseconds. */
 const RETRY_AFTER = 500;
