@@ -104,7 +104,7 @@ export function startSchedulerRole(options: {
     lease,
     hold,
   });
-  scheduler.onRequested = (runId) => requester.noteRequested(runId);
+  scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
   scheduler.onSoon = (taskId, revision) => indexes.pinnedTasks.prepare(taskId, revision);
   const { signal } = going;
   going.keep('leading the scheduler', async (started) => {

@@ -157,6 +157,10 @@ class Service implements RunningService {
         concurrency: configuration.workerConcurrency,
         secrets: this.options.secrets,
       });
+      const { worker } = this.worker;
+      if (this.scheduler !== null) {
+        this.scheduler.scheduler.writer.early = worker.early;
+      }
     }
     this.started = true;
     void stores.warmUp();

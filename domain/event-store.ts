@@ -31,6 +31,13 @@ export interface EventStore {
   appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]>;
 
   /**
+   * Checks and serialises the data of events ahead, so that appending them later waits for less; not their metadata,
+   * which may still change. Optional, and of no other effect. The data must not change any more.
+   * @throws EventStoreError `INVALID_EVENT`, as appending them would
+   */
+  prepare?(events: readonly NewEvent[]): void;
+
+  /**
    * A page of one stream, ascending or descending by revision. A stream that does not exist, or that is
    * truncated away, is empty.
    *
@@ -173,6 +180,12 @@ export type SubscriptionMessage =
 
 /** What an engine's rows become, and what becomes a row: schemas are checked on both ways. */
 export interface EventCodec {
+  /**
+   * Checks and serialises an event's data ahead, for {@link encode}. Optional. The data must not change any more.
+   * @throws EventStoreError `INVALID_EVENT`
+   */
+  prepareData?(event: Pick<NewEvent, 'type' | 'data'>): void;
+
   /**
    * Checks an event against its schema and serialises it.
    * @throws EventStoreError `TOO_LARGE`, or `INVALID_EVENT` for what JSON can't hold or the schema refuses

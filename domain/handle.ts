@@ -86,6 +86,12 @@ export function toNewEvents(
   });
 }
 
+/** Sets when events occur that were made ahead and have not been handed on yet. */
+export function occurAt(events: readonly NewEvent[], now: Instant): void {
+  const occurredAt = toIso(now);
+  for (const { metadata } of events) (metadata as Writable<Metadata>).occurredAt = occurredAt;
+}
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Folds a stream from its first event. */

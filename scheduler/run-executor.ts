@@ -16,9 +16,17 @@ import { LateSignal } from './late-signal.ts';
 import type { Membership } from './membership.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
-import { afterFailure, failedOutright, isPassing, isRefusedData, tellEnd } from './run-outcome.ts';
+import { endingEvents } from './run-ending.ts';
+import { failedOutright, isPassing, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
-import type { Admission, HandOver, PipelineOutcome, PipelineRunner } from './run-work.ts';
+import type {
+  AbortCause,
+  Admission,
+  Begun,
+  HandOver,
+  PipelineOutcome,
+  PipelineRunner,
+} from './run-work.ts';
 import { beginRun, failBy, traceEnd } from './tracing.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
@@ -26,9 +34,6 @@ const GIVE_UP = 10_000;
 
 /** Pauses between attempts to write what a run has to say while the log is away. Milliseconds. */
 const WRITE_PAUSES = [50, 100, 200, 500, 1000] as const;
-
-/** Why a run's work is stopped. */
-export type AbortCause = 'canceled' | 'timeout' | 'drained' | 'fenced';
 
 /** A run that is being executed. */
 export interface RunHandle {
@@ -71,7 +76,22 @@ export class RunExecutor {
 
   /** @param freeSlot called once the run's end is on its way to the log */
   execute(run: QueuedRun, freeSlot: () => void): RunHandle {
-    return new Execution(this.options, run, freeSlot);
+    return new Execution(this.options, run, freeSlot, null);
+  }
+
+  /**
+   * The task of a run that may begin at once, as far as is known here; null where something would have to be looked up
+   * first, or keeps it. Asked only of runs that need no key.
+   */
+  admitsAtOnce(run: QueuedRun): LiveTask | null {
+    const { tasks, telemetry } = this.options;
+    if (telemetry.traces !== undefined || !tasks.isActive(run.taskId)) return null;
+    return tasks.peek(run.taskId, run.taskRevision) ?? null;
+  }
+
+  /** Goes on with a run whose start stands in the log: it was admitted, and written together with the request. */
+  goOn(run: QueuedRun, begun: Begun): RunHandle {
+    return new Execution(this.options, run, () => {}, begun);
   }
 }
 
@@ -97,12 +117,12 @@ class Execution implements RunHandle {
   private cancelTimers: Cancel[] = [];
   private giveUp: () => void = () => {};
 
-  constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void) {
+  constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void, begun: Begun | null) {
     this.options = options;
     this.run = run;
-    this.revision = run.revision;
+    this.revision = begun?.revision ?? run.revision;
     this.freeSlot = freeSlot;
-    this.done = this.lead();
+    this.done = this.lead(begun);
   }
 
   abort(cause: AbortCause): void {
@@ -125,10 +145,12 @@ class Execution implements RunHandle {
     }
   }
 
-  private async lead(): Promise<Instant | null> {
+  private async lead(begun: Begun | null): Promise<Instant | null> {
     const { clock, telemetry } = this.options;
     try {
-      return await this.steps();
+      if (begun === null) return await this.steps();
+      this.admitted = begun.task;
+      return await this.finish(begun.task, null, begun.startedAt, begun.ready);
     } catch (error) {
       if (this.span !== undefined) failBy(this.span, error);
       // A lost race: whoever won goes on with it, and the log tells the queue.
@@ -172,11 +194,20 @@ class Execution implements RunHandle {
       return null;
     }
     if (telemetry.traces) this.span = await beginRun(telemetry.traces, store, run);
-    const startedAt = await this.begin(run, known);
+    return this.finish(task, known, await this.begin(run, known));
+  }
+
+  private async finish(
+    task: LiveTask,
+    known: KnownRun | null,
+    startedAt: string,
+    ready?: Begun['ready'],
+  ): Promise<null> {
     const outcome = await this.execute(task, known, startedAt);
+    await ready?.();
     this.freeSlot();
     await this.end(task, known?.first_started_at ?? startedAt, outcome);
-    released(run, task);
+    this.options.released(this.run, task);
     return null;
   }
 
@@ -251,7 +282,11 @@ class Execution implements RunHandle {
   }
 
   private async end(task: LiveTask, startedAt: string, outcome: PipelineOutcome): Promise<void> {
-    let events = this.endingEvents(task, startedAt, outcome);
+    const { membership, clock, random } = this.options;
+    const { attempt, taskId } = this.run;
+    const worker = membership.id;
+    const at = { startedAt, attempt, taskId, worker, clock, random };
+    let events = endingEvents(task, outcome, this.cause, at);
     if (events.length === 0) return;
     const [end] = events.slice(-1);
     const handOver = end && this.options.handOver?.(this.run, task, end);
@@ -260,66 +295,13 @@ class Execution implements RunHandle {
     } catch (error) {
       if (!isRefusedData(error)) throw error;
       const message = `its end could not be recorded: ${error.message}`;
-      events = this.endingEvents(task, startedAt, failedOutright(message));
+      events = endingEvents(task, failedOutright(message), this.cause, at);
       await this.append(events);
     }
     const last = events.at(-1);
     if (!last) return;
     tellEnd(this.options, last, startedAt);
     if (this.span !== undefined) traceEnd(this.span, last);
-  }
-
-  private endingEvents(
-    task: LiveTask,
-    startedAt: string,
-    outcome: PipelineOutcome,
-  ): readonly RunEvent[] {
-    const { attempt } = this.run;
-    const ended = { task_id: this.run.taskId, started_at: startedAt, attempt };
-    if (outcome.kind === 'succeeded') {
-      const { steps, output } = outcome;
-      return [{ type: 'RunSucceeded', data: { ...ended, steps: [...steps], output } }];
-    }
-    const recorded = outcome.steps.map((step) => ({
-      type: 'RunStepCompleted' as const,
-      data: step,
-    }));
-    if (this.cause === 'fenced') return [];
-    if (this.cause === 'drained' && outcome.kind === 'aborted') {
-      const data = { worker: this.options.membership.id, cause: 'drained' as const };
-      return [...recorded, { type: 'RunInterrupted', data }];
-    }
-    if (this.cause === 'canceled') return [...recorded, { type: 'RunCanceled', data: { attempt } }];
-    const failure = this.failureOf(task, startedAt, outcome);
-    const { error, step } = failure;
-    if (failure.retryAt !== null) {
-      const retry_at = toIso(failure.retryAt);
-      return [...recorded, { type: 'RunAttemptFailed', data: { attempt, error, step, retry_at } }];
-    }
-    const { steps } = outcome;
-    const output = outcome.kind === 'failed' ? outcome.output : {};
-    return [{ type: 'RunFailed', data: { ...ended, error, step, steps: [...steps], output } }];
-  }
-
-  private failureOf(
-    task: LiveTask,
-    startedAt: string,
-    outcome: Exclude<PipelineOutcome, { kind: 'succeeded' }>,
-  ): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
-    if (this.cause === 'timeout') {
-      const seconds = task.definition.timeout_seconds;
-      return { error: `the run was not over after ${seconds} s`, step: null, retryAt: null };
-    }
-    if (outcome.kind === 'aborted') {
-      return { error: 'the run was stopped', step: null, retryAt: null };
-    }
-    const { clock, random } = this.options;
-    return afterFailure(outcome, task.definition, {
-      attempt: this.run.attempt,
-      startedAt,
-      now: clock.now(),
-      random,
-    });
   }
 
   /** After a lost race: what the queue has not heard of yet. */

@@ -1,6 +1,6 @@
-import { fromIso, type Clock, type Instant } from '../domain/clock.ts';
+import { fromIso, toIso, type Clock, type Instant } from '../domain/clock.ts';
 import { type EventStore, type RecordedEvent } from '../domain/event-store.ts';
-import type { RunEvent } from '../domain/events/catalogue.ts';
+import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../domain/run.ts';
 import { idOf } from '../domain/streams.ts';
 import type { RunState, RunTrigger } from '../domain/vocabulary.ts';
@@ -36,6 +36,9 @@ export interface QueuedRun {
   /** It has ended; kept by whoever still holds a reference. */
   ended: boolean;
 }
+
+/** The revision of a run of whose stream nothing is known. */
+const NOT_WRITTEN = -1;
 
 /**
  * Every unfinished run, in memory: the runs view, loaded once and followed live. Whoever takes one appends
@@ -167,6 +170,37 @@ export class RunQueue {
     run.runAt = fromIso(known.run_at);
     run.cancelRequested = known.cancel_requested;
     this.line(run);
+  }
+
+  /** A run that is not in the log, as it will be. @param at when it is requested */
+  draft(id: string, request: DataOf<'RunRequested'>, at: Instant): QueuedRun {
+    const run = fromRequest(id, request, toIso(at));
+    run.revision = NOT_WRITTEN;
+    return run;
+  }
+
+  /**
+   * Takes a run that is about to be requested, before it is in the log. To be told what became of it by `applied`, or
+   * by `unexpected`.
+   *
+   * @returns false where it is known already
+   */
+  expect(draft: QueuedRun): boolean {
+    if (this.runs.has(draft.id)) return false;
+    draft.taken = true;
+    this.runs.set(draft.id, draft);
+    return true;
+  }
+
+  /** A run that was expected has not come about, as far as is known: what the log has told of it meanwhile counts. */
+  unexpected(run: QueuedRun): void {
+    run.taken = false;
+    if (run.revision !== NOT_WRITTEN) {
+      if (!run.ended) this.line(run);
+      return;
+    }
+    run.ended = true;
+    this.runs.delete(run.id);
   }
 
   /** Takes in an unfinished run that the view knows of and that this queue has missed. */

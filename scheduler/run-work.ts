@@ -1,11 +1,51 @@
 import type { Instant } from '../domain/clock.ts';
-import type { AppendResult, StreamAppend } from '../domain/event-store.ts';
-import type { RunEvent, StepEnd } from '../domain/events/catalogue.ts';
+import type { AppendResult, NewEvent, StreamAppend } from '../domain/event-store.ts';
+import type { DataOf, RunEvent, StepEnd } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { KnownRun } from '../domain/run.ts';
 import type { LiveTask } from '../domain/task.ts';
 import type { Span } from '../observability/telemetry.ts';
 import type { QueuedRun } from './run-queue.ts';
+
+/** Why a run's work is stopped. */
+export type AbortCause = 'canceled' | 'timeout' | 'drained' | 'fenced';
+
+/** A first attempt whose start stands in the log already, right behind the run's request. */
+export interface Begun {
+  readonly task: LiveTask;
+  readonly startedAt: string;
+  /** Of its RunStarted. */
+  readonly revision: number;
+  /** When its end may be made; null: at once. */
+  readonly ready: () => Promise<void> | null;
+}
+
+/** What was made ahead of a run that may begin early. For one use. */
+export interface EarlyDraft {
+  readonly run: QueuedRun;
+  readonly task: LiveTask;
+  readonly request: DataOf<'RunRequested'>;
+  /** Its RunStarted. */
+  readonly event: NewEvent;
+}
+
+/** Runs that begin in the append that requests them. */
+export interface EarlyStarts {
+  /** Makes ahead what `begin` needs of a run; null where it does not begin early. */
+  draft(id: string, request: DataOf<'RunRequested'>, at: Instant): EarlyDraft | null;
+  /** A worker of this process takes the run now; null where none does. */
+  begin(draft: EarlyDraft, now: Instant): EarlyStart | null;
+}
+
+/** A worker of this process has taken a run that is about to be requested. One of `began` and `failed` is to be called. */
+export interface EarlyStart {
+  /** The run's RunStarted, to be appended right behind its RunRequested, in one. */
+  readonly event: NewEvent;
+  /** Both stand in the log. @param revision of the start */
+  began(revision: number): void;
+  /** They do not, or nobody knows: the log will tell, and the run is taken as any other. */
+  failed(): void;
+}
 
 /** Whether a run may start now. */
 export type Admission =

@@ -1,27 +1,17 @@
 import { fromIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
-import {
-  EventStoreError,
-  isConflict,
-  type AppendResult,
-  type EventStore,
-  type StreamAppend,
-} from '../domain/event-store.ts';
-import { decideFires, type FiresDecision, type ScheduledRun } from '../domain/fires.ts';
-import { toNewEvents, type CommandContext } from '../domain/handle.ts';
-import { newId } from '../domain/ids.ts';
-import { evolveRhythm, nextRunOf, type Rhythm } from '../domain/rhythm.ts';
-import { isUnconditional, requestRun, type RequestRules } from '../domain/run-request.ts';
-import { streams } from '../domain/streams.ts';
+import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
+import { decideFires, type FiresDecision } from '../domain/fires.ts';
+import { nextRunOf, type Rhythm } from '../domain/rhythm.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './due-index.ts';
+import { FireWriter, type PreparedFires } from './fire-writer.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Leadership } from './leadership.ts';
-import { ignoreConflict, requestCommandId, requestOf } from './requests-of-runs.ts';
 import { traceFire } from './tracing.ts';
 
 /** How many tasks are taken at a time, and for how long before others get a turn on the event loop. Milliseconds. */
 const CHUNK = 64;
-const TURN = 8;
+const TURN = 3;
 
 /** So long before a task is due, what deciding and starting it needs is made ready. Milliseconds. */
 const AHEAD = 2_000;
@@ -55,7 +45,8 @@ export class Scheduler {
   private readonly timer: Timer;
   private readonly leadership: Leadership;
   private readonly telemetry: Telemetry;
-  private readonly name: string;
+  /** By it the decisions are written; tells of the runs that are requested, and who begins them. */
+  readonly writer: FireWriter;
   private readonly hold: HoldView;
   private cancelTimer: Cancel = () => {};
   private timerAt: Instant | null = null;
@@ -68,8 +59,6 @@ export class Scheduler {
   /** Told of a task that is due soon, at the revision that its run will be pinned to. */
   onSoon: (taskId: string, revision: number) => void = () => {};
   private readonly inFlight = new Set<Promise<void>>();
-  /** Runs that this scheduler has requested itself, told to whoever checks that each fire has its run. */
-  onRequested: (runId: string) => void = () => {};
 
   constructor(options: {
     readonly index: DueIndex;
@@ -88,7 +77,7 @@ export class Scheduler {
     this.timer = options.timer ?? ((at, callback) => this.clock.at(at, callback));
     this.leadership = options.leadership;
     this.telemetry = options.telemetry;
-    this.name = options.name;
+    this.writer = new FireWriter(options);
     this.hold = options.hold ?? neverHeld;
     this.index.onChange = () => this.arm();
     this.leadership.onChange(() => this.arm());
@@ -181,18 +170,18 @@ export class Scheduler {
   }
 
   private prepareAll(entries: readonly DueEntry[], from: number): void {
-    for (const entry of entries.slice(from, from + CHUNK)) {
-      try {
-        this.decideAhead(entry);
-        this.onSoon(entry.taskId, entry.rhythm.task_revision);
-      } catch (error) {
-        this.telemetry.log.debug('a task could not be made ready', { task: entry.taskId, error });
-      }
-    }
-    const next = from + CHUNK;
-    if (next >= entries.length) return;
+    const some = entries.slice(from, from + CHUNK);
+    for (const { taskId, rhythm } of some) this.onSoon(taskId, rhythm.task_revision);
     setImmediate(() => {
-      if (this.running) this.prepareAll(entries, next);
+      for (const entry of some) {
+        if (!this.running) return;
+        try {
+          this.decideAhead(entry);
+        } catch (error) {
+          this.telemetry.log.debug('a task could not be made ready', { task: entry.taskId, error });
+        }
+      }
+      if (from + CHUNK < entries.length) this.prepareAll(entries, from + CHUNK);
     });
   }
 
@@ -212,16 +201,20 @@ export class Scheduler {
     const { next_fire_at } = last.data;
     const grace = rhythm.definition.misfire_grace_seconds * 1000;
     const next = next_fire_at === null ? Number.POSITIVE_INFINITY : fromIso(next_fire_at);
-    this.decidedAhead.set(rhythm, { decision, missed, from, until: Math.min(next, from + grace) });
+    const until = Math.min(next, from + grace);
+    const isTraced = this.telemetry.traces !== undefined;
+    const prepared = isTraced ? undefined : this.writer.prepare(entry, decision, from);
+    this.decidedAhead.set(rhythm, { decision, prepared, missed, from, until });
   }
 
-  private decisionOn(entry: DueEntry, now: Instant): FiresDecision {
+  private decisionOn(entry: DueEntry, now: Instant): Decided {
     const { taskId, rhythm } = entry;
     const { missed } = this.hold;
     const ahead = this.decidedAhead.get(rhythm);
-    const stands = ahead?.missed === missed && ahead.from <= now && now < ahead.until;
-    if (stands) return ahead.decision;
-    return decideFires(taskId, rhythm, this.index.scheduleOf(entry), now, missed);
+    // Once: the events that were made ahead have ids of their own.
+    this.decidedAhead.delete(rhythm);
+    if (ahead?.missed === missed && ahead.from <= now && now < ahead.until) return ahead;
+    return { decision: decideFires(taskId, rhythm, this.index.scheduleOf(entry), now, missed) };
   }
 
   /** Never rejects: what could not be written is tried again. */
@@ -230,8 +223,8 @@ export class Scheduler {
     let decided = rhythm;
     let retryAt = 0;
     try {
-      const decision = this.decisionOn(entry, now);
-      if (decision.events.length > 0) decided = await this.writeTraced(entry, decision, now);
+      const { decision, prepared } = this.decisionOn(entry, now);
+      if (decision.events.length > 0) decided = await this.write(entry, decision, now, prepared);
       else retryAt = now + RETRY_AFTER;
     } catch (error) {
       const doubled = Math.min(RETRY_AFTER * 2 ** entry.failures, MOST_RETRY_AFTER);
@@ -253,128 +246,30 @@ export class Scheduler {
     this.index.settle(entry, decided, retryAt);
   }
 
-  private writeTraced(entry: DueEntry, decision: FiresDecision, now: Instant): Promise<Rhythm> {
-    const { traces } = this.telemetry;
-    if (traces === undefined) return this.write(entry, decision, { now });
-    return traceFire(traces, this.store, entry, decision, ({ traceparent }) =>
-      this.write(entry, decision, { now, traceparent }),
-    );
-  }
-
-  private async write(entry: DueEntry, decision: FiresDecision, at: Moment): Promise<Rhythm> {
-    const { taskId, rhythm } = entry;
-    const stream = streams.fires(taskId);
-    const decisionContext = this.contextOf(newId(at.now), taskId, at);
-    const fires: StreamAppend = {
-      stream,
-      events: toNewEvents(stream, decision.events, decisionContext),
-      expected: rhythm.fires?.revision ?? 'none',
-    };
-    const { definition } = rhythm;
-    const written = isUnconditional(definition)
-      ? await this.appendWithRuns(fires, decision.runs, at)
-      : await this.appendThenAsk(fires, decision.runs, definition, at);
-    this.report(decision, written.skipped, at.now);
-    let revision = written.revision - decision.events.length;
-    let evolved: Rhythm | null = rhythm;
-    for (const event of decision.events) {
-      revision += 1;
-      const metadata = fires.events[0]?.metadata;
-      if (metadata) evolved = evolveRhythm(evolved, event, { revision, metadata });
-    }
-    return evolved ?? rhythm;
-  }
-
-  /** The decision, then the runs. A run that somebody has requested already is as it should be. */
-  private async appendWithRuns(
-    fires: StreamAppend,
-    runs: readonly ScheduledRun[],
-    at: Moment,
-  ): Promise<Written> {
-    const requests = runs.map((run) => requestOf(run, this.runContextOf(run, at)));
-    let first: AppendResult | undefined;
-    try {
-      [first] = await this.store.appendInOrder([fires, ...requests]);
-    } catch (error) {
-      if (!isConflict(error) || error.stream === fires.stream) throw error;
-      first = await this.store.append(fires.stream, fires.events, fires.expected);
-      for (const { stream, events, expected } of requests) {
-        await this.store.append(stream, events, expected).catch(ignoreConflict);
-      }
-    }
-    for (const { runId } of runs) this.onRequested(runId);
-    return { revision: first?.revision ?? 0, skipped: new Map() };
-  }
-
-  /**
-   * The decision, then each run as the task's dedupe key and overlap policy allow. The decision stands once it is
-   * written: a run that can't be requested then is made up by whoever follows the log, like that of a
-   * scheduler that died here.
-   */
-  private async appendThenAsk(
-    fires: StreamAppend,
-    runs: readonly ScheduledRun[],
-    rules: RequestRules,
-    at: Moment,
-  ): Promise<Written> {
-    const { revision } = await this.store.append(fires.stream, fires.events, fires.expected);
-    const skipped = new Map<string, string>();
-    for (const run of runs) {
-      try {
-        const context = this.runContextOf(run, at);
-        const requested = await requestRun(this.store, { ...run, rules, context });
-        if (requested.kind === 'skipped') skipped.set(run.runId, requested.reason);
-        this.onRequested(run.runId);
-      } catch (error) {
-        this.telemetry.log.warn('a run could not be requested; it will be made up', {
-          run: run.runId,
-          error,
-        });
-      }
-    }
-    return { revision, skipped };
-  }
-
-  private report(
+  private write(
+    entry: DueEntry,
     decision: FiresDecision,
-    skipped: ReadonlyMap<string, string>,
     now: Instant,
-  ): void {
-    for (const event of decision.events) {
-      if (event.type === 'Fired') {
-        const lateness = (now - Date.parse(event.data.nominal)) / 1000;
-        const outcome = skipped.get(event.data.run_id) ?? 'run';
-        this.telemetry.count('fires_total', { outcome });
-        this.telemetry.observe('fire_lateness_seconds', Math.max(0, lateness));
-      } else if (event.type === 'FiresSkipped') {
-        this.telemetry.count('fires_total', { outcome: event.data.reason }, event.data.count);
-      }
-    }
-  }
-
-  private contextOf(commandId: string, correlationId: string, at: Moment): CommandContext {
-    const { now, traceparent } = at;
-    return { commandId, actor: 'service', source: this.name, correlationId, traceparent, now };
-  }
-
-  private runContextOf({ runId, request }: ScheduledRun, at: Moment): CommandContext {
-    return this.contextOf(requestCommandId(runId, request), runId, at);
+    prepared: PreparedFires | undefined,
+  ): Promise<Rhythm> {
+    const { writer } = this;
+    const { traces } = this.telemetry;
+    if (traces === undefined) return writer.write(entry, decision, { now }, prepared);
+    return traceFire(traces, this.store, entry, decision, ({ traceparent }) =>
+      writer.write(entry, decision, { now, traceparent }),
+    );
   }
 }
 
-/** When something is decided, and as a part of which trace. */
-type Moment = Pick<CommandContext, 'now' | 'traceparent'>;
+interface Decided {
+  readonly decision: FiresDecision;
+  /** What was made of it ahead. */
+  readonly prepared?: PreparedFires | undefined;
+}
 
 /** A decision, and the time in which it is the right one: from `from`, and before `until`. */
-interface DecidedAhead {
-  readonly decision: FiresDecision;
+interface DecidedAhead extends Decided {
   readonly missed: HoldView['missed'];
   readonly from: Instant;
   readonly until: Instant;
-}
-
-/** What became of a decision: the revision of its last event, and why which runs do not run. */
-interface Written {
-  readonly revision: number;
-  readonly skipped: ReadonlyMap<string, string>;
 }

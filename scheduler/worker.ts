@@ -1,11 +1,18 @@
-import type { Cancel, Clock, Instant } from '../domain/clock.ts';
-import type { RecordedEvent } from '../domain/event-store.ts';
+import { fromIso, toIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
+import type { NewEvent, RecordedEvent } from '../domain/event-store.ts';
+import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
+import { occurAt, toNewEvents } from '../domain/handle.ts';
+import { newId } from '../domain/ids.ts';
+import { startRun } from '../domain/run.ts';
+import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Membership } from './membership.ts';
 import { prefers } from './preference.ts';
 import type { RunExecutor, RunHandle } from './run-executor.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
+import type { Begun, EarlyDraft, EarlyStart, EarlyStarts } from './run-work.ts';
+import { StartsFirst } from './starts-first.ts';
 
 /** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
 const HOLD_BACK = 75;
@@ -13,6 +20,9 @@ const HOLD_BACK = 75;
 /** Runs that are being started or ended and take no slot, in multiples of the slots; at least so many. */
 const IN_FLIGHT = 4;
 const LEAST_IN_FLIGHT = 512;
+
+/** Runs that are being started or ended, beyond which none is taken before it is in the log. */
+const MOST_EARLY = 2048;
 
 /** Most runs that are left to wait in one turn of the event loop. */
 const MOST_PARKED = 500;
@@ -36,6 +46,7 @@ export class Worker {
   private readonly isInstant: (run: QueuedRun, granted?: boolean) => boolean;
   private readonly parks: (run: QueuedRun) => boolean;
   private readonly affinityOf: (run: QueuedRun) => string;
+  private readonly startsFirst = new StartsFirst();
   private busy = 0;
   /** Being started or ended, without a slot. */
   private passing = 0;
@@ -89,6 +100,12 @@ export class Worker {
     this.pumpSoon();
   }
 
+  /** For the scheduler of this process. */
+  readonly early: EarlyStarts = {
+    draft: (id, request, at) => this.draftEarly(id, request, at),
+    begin: (draft, now) => this.beginEarly(draft, now),
+  };
+
   /** Runs that take a slot now. */
   get active(): number {
     return this.busy;
@@ -116,6 +133,66 @@ export class Worker {
     });
     await allDone;
     cancelLimit();
+  }
+
+  /**
+   * Makes ahead what {@link beginEarly} needs of a run; null where the run does not begin early.
+   *
+   * @param at when it is to be requested, at the earliest
+   */
+  private draftEarly(id: string, request: DataOf<'RunRequested'>, at: Instant): EarlyDraft | null {
+    const { queue, executor, membership } = this;
+    if (fromIso(request.run_at) > at) return null;
+    const run = queue.draft(id, request, at);
+    const task = executor.admitsAtOnce(run);
+    // What needs a key has to take it first.
+    if (task === null || !this.isInstant(run, false)) return null;
+    return { run, task, request, event: startOf(run, membership, at) };
+  }
+
+  /**
+   * Takes a run that the scheduler of this process is about to request, so that its start goes to the log together with
+   * its request. Only one that waits for nothing, and that no other worker is the first choice for: all others are
+   * taken in their order once they are in the log.
+   */
+  private beginEarly({ run, task, request, event }: EarlyDraft, now: Instant): EarlyStart | null {
+    const { queue, executor, membership, telemetry } = this;
+    if (!this.running || this.hold.held || !membership.alive) return null;
+    if (this.passing >= MOST_EARLY || !this.isFirstChoiceFor(run)) return null;
+    if (executor.admitsAtOnce(run) === null || !queue.expect(run)) return null;
+    this.passing += 1;
+    occurAt([event], now);
+    const settled = this.startsFirst.begin();
+    return {
+      event,
+      failed: () => {
+        settled();
+        this.passing -= 1;
+        queue.unexpected(run);
+        this.pumpSoon();
+      },
+      began: (revision) => {
+        settled();
+        queue.applied(run, { type: 'RunRequested', data: request }, revision - 1);
+        queue.applied(run, event as RunEvent, revision);
+        telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
+        this.goOn(run, { task, revision, startedAt: toIso(now) });
+      },
+    };
+  }
+
+  private goOn(run: QueuedRun, begun: Omit<Begun, 'ready'>): void {
+    // Somebody who took this process for gone may have been here between the commit and its answer.
+    if (run.ended || run.state !== 'running' || run.owner !== this.membership.id) {
+      this.passing -= 1;
+      this.queue.unexpected(run);
+      return;
+    }
+    const { startsFirst } = this;
+    const ready = (): Promise<void> | null => startsFirst.wait();
+    const handle = this.executor.goOn(run, { ...begun, revision: run.revision, ready });
+    this.lead(run, handle, () => (this.passing -= 1));
+    if (run.cancelRequested) handle.abort('canceled');
   }
 
   private pumpSoon(): void {
@@ -157,11 +234,14 @@ export class Worker {
   }
 
   private isForAnother(run: QueuedRun): boolean {
-    const workers = this.membership.doing('worker');
-    if (workers.length < 2 || this.heldBack.has(run)) return false;
-    if (prefers(this.affinityOf(run), workers) === this.membership.id) return false;
+    if (this.heldBack.has(run) || this.isFirstChoiceFor(run)) return false;
     this.heldBack.add(run);
     return true;
+  }
+
+  private isFirstChoiceFor(run: QueuedRun): boolean {
+    const workers = this.membership.doing('worker');
+    return workers.length < 2 || prefers(this.affinityOf(run), workers) === this.membership.id;
   }
 
   private take(run: QueuedRun, instant: boolean): void {
@@ -176,12 +256,18 @@ export class Worker {
       this.passing += 1;
       this.pumpSoon();
     });
+    this.lead(run, handle, () => {
+      if (holdsSlot) this.busy -= 1;
+      else this.passing -= 1;
+    });
+  }
+
+  private lead(run: QueuedRun, handle: RunHandle, letGo: () => void): void {
     this.handles.set(run.id, handle);
     void handle.done.then((retryAt) => {
       this.handles.delete(run.id);
       run.taken = false;
-      if (holdsSlot) this.busy -= 1;
-      else this.passing -= 1;
+      letGo();
       // Where it goes on here: at once, or when its next attempt may begin.
       this.queue.putBack(run, retryAt ?? this.clock.now());
       this.pumpSoon();
@@ -205,4 +291,17 @@ export class Worker {
       this.pump();
     });
   }
+}
+
+/** The start of a run that is not in the log yet, as it goes there. */
+function startOf(
+  run: QueuedRun,
+  { id: source, lease }: Pick<Membership, 'id' | 'lease'>,
+  now: Instant,
+): NewEvent {
+  const context = { commandId: newId(now), actor: 'service', source, correlationId: run.id, now };
+  const start = startRun(run, source, now + lease);
+  const [event] = toNewEvents(streams.run(run.id), [start], context);
+  if (event === undefined) throw new Error('a start is one event');
+  return event;
 }

@@ -41,26 +41,36 @@ export function createEventCodec(): ServiceEventCodec {
   };
   const checkMetadata = ajv.compile(MetadataSchema);
 
-  const faultOf = (type: string, data: unknown, metadata: unknown): string | null => {
+  const dataFault = (type: string, data: unknown): string | null => {
     const check = checkOf(type);
     if (!check) return `there is no event type ${type}`;
-    if (!check(data))
-      return `data of ${type}: ${ajv.errorsText(check.errors, { dataVar: 'data' })}`;
-    if (!checkMetadata(metadata)) {
-      return `metadata of ${type}: ${ajv.errorsText(checkMetadata.errors, { dataVar: 'metadata' })}`;
-    }
-    return null;
+    if (check(data)) return null;
+    return `data of ${type}: ${ajv.errorsText(check.errors, { dataVar: 'data' })}`;
   };
+  const metadataFault = (type: string, metadata: unknown): string | null => {
+    if (checkMetadata(metadata)) return null;
+    return `metadata of ${type}: ${ajv.errorsText(checkMetadata.errors, { dataVar: 'metadata' })}`;
+  };
+  const checkedData = ({ type, data }: Pick<NewEvent, 'type' | 'data'>): string => {
+    const fault = dataFault(type, data);
+    if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
+    return serialise(data, type);
+  };
+  const prepared = new WeakMap<object, string>();
 
   return {
     prepare(type: EventType): void {
       checkOf(type);
     },
 
+    prepareData(event: Pick<NewEvent, 'type' | 'data'>): void {
+      prepared.set(event.data, checkedData(event));
+    },
+
     encode(event: NewEvent): EncodedEvent {
-      const fault = faultOf(event.type, event.data, event.metadata);
+      const data = prepared.get(event.data) ?? checkedData(event);
+      const fault = metadataFault(event.type, event.metadata);
       if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
-      const data = serialise(event.data, event.type);
       const metadata = serialise(event.metadata, event.type);
       refuseTooLarge(event.type, data, metadata);
       return { id: event.id, type: event.type, data, metadata };
@@ -69,7 +79,7 @@ export function createEventCodec(): ServiceEventCodec {
     decode(raw: RawEvent): RecordedEvent {
       const { data, metadata, fault: parseFault } = parse(raw);
       const { id, type, stream, revision, position, createdAt } = raw;
-      const fault = parseFault ?? faultOf(type, data, metadata);
+      const fault = parseFault ?? dataFault(type, data) ?? metadataFault(type, metadata);
       // Written out, as this is on the way of every event that is read and copying objects costs as much as
       // checking them.
       const event = { id, stream, revision, position, createdAt, type, data, metadata };

@@ -22,6 +22,7 @@ export interface Kind {
 const succeeds = (): readonly End[] => ['succeeded'];
 
 const act = (id: string): object => ({ id, uses: 'act' });
+const note = (id: string): object => ({ id, uses: 'note' });
 const nap = (id: string, seconds: number): object => ({ id, uses: 'nap', with: seconds });
 
 const everyTenSeconds: Partial<TaskDefinition> = {
@@ -39,6 +40,12 @@ const long = { payload: { pipeline: [act('first'), nap('long', 14), act('last')]
 
 export const kinds: readonly Kind[] = [
   { name: 'cron', tasks: { t: everyTenSeconds }, due, ends: succeeds },
+  {
+    name: 'at once',
+    tasks: { t: { ...everyTenSeconds, payload: { pipeline: [note('only')] } } },
+    due,
+    ends: succeeds,
+  },
   {
     name: 'overlap: skip',
     tasks: { t: { ...everyTenSeconds, ...long, overlap_policy: 'skip' } },

@@ -7,6 +7,7 @@ import { silent } from '../../observability/telemetry.ts';
 import { LiveStreams } from '../../projections/live-streams.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { DueIndex } from '../../scheduler/due-index.ts';
+import { instantRuns } from '../../scheduler/instant-runs.ts';
 import { KeyKeeper } from '../../scheduler/key-keeper.ts';
 import { Leadership } from '../../scheduler/leadership.ts';
 import { Membership } from '../../scheduler/membership.ts';
@@ -82,16 +83,18 @@ export class CrashProcess {
     const index = new DueIndex(store, readModel, telemetry);
     this.scheduler = new Scheduler({ ...shared, index, leadership, name: id });
     const requester = new RunRequester({ ...shared, leadership, name: id });
-    this.scheduler.onRequested = (runId) => requester.noteRequested(runId);
+    this.scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
+    this.scheduler.onSoon = (taskId, revision) => tasks.prepare(taskId, revision);
     const about = { roles: ['worker'] };
     const membership = new Membership({ ...shared, id, lease: LEASE, about });
     this.membership = membership;
     const queue = new RunQueue(store, readModel, clock, telemetry);
     const forWork = { ...shared, queue, membership };
     const keeper = (this.keeper = new KeyKeeper(forWork));
+    const tools = this.tools();
     const executor = new RunExecutor({
       ...forWork,
-      runPipeline: pipelineRunner({ ...shared, tools: this.tools(), secrets: () => undefined }),
+      runPipeline: pipelineRunner({ ...shared, tools, secrets: () => undefined }),
       admit: runAdmission(tasks, keeper, clock),
       handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),
@@ -102,10 +105,12 @@ export class CrashProcess {
       ...forWork,
       executor,
       slots: 8,
+      isInstant: instantRuns(tasks, tools),
       parks: (run) => keeper.parks(run),
       affinityOf: (run) => keeper.affinityOf(run),
     });
     membership.onAlive = () => this.worker.wake();
+    this.scheduler.writer.early = this.worker.early;
     const takeOver = new TakeOver(forWork);
     const started = [new Signal('what is due'), new Signal('runs'), new Signal('keys')] as const;
     void Promise.all(started.map((each) => each.wait())).then(() => this.ready.send());
@@ -162,7 +167,7 @@ export class CrashProcess {
     };
   }
 
-  /** `act` has an effect outside, `nap` takes time besides, `flaky` fails in a run's first attempt. */
+  /** `act` has an effect outside, `note` too and answers at once, `nap` takes time besides, `flaky` fails in a run's first attempt. */
   private tools(): ToolRegistry {
     const tools = new ToolRegistry();
     const register = (name: string, run: (args: JsonValue, call: ToolCall) => unknown): void => {
@@ -173,6 +178,15 @@ export class CrashProcess {
       this.seen.push({ kind: 'call', run: runId, step, key });
     };
     register('act', async (_args, call) => called(call));
+    tools.register({
+      name: 'note',
+      description: 'note',
+      schema: {},
+      synchronous: true,
+      run: (_args, { runId: run, step, idempotencyKey: key }) => {
+        this.seen.push({ kind: 'call', run, step, key });
+      },
+    });
     register('nap', async (seconds, call) => {
       await called(call);
       await call.clock.sleep(Number(seconds) * 1000, call.signal);

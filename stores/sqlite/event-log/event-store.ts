@@ -115,6 +115,10 @@ class SqliteEventStore implements EventStore {
     return appends.length === 0 ? [] : this.#append(appends);
   }
 
+  prepare(events: readonly NewEvent[]): void {
+    for (const event of events) this.#options.codec.prepareData?.(event);
+  }
+
   async readStream(
     stream: string,
     options: {

@@ -104,12 +104,15 @@ export interface CommitTiming {
 export class AppendPacker {
   #numbers: number[] = [];
   #texts: string[] = [];
+  #size = 0;
 
-  get isEmpty(): boolean {
-    return this.#numbers.length === 0;
+  /** How many sequences there are. */
+  get size(): number {
+    return this.#size;
   }
 
   add({ ticket, appends }: WriteSequence): void {
+    this.#size += 1;
     this.#numbers.push(ticket, appends.length);
     for (const { stream, expected, events } of appends) {
       this.#numbers.push(stream.length, expected, events.length);
@@ -126,6 +129,7 @@ export class AppendPacker {
     const packed = { numbers: Float64Array.from(this.#numbers), text: this.#texts.join('') };
     this.#numbers = [];
     this.#texts = [];
+    this.#size = 0;
     return packed;
   }
 }

@@ -20,6 +20,9 @@ import {
   type WriterSettings,
 } from './protocol.ts';
 
+/** So many sequences are sent at once: the thread begins with them while this one makes more in the same turn. */
+const ENOUGH = 128;
+
 /** Appends that were made durable together, in the order of the log. */
 export interface Committed {
   /** Positions without a gap; `last` is that of the last event. */
@@ -103,9 +106,13 @@ export class Writer {
         events: encoded[i] ?? [],
       }));
       this.#packer.add({ ticket, appends: writes });
+      if (this.#packer.size >= ENOUGH) this.#flush();
       if (this.#flushing) return;
       this.#flushing = true;
-      setImmediate(() => this.#flush());
+      setImmediate(() => {
+        this.#flushing = false;
+        this.#flush();
+      });
     });
   }
 
@@ -157,8 +164,7 @@ export class Writer {
   }
 
   #flush(): void {
-    this.#flushing = false;
-    if (this.#packer.isEmpty) return;
+    if (this.#packer.size === 0) return;
     const packed = this.#packer.take();
     this.#post({ kind: 'appends', packed }, [packed.numbers.buffer as ArrayBuffer]);
   }
