@@ -15,6 +15,7 @@ const Rebuild = Type.Object(
     version,
     state: OneOf(rebuildStates),
     handled: count,
+    left_out: count,
     progress: Type.Number({ minimum: 0, maximum: 1 }),
     events_per_second: count,
     seconds_left: Nullable(Type.Number()),

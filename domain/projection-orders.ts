@@ -3,6 +3,7 @@ import { fromIso, type Instant } from './clock.ts';
 import type { ProjectionEvent } from './events/catalogue.ts';
 import type { ComparisonSchema } from './events/projection-events.ts';
 import type { Fold } from './handle.ts';
+import { placeOfSkipped, type SkippedEvents } from './skipped-events.ts';
 import type { ParkedOrder, RebuildSwitch } from './vocabulary.ts';
 
 /** How long the generation before is fed after a switch, so that going back loses nothing. Milliseconds. */
@@ -25,6 +26,8 @@ export interface ProjectionOrders {
   readonly wanted: number | null;
   /** By key: what is to become of keys that are held back. */
   readonly parked: ReadonlyMap<string, ParkedKeyOrder>;
+  /** Events that were left out of documents: of the view in whichever shape, as the log is the same for all. */
+  readonly skipped: SkippedEvents;
 }
 
 export interface RebuildOrder {
@@ -60,18 +63,27 @@ const none: ProjectionOrders = {
   previous: null,
   wanted: null,
   parked: new Map(),
+  skipped: new Set(),
 };
 
 /** The orders for one shape of a view; those for other shapes are another release's. */
 export function projectionOrdersFold(schema: number): Fold<ProjectionOrders, ProjectionEvent> {
   return {
     initial: none,
-    evolve(state, event, { metadata }) {
+    evolve(before, event, { metadata }) {
+      const state = event.type === 'ParkedEventSkipped' ? skipped(before, event.data) : before;
       if (event.data.schema !== schema) return state;
       const lastVersion = Math.max(state.lastVersion, event.data.version);
       return evolveOrders({ ...state, lastVersion }, event, fromIso(metadata.occurredAt));
     },
   };
+}
+
+function skipped(
+  state: ProjectionOrders,
+  event: Extract<ProjectionEvent, { type: 'ParkedEventSkipped' }>['data'],
+): ProjectionOrders {
+  return { ...state, skipped: new Set(state.skipped).add(placeOfSkipped(event)) };
 }
 
 function evolveOrders(
@@ -100,7 +112,10 @@ function evolveOrders(
     return { ...state, parked: new Map(state.parked).set(key, { version, order }) };
   }
   // Versions go on from there, should a release of that shape come back.
-  if (event.type === 'ProjectionShapeDiscarded') return { ...none, lastVersion: state.lastVersion };
+  if (event.type === 'ProjectionShapeDiscarded') {
+    return { ...none, lastVersion: state.lastVersion, skipped: state.skipped };
+  }
+  if (event.type === 'ParkedEventSkipped') return state;
   if (event.type === 'ParkedKeySettled') {
     const parked = new Map(state.parked);
     parked.delete(event.data.key);
@@ -122,6 +137,7 @@ function evolveRebuild(
         | 'ProjectionSwitched'
         | 'ParkedKeyOrdered'
         | 'ParkedKeySettled'
+        | 'ParkedEventSkipped'
         | 'ProjectionShapeDiscarded';
     }
   >,

@@ -107,6 +107,10 @@ export const counters = {
     help: 'Documents parked because an event could not be folded into them.',
     labels: ['projection'],
   },
+  projection_left_out_total: {
+    help: 'Times that an event was left out of a document, as it was skipped before and still can not be folded.',
+    labels: ['projection'],
+  },
   eventstore_append_retries_total: {
     help: 'Appends to EventStoreDB made again because their outcome was unknown.',
     labels: [],

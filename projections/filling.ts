@@ -103,6 +103,7 @@ export class Filling {
       version: this.feeder.generation,
       state: this.#state,
       handled: this.feeder.handled,
+      left_out: this.feeder.leftOut,
       progress,
       events_per_second: goesOn ? Math.round(handled / seconds) : 0,
       seconds_left: progress === 1 ? 0 : goesOn ? left : null,

@@ -1,6 +1,9 @@
 import type { Position, RecordedEvent } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
+import { isSkipped, type SkippedEvents } from '../domain/skipped-events.ts';
 import type { Projection } from './read-model.ts';
+
+const NONE: SkippedEvents = new Set();
 
 /** An event with the documents of one view that it changes. */
 export interface TouchingEvent {
@@ -16,6 +19,8 @@ export interface PoisonedKey {
   /** Of the event. */
   readonly position: Position;
   readonly stream: string;
+  /** In its stream; left out where an older release has remembered it. */
+  readonly revision?: number;
   readonly type: string;
   readonly error: string;
 }
@@ -31,6 +36,8 @@ export interface FoldedBatch {
   /** What has to be written: each document once, as it is after the last event for it. */
   readonly documents: readonly ({ readonly key: string } & KnownDocument)[];
   readonly poisoned: readonly PoisonedKey[];
+  /** What was skipped before, could not be folded here either, and holds nothing back. */
+  readonly leftOut: readonly PoisonedKey[];
 }
 
 /**
@@ -71,15 +78,18 @@ function touchedBy(projection: Projection, event: RecordedEvent): TouchingEvent 
  *
  * @param known the documents of all keys, as far as there are any
  * @param parked keys that are held back, from which position on
+ * @param skipped events to leave out of documents into which they can't be folded; default: none
  */
 export function foldBatch(
   projection: Projection,
   touching: readonly TouchingEvent[],
   known: ReadonlyMap<string, KnownDocument>,
   parked: ReadonlyMap<string, Position>,
+  skipped: SkippedEvents = NONE,
 ): FoldedBatch {
   const changed = new Map<string, KnownDocument>();
   const poisoned = new Map<string, PoisonedKey>();
+  const leftOut: PoisonedKey[] = [];
   for (const { event, keys, fault } of touching) {
     for (const key of keys) {
       // Asked only where there is something: nearly always nothing is held back.
@@ -96,19 +106,38 @@ export function foldBatch(
         // The same document again (or still none) needs no write; taking the event twice would not change it.
         if (document !== present) changed.set(key, { position: event.position, document });
       } catch (error) {
-        const { position, stream, type } = event;
-        poisoned.set(key, { key, position, stream, type, error: messageOf(error) });
+        const { position, stream, revision, type } = event;
+        const poison = { key, position, stream, revision, type, error: messageOf(error) };
+        if (isSkipped(skipped, key, event)) leftOut.push(poison);
+        else poisoned.set(key, poison);
       }
     }
   }
   const documents = Array.from(changed, ([key, after]) => ({ key, ...after }));
-  return { documents, poisoned: [...poisoned.values()] };
+  return { documents, poisoned: [...poisoned.values()], leftOut };
 }
 
 /** The keys of all documents that a batch touches, each once. */
 export function keysTouched(touching: readonly TouchingEvent[]): readonly string[] {
   const keys = new Set<string>();
   for (const each of touching) for (const key of each.keys) keys.add(key);
+  return [...keys];
+}
+
+/**
+ * The same of a view whose documents have streams of their own, less those that can't have a document yet.
+ * @param begun gets the keys whose streams begin with the batch. A stream's revisions begin with 0, once and for all,
+ *   also where its first events were truncated since
+ */
+export function keysWithPast(touching: readonly TouchingEvent[], begun: Set<string>): string[] {
+  const keys = new Set<string>();
+  for (const { event, keys: own } of touching) {
+    for (const key of own) {
+      if (begun.has(key)) continue;
+      if (event.revision === 0) begun.add(key);
+      else keys.add(key);
+    }
+  }
   return [...keys];
 }
 

@@ -1,8 +1,10 @@
 import { BEGINNING, type Position, type RecordedEvent } from '../domain/event-store.ts';
+import type { SkippedEvents } from '../domain/skipped-events.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import {
   foldBatch,
   keysTouched,
+  keysWithPast,
   touchingEvents,
   type KnownDocument,
   type PoisonedKey,
@@ -29,6 +31,8 @@ export interface FeederOptions {
   readonly fence: number;
   readonly parking: Parking;
   readonly telemetry: Telemetry;
+  /** Events that an operator had left out. */
+  readonly skipped: () => SkippedEvents;
   /** Told whenever everything up to a position is in the documents. */
   readonly onPassed: (position: Position) => void;
 }
@@ -43,6 +47,8 @@ export class GenerationFeeder {
   readonly generation: number;
   /** Events folded since it was made. */
   handled = 0;
+  /** How often an event was left out of a document, as it was skipped before and can't be folded here either. */
+  leftOut = 0;
   /** `occurredAt` of the last event it has passed. */
   lastOccurredAt: string | null = null;
   readonly #options: FeederOptions;
@@ -55,7 +61,10 @@ export class GenerationFeeder {
   #parked = new Map<string, Position>();
   /** In bulk: documents that have been folded, and not written yet. */
   #unwritten = new Map<string, KnownDocument>();
+  /** Keys whose streams have begun since the last {@link flush}. */
+  #begun = new Set<string>();
   #unwrittenEvents = 0;
+  #unwrittenLeftOut = 0;
 
   constructor(options: FeederOptions) {
     this.projection = options.projection;
@@ -91,6 +100,7 @@ export class GenerationFeeder {
     this.#bulk = bulk;
     // It comes again.
     this.handled -= this.#unwrittenEvents;
+    this.leftOut -= this.#unwrittenLeftOut;
     this.#forgetUnwritten();
     this.#writer = await readModel.openWriter(projection, { generation, bulk, fence });
     this.#written = await this.#writer.checkpoint();
@@ -110,16 +120,23 @@ export class GenerationFeeder {
     const { projection } = this;
     const touching = touchingEvents(projection, events, this.#passed);
     if (touching.length > 0) {
-      const known = await this.#known(keysTouched(touching));
-      const { documents, poisoned } = foldBatch(projection, touching, known, this.#parked);
+      const begins = this.#bulk && projection.ownStreams === true;
+      const known = await this.#known(
+        begins ? keysWithPast(touching, this.#begun) : keysTouched(touching),
+      );
+      const skipped = this.#options.skipped();
+      const folded = foldBatch(projection, touching, known, this.#parked, skipped);
+      const { documents, poisoned, leftOut } = folded;
       const [first] = poisoned;
       if (first) await this.#park(first, poisoned);
+      if (leftOut.length > 0) this.#sayLeftOut(leftOut);
       const to = upTo > this.#passed ? upTo : this.#passed;
       if (this.#bulk) {
         for (const { key, position, document } of documents) {
           this.#unwritten.set(key, { position, document });
         }
         this.#unwrittenEvents += touching.length;
+        this.#unwrittenLeftOut += leftOut.length;
       } else if (documents.length > 0) {
         await this.#openWriter().write({ documents, from: this.#written, to });
         this.#written = to;
@@ -139,7 +156,7 @@ export class GenerationFeeder {
     if (!this.isUnwritten) return;
     const to = this.#passed;
     const documents = Array.from(this.#unwritten, ([key, { position, document }]) => {
-      return { key, position, document };
+      return { key, position, document, isFirst: this.#begun.has(key) };
     });
     await this.#openWriter().write({ documents, from: this.#written, to });
     this.#forgetUnwritten();
@@ -176,18 +193,35 @@ export class GenerationFeeder {
   /** The documents of these keys as they are after what has been folded. */
   async #known(keys: readonly string[]): Promise<ReadonlyMap<string, KnownDocument>> {
     if (this.#unwritten.size === 0) return this.#openWriter().load(keys);
-    const kept = await this.#openWriter().load(keys.filter((key) => !this.#unwritten.has(key)));
-    const known = new Map(kept);
+    const known = new Map<string, KnownDocument>();
+    const missing: string[] = [];
     for (const key of keys) {
       const folded = this.#unwritten.get(key);
-      if (folded !== undefined) known.set(key, folded);
+      if (folded === undefined) missing.push(key);
+      else known.set(key, folded);
     }
+    if (missing.length === 0) return known;
+    const kept = await this.#openWriter().load(missing);
+    for (const [key, document] of kept) known.set(key, document);
     return known;
   }
 
   #forgetUnwritten(): void {
     this.#unwritten = new Map();
+    this.#begun = new Set();
     this.#unwrittenEvents = 0;
+    this.#unwrittenLeftOut = 0;
+  }
+
+  #sayLeftOut(leftOut: readonly PoisonedKey[]): void {
+    const { projection, generation } = this;
+    const { telemetry } = this.#options;
+    this.leftOut += leftOut.length;
+    for (const each of leftOut) {
+      telemetry.count('projection_left_out_total', { projection: projection.name });
+      const fields = { projection: projection.name, generation, ...each };
+      telemetry.log.warn('an event that was skipped is left out', fields);
+    }
   }
 
   /** Before the checkpoint passes the event, so that a crash between can't lose the gap out of sight. */

@@ -1,3 +1,4 @@
+import type { SkippedEvents } from '../domain/skipped-events.ts';
 import { Filling } from './filling.ts';
 import { Following } from './following.ts';
 import { GenerationFeeder } from './generation-feeder.ts';
@@ -10,6 +11,8 @@ import type { ViewOptions } from './view-options.ts';
 export interface GenerationListener {
   /** What feeds the generation that is read; null for none. */
   live(): Following | null;
+  /** Events that an operator had left out. */
+  skipped(): SkippedEvents;
   /** What fed a generation has ended by itself: the generation was thrown away, or is another projector's. */
   onUnwanted(following: Following): void;
   /** A generation in the making is filled, or has failed. */
@@ -85,6 +88,7 @@ export class Generations {
     const { readModel, projection, fence, parking, telemetry, onPassed } = this.#options;
     const feeder: GenerationFeeder = new GenerationFeeder({
       ...{ readModel, projection, generation, fence, parking, telemetry },
+      skipped: () => this.#listener.skipped(),
       onPassed: (position) => {
         if (this.#listener.live()?.feeder === feeder) onPassed(position);
         this.reaching.passed();

@@ -108,6 +108,8 @@ export class OlderShape {
       { ...this.#options, projection: shape },
       {
         live: () => this.#following,
+        // It only follows, and each event comes to it once: none of them can have been skipped before.
+        skipped: () => new Set(),
         onUnwanted: () => (this.#following = null),
         onChange: () => undefined,
       },

@@ -17,6 +17,8 @@ export type ParkedDocument = JsonObject & {
   /** Of the event that could not be folded; it and all later ones for the key are held back. */
   readonly position: Position;
   readonly stream: string;
+  /** In its stream; an older release has not remembered it. */
+  readonly revision?: number;
   readonly type: string;
   readonly error: string;
 };

@@ -76,6 +76,8 @@ export interface FillingStatus {
   readonly state: RebuildState;
   /** Events folded into it since the projector opened it. */
   readonly handled: number;
+  /** How often an event was left out of a document: it was skipped before, and can't be folded here either. */
+  readonly left_out: number;
   /** 0..1, by the time that the log spans. */
   readonly progress: number;
   readonly events_per_second: number;
@@ -99,6 +101,6 @@ export function rebuildStatus(
   const asked = { rate, switch: how, comparison };
   if (filling !== null && filling.version === version) return { ...filling, ...asked };
   const state = error !== null ? 'failed' : ready ? 'ready' : paused ? 'paused' : 'waiting';
-  const none = { handled: 0, progress: 0, events_per_second: 0, seconds_left: null };
+  const none = { handled: 0, left_out: 0, progress: 0, events_per_second: 0, seconds_left: null };
   return { version, state, ...none, progress: ready ? 1 : 0, ...asked, detail: error };
 }

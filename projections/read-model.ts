@@ -23,6 +23,11 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly readsOlder?: readonly number[];
   /** Prefixes of the streams it follows. */
   readonly streams: readonly string[];
+  /**
+   * Each document is made of the events of one stream, and of no other's: there is none before that stream's first event,
+   * which saves looking for it when a generation is filled. Default: false.
+   */
+  readonly ownStreams?: boolean;
   /** The queried fields: top-level fields of the document, by what they hold. */
   readonly fields: Readonly<Record<string, FieldKind>>;
   /** Each is the fields of one index, in order: equality first, then sort, then range; the key is added last. */
@@ -189,6 +194,8 @@ export interface ViewWriter {
       readonly key: string;
       readonly position: Position;
       readonly document: JsonObject | null;
+      /** There is none of this key yet, which need not be looked for. Only in bulk. Default: false. */
+      readonly isFirst?: boolean;
     }[];
     /** Where the checkpoint was. */
     readonly from: Position;

@@ -1,5 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../domain/event-store.ts';
+import type { SkippedEvents } from '../domain/skipped-events.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { Filling } from './filling.ts';
 import { GenerationFeeder } from './generation-feeder.ts';
@@ -19,6 +20,8 @@ export interface ReplayFillingOptions {
   /** The last position that is folded. */
   readonly until: Position;
   readonly rate: number | null;
+  /** Events that an operator had left out of the view. */
+  readonly skipped: SkippedEvents;
 }
 
 /** Events to a batch, as a rebuild has them; fewer at a slow rate, so that it rests often and not long. */
@@ -35,6 +38,7 @@ export class ReplayFilling {
     this.#options = options;
     this.#feeder = new GenerationFeeder({
       ...{ readModel, projection, generation, fence, telemetry },
+      skipped: () => options.skipped,
       // Nothing is held back while filling in bulk: it fails where an event can't be folded.
       parking: new Parking(readModel, fence),
       onPassed: () => undefined,

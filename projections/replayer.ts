@@ -2,6 +2,7 @@ import { toIso, type Clock } from '../domain/clock.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import { load, type CommandContext } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
+import { projectionOrdersFold, type ProjectionOrders } from '../domain/projection-orders.ts';
 import { reportReplay, replaysFold, type Replay } from '../domain/replays.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
@@ -118,6 +119,12 @@ export class Replayer {
     return null;
   }
 
+  /** What is ordered of the view that follows the log. @throws EventStoreError */
+  async #ordersOf({ name, schema }: Projection): Promise<ProjectionOrders> {
+    const { store } = this.#options;
+    return (await load(store, streams.projection(name), projectionOrdersFold(schema))).state;
+  }
+
   /** Makes what is missing. @returns how many documents each view has; null when it was interrupted */
   async #make(replay: Replay, signal: AbortSignal): Promise<Record<string, number> | null> {
     const { readModel, every = 500, clock } = this.#options;
@@ -129,9 +136,10 @@ export class Replayer {
       .entries()) {
       const view = replayedAs(projection, name);
       if ((await readModel.liveGeneration(view)) !== version) {
+        const { skipped } = await this.#ordersOf(projection);
         const filling = new ReplayFilling({
           ...this.#options,
-          ...{ projection: view, generation: version, until, rate },
+          ...{ projection: view, generation: version, until, rate, skipped },
         });
         const done = new AbortController();
         const telling = this.#tellOften(done.signal, every, () => ({

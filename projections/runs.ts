@@ -77,6 +77,7 @@ export const runsProjection: Projection<RunDocument> = {
   // It has the same documents, and indexes by which some lists take longer.
   readsOlder: [3],
   streams: ['run-'],
+  ownStreams: true,
   fields: {
     listed: 'boolean',
     task_id: 'text',

@@ -16,6 +16,7 @@ import { redoParkedKey } from './parked-key-work.ts';
 import { rebuildStatus, type ProjectionState, type ProjectionStatus } from './projection-status.ts';
 import type { Projection } from './read-model.ts';
 import type { Rebuild } from './rebuild.ts';
+import { recordSkip } from './record-skip.ts';
 import type { ViewOptions } from './view-options.ts';
 import { ViewOrders } from './view-orders.ts';
 
@@ -56,6 +57,7 @@ export class View {
     this.#insistence = new Insistence(clock, telemetry, projection.name);
     this.#generations = new Generations(options, {
       live: () => this.#live,
+      skipped: () => this.#orders.current.skipped,
       onUnwanted: (following) => this.#lost(following),
       onChange: () => this.notice(),
     });
@@ -364,6 +366,7 @@ export class View {
     const ordered = this.#orders.current.parked.get(key);
     if (live === null || ordered === undefined || signal.aborted) return;
     const { generation } = live.feeder;
+    if (ordered.order === 'skip') await recordSkip(this.#options, this.#orders, generation, key);
     let error: string | null;
     try {
       const rest = (): Promise<void> => live.stop();

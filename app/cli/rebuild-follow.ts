@@ -26,6 +26,8 @@ export interface ShownRebuild {
   readonly progress: number;
   readonly events_per_second: number;
   readonly seconds_left: number | null;
+  /** How often an event was left out that was skipped before. */
+  readonly left_out: number;
   readonly detail: string | null;
   readonly switch: string;
   readonly comparison: {
@@ -107,9 +109,11 @@ export function barOf(progress: number): string {
 /** `[████████░░░░] 46 %  48,000 events  31,250/s  2 s left` */
 export function progressOf(rebuild: ShownRebuild): string {
   const { progress, handled, events_per_second: rate, seconds_left: left, state } = rebuild;
+  const { left_out: leftOut } = rebuild;
   const parts = [
     barOf(progress),
     `${handled.toLocaleString('en')} events`,
+    ...(leftOut > 0 ? [`${leftOut.toLocaleString('en')} left out`] : []),
     ...(state === 'filling' ? [`${rate.toLocaleString('en')}/s`] : [state.replace('_', ' ')]),
     ...(state === 'filling' && left !== null ? [`${duration(left)} left`] : []),
   ];

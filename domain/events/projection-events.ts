@@ -74,6 +74,24 @@ export const projectionEvents = {
   },
   /** The view in this older shape was thrown away, with its generations up to this version: nobody had fed it for long. */
   ProjectionShapeDiscarded: { version: 1, schema: closed(generation) },
+  /**
+   * The event that a key is held back for is left out of its document, by an order: now, and in every later generation
+   * of whichever shape that can't fold it either.
+   */
+  ParkedEventSkipped: {
+    version: 1,
+    schema: closed({
+      ...generation,
+      key: Type.String(),
+      stream: Type.String(),
+      /** In its stream; null where that was not known. */
+      revision: Nullable(count),
+      position: Type.String(),
+      event_type: Type.String(),
+      /** Why it could not be folded. */
+      error: Type.String(),
+    }),
+  },
   /** What became of it; `error` where it is held back still. */
   ParkedKeySettled: {
     version: 1,

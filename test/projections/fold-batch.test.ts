@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonObject } from '../../domain/json.ts';
+import { placeOfSkipped } from '../../domain/skipped-events.ts';
 import {
   foldBatch,
   keysTouched,
+  keysWithPast,
   touchingEvents,
   type KnownDocument,
 } from '../../projections/fold-batch.ts';
@@ -123,9 +125,45 @@ describe('folding in batches', () => {
         key: '1',
         position: broken.position,
         stream: 'run-1',
+        revision: 1,
         type: 'RunStepCompleted',
         error: 'broken',
       },
     ]);
+  });
+
+  it('leaves out what was skipped and still can not be folded, and folds what follows', () => {
+    const log = new LogOfTest();
+    log.add('run-1', 'RunRequested', request());
+    const broken = { ...log.add('run-1', 'RunStepCompleted', stepEnd('a')), fault: 'broken' };
+    log.add('run-1', 'RunCanceled', { attempt: 1 });
+    const events = log.events.map((event) => (event.id === broken.id ? broken : event));
+    const touching = touchingEvents(runsProjection, events, '');
+    const { stream, position } = broken;
+    for (const revision of [1, null]) {
+      const skipped = new Set([placeOfSkipped({ key: '1', stream, revision, position })]);
+      const result = foldBatch(runsProjection, touching, new Map(), new Map(), skipped);
+      expect(result.poisoned).to.deep.equal([]);
+      expect(result.leftOut.map(({ error }) => error)).to.deep.equal(['broken']);
+      const [{ document } = { document: null }] = result.documents;
+      expect(document).to.deep.include({ state: 'canceled', steps: [] });
+    }
+    const elsewhere = new Set([placeOfSkipped({ key: '2', stream, revision: 1, position })]);
+    const held = foldBatch(runsProjection, touching, new Map(), new Map(), elsewhere);
+    expect(held.poisoned).to.have.length(1);
+  });
+
+  it('asks for no document of a stream that begins with the batch', () => {
+    const log = new LogOfTest();
+    log.add('run-1', 'RunRequested', request());
+    const after = log.events.length;
+    log.add('run-2', 'RunRequested', request());
+    log.add('run-1', 'RunCanceled', { attempt: 1 });
+    log.add('run-2', 'RunCanceled', { attempt: 1 });
+    const touching = touchingEvents(runsProjection, log.events.slice(after), '');
+    const begun = new Set<string>();
+    expect(keysWithPast(touching, begun)).to.deep.equal(['1']);
+    expect([...begun]).to.deep.equal(['2']);
+    expect(keysTouched(touching)).to.deep.equal(['2', '1']);
   });
 });

@@ -14,7 +14,7 @@ import type { ProjectionStatus } from '../../projections/projection-status.ts';
 import type { Projector } from '../../projections/projector.ts';
 import type { Projection } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/runs.ts';
-import { eventually } from '../support/signals.ts';
+import { eventually, found } from '../support/signals.ts';
 import { ProjectorHarness } from './projector-harness.ts';
 import { request, success } from './recorded.ts';
 
@@ -256,6 +256,72 @@ describe('orders for a view', () => {
       await parkedKeyCommand(harness.order(runs), ask);
       await shown(projector, (status) => expect(status.parked).to.equal(0));
       expect(await documentOf('r1')).to.deep.include({ state: 'succeeded' });
+    });
+
+    describe('and left it out', () => {
+      let projector: Projector;
+      beforeEach(async () => {
+        projector = await parked();
+        const ask = { version: 1, key: 'r1', order: 'skip' } as const;
+        await parkedKeyCommand(harness.order(runs), ask);
+        await shown(projector, (status) => expect(status.parked).to.equal(0));
+      });
+
+      it('leave it out of later generations as well, and say so', async () => {
+        await harness.rebuild(touchy, { switch: 'manual' });
+        await shown(projector, ({ rebuild }) => {
+          expect(rebuild).to.deep.include({ state: 'ready', left_out: 1 });
+          expect(rebuild?.comparison).to.deep.include({ different: 0, complete: true });
+        });
+        await switchCommand(harness.order(touchy));
+        await shown(projector, ({ version, parked }) => {
+          expect({ version, parked }).to.deep.equal({ version: 2, parked: 0 });
+        });
+        expect(await documentOf('r1')).to.deep.include({ state: 'succeeded', started_at: null });
+      });
+
+      it('leave it out of a view of another shape', async () => {
+        await harness.stop();
+        const reshaped = { ...touchy, schema: runs.schema + 1 };
+        await shown(harness.start([reshaped]), ({ version, state, detail }) => {
+          expect({ version, state, detail }).to.deep.equal({
+            ...{ version: 1, state: 'following', detail: null },
+          });
+        });
+      });
+
+      it('fold it where a later release can', async () => {
+        isFixed = true;
+        await harness.rebuild(touchy);
+        await shown(projector, ({ version }) => expect(version).to.equal(2));
+        expect(await documentOf('r1')).to.deep.include({ state: 'succeeded', attempt: 1 });
+      });
+
+      it('stop a rebuild at the next one', async () => {
+        harness.log.add('run-r1', 'RunStarted', { worker: 'w', attempt: 2, leased_until });
+        await harness.append();
+        await shown(projector, (status) => expect(status.parked).to.equal(1));
+        await harness.rebuild(touchy);
+        await shown(projector, ({ rebuild }) => {
+          expect(rebuild).to.deep.include({ state: 'failed', left_out: 0 });
+          expect(rebuild?.detail).to.match(/can't fold RunStarted of run-r1/);
+        });
+      });
+
+      it('write it down, once, before they say that it is done', async () => {
+        const events = await found(async () => {
+          const said = await harness.store.readStream('projection-runs', { limit: 100 });
+          return said.at(-1)?.type === 'ParkedKeySettled' ? said : undefined;
+        });
+        const skips = events.flatMap((each) => {
+          return each.type === 'ParkedEventSkipped' ? [each.data] : [];
+        });
+        expect(skips).to.have.length(1);
+        expect(skips[0]).to.deep.include({
+          ...{ schema: runs.schema, version: 1, key: 'r1', stream: 'run-r1', revision: 1 },
+          ...{ event_type: 'RunStarted', error: 'poison' },
+        });
+      });
     });
   });
 });

@@ -2,15 +2,24 @@ import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
 import type { Database, Statement as Prepared } from '../database.ts';
-import { RecentRows, type KnownRow } from './recent-rows.ts';
+import { MOST_TEXT_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
 import { Tallies } from './tallies.ts';
-import { cellOf, listTable, type Cell, type Column } from './view-table.ts';
+import {
+  cellOf,
+  createKeyIndex,
+  hasKeyIndex,
+  listTable,
+  type Cell,
+  type Column,
+} from './view-table.ts';
 
 /** A document to be written; null deletes. */
 export interface DocumentChange {
   readonly key: string;
   readonly position: Position;
   readonly document: JsonObject | null;
+  /** There is no row of this key. Default: that is not known. */
+  readonly isFirst?: boolean;
 }
 
 /** Update statements kept prepared, by the columns they set. */
@@ -24,6 +33,9 @@ type Row = readonly [number, string, string, ...Cell[]];
  *
  * A row is read before it is changed, and only the columns that differ are set: SQLite then leaves the
  * indexes of all others alone, which makes a typical update three times as fast.
+ *
+ * In bulk there is no index over the keys until one is looked for that is not remembered: sorted at the end it costs
+ * less than random places of it do with every commit.
  */
 export class DocumentTable {
   readonly #database: Database;
@@ -36,14 +48,19 @@ export class DocumentTable {
     readonly remove: Prepared;
   }[];
   readonly #select: Prepared;
-  readonly #insert: Prepared;
+  /** Without looking whether the key is there. */
+  readonly #append: Prepared;
+  readonly #insertion: string;
+  #insert: Prepared | null = null;
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
-  readonly #recent = new RecentRows();
+  #recent: RecentRows;
   /** Keys that were looked for since the last writing, and not found: they are added without another look. */
   #absent = new Set<string>();
   readonly #load: Prepared;
   #bulk: boolean;
+  /** Whether there is an index over the keys; null: to be looked up. */
+  #hasKeys: boolean | null = null;
 
   /** @param bulk most documents are new, and the text-lists and tallies are filled later */
   constructor(
@@ -57,6 +74,7 @@ export class DocumentTable {
     this.#tallies = bulk ? null : new Tallies(database, projection, columns);
     this.#columns = columns;
     this.#bulk = bulk;
+    this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
     this.#select = database.prepare(
       `SELECT ${['id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')} FROM documents WHERE key = ?`,
@@ -67,10 +85,8 @@ export class DocumentTable {
        FROM json_each(?) AS wanted CROSS JOIN documents ON documents.key = wanted.value`,
     );
     this.#load.setReturnArrays(true);
-    this.#insert = database.prepare(
-      `INSERT INTO documents (key, position, ${names}document) VALUES (?, ?, ${'?, '.repeat(columns.length)}?)
-       ON CONFLICT (key) DO NOTHING`,
-    );
+    this.#insertion = `INSERT INTO documents (key, position, ${names}document) VALUES (?, ?, ${'?, '.repeat(columns.length)}?)`;
+    this.#append = database.prepare(this.#insertion);
     this.#delete = database.prepare('DELETE FROM documents WHERE id = ?');
     this.#lists = columns.flatMap((column, place) => {
       if (column.kind !== 'text-list') return [];
@@ -84,6 +100,8 @@ export class DocumentTable {
   /** From here on the text-lists and tallies are kept up as well. */
   endBulk(): void {
     this.#bulk = false;
+    this.#hasKeys = true;
+    this.#recent = new RecentRows();
     this.#tallies = new Tallies(this.#database, this.#projection, this.#columns);
   }
 
@@ -98,6 +116,7 @@ export class DocumentTable {
       else found.set(key, { position: row.position, document: row.document });
     }
     if (missing.length === 0) return found;
+    this.#needKeys();
     const rows = this.#load.all(JSON.stringify(missing)) as [string, ...Row][];
     for (const [key, ...row] of rows) {
       const { position, document } = this.#keep(key, row);
@@ -129,6 +148,7 @@ export class DocumentTable {
     this.#recent.forget();
     this.#absent.clear();
     this.#tallies?.forget();
+    this.#hasKeys = null;
   }
 
   #keep(key: string, [id, position, text, ...cells]: Row): KnownRow {
@@ -146,27 +166,46 @@ export class DocumentTable {
   #known(key: string): KnownRow | undefined {
     const recent = this.#recent.get(key);
     if (recent !== undefined) return recent;
+    this.#needKeys();
     const row = this.#select.get(key) as Row | undefined;
     return row === undefined ? undefined : this.#keep(key, row);
   }
 
+  #isKeyed(): boolean {
+    return (this.#hasKeys ??= hasKeyIndex(this.#database));
+  }
+
+  /** Before a key is looked for. */
+  #needKeys(): void {
+    if (this.#isKeyed()) return;
+    createKeyIndex(this.#database);
+    this.#hasKeys = true;
+  }
+
   write(changes: readonly DocumentChange[]): void {
-    for (const change of changes) {
-      if (change.document === null) this.#remove(change);
-      else this.#put(change.key, change.position, change.document);
+    for (const { key, position, document, isFirst = false } of changes) {
+      if (document === null) {
+        if (!isFirst) this.#remove(key, position);
+      } else this.#put(key, position, document, isFirst);
     }
     this.#absent.clear();
     this.#tallies?.flush();
   }
 
-  #put(key: string, position: Position, document: JsonObject): void {
+  #put(key: string, position: Position, document: JsonObject, isFirst: boolean): void {
     const cells = this.#columns.map((column) => cellOf(column, document));
     const text = JSON.stringify(document);
     const size = text.length;
+    if (isFirst && !this.#isKeyed()) {
+      const { lastInsertRowid } = this.#append.run(key, position, ...cells, text);
+      this.#recent.set(key, { id: Number(lastInsertRowid), position, cells, document, size });
+      return;
+    }
     // While filling most are new: try that first, and look only when it was there.
     const isNew = this.#bulk || this.#absent.has(key);
     const row = this.#recent.get(key) ?? (isNew ? undefined : this.#known(key));
     if (row === undefined) {
+      this.#needKeys();
       const id = this.#add(key, position, cells, text);
       if (id !== null) {
         this.#recent.set(key, { id, position, cells, document, size });
@@ -181,6 +220,8 @@ export class DocumentTable {
 
   /** @returns the new row's id; null when there is a row of this key */
   #add(key: string, position: Position, cells: readonly Cell[], text: string): number | null {
+    // It can't be prepared before there is the index.
+    this.#insert ??= this.#database.prepare(`${this.#insertion} ON CONFLICT (key) DO NOTHING`);
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
     if (changes === 0) return null;
     this.#tallies?.move(null, cells);
@@ -207,7 +248,7 @@ export class DocumentTable {
     }
   }
 
-  #remove({ key, position }: DocumentChange): void {
+  #remove(key: string, position: Position): void {
     const row = this.#known(key);
     if (row === undefined || row.position >= position) return;
     this.#recent.delete(key);

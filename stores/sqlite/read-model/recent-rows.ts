@@ -16,10 +16,16 @@ export interface KnownRow {
 const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
- * What is left when that is too much. Many are dropped at once: a Map finds its first entry by passing over all
+ * The same while a generation is filled: events come in the log's order there, so that few old documents are asked for,
+ * and what lives long is what the garbage collector has to copy (a tenth of a rebuild).
+ */
+export const MOST_TEXT_WHEN_FILLING = 1024 * 1024;
+
+/**
+ * What is left when that is too much, of it. Many are dropped at once: a Map finds its first entry by passing over all
  * that were deleted before it, which would cost each row more than it saves.
  */
-const TEXT_LEFT = 3 * 1024 * 1024;
+const SHARE_LEFT = 0.75;
 
 /** A larger document is not kept. */
 const LARGEST = 64 * 1024;
@@ -32,6 +38,12 @@ const LARGEST = 64 * 1024;
 export class RecentRows {
   private readonly rows = new Map<string, KnownRow>();
   private text = 0;
+  private readonly most: number;
+
+  /** @param most characters of documents that are kept; default 4 Mi */
+  constructor(most = MOST_TEXT) {
+    this.most = most;
+  }
 
   get(key: string): KnownRow | undefined {
     return this.rows.get(key);
@@ -42,11 +54,11 @@ export class RecentRows {
     if (row.size > LARGEST) return;
     this.rows.set(key, row);
     this.text += row.size;
-    if (this.text <= MOST_TEXT) return;
+    if (this.text <= this.most) return;
     for (const [oldest, { size }] of this.rows) {
       this.rows.delete(oldest);
       this.text -= size;
-      if (this.text <= TEXT_LEFT) break;
+      if (this.text <= this.most * SHARE_LEFT) break;
     }
   }
 

@@ -70,7 +70,7 @@ export function cellOf(column: Column, document: JsonObject): Cell {
   }
 }
 
-/** Makes the tables of an empty file; inside the caller's transaction. */
+/** Makes the tables of an empty file, without any index; inside the caller's transaction. */
 export function createTables(
   database: Database,
   columns: readonly Column[],
@@ -84,7 +84,6 @@ export function createTables(
     CREATE TABLE documents (
       id INTEGER PRIMARY KEY, key TEXT NOT NULL, position TEXT NOT NULL,
       ${fields.join(' ')} document TEXT NOT NULL);
-    CREATE UNIQUE INDEX documents_key ON documents (key);
     CREATE TABLE checkpoint (
       id INTEGER PRIMARY KEY CHECK (id = 1), position TEXT NOT NULL, fence INTEGER NOT NULL, filling TEXT);
   `);
@@ -104,6 +103,7 @@ export function createIndexes(
   projection: Projection,
   columns: readonly Column[],
 ): void {
+  createKeyIndex(database);
   for (const column of columns.filter(({ kind }) => kind === 'text-list')) {
     database.exec(`DELETE FROM ${listTable(column)}`);
     database.exec(`INSERT OR IGNORE INTO ${listTable(column)} (value, id)
@@ -125,6 +125,17 @@ export function createIndexes(
     );
   }
   createTallies(database, projection, columns);
+}
+
+/** Makes the index over the documents' keys, unless it is there; inside the caller's transaction. */
+export function createKeyIndex(database: Database): void {
+  database.exec('CREATE UNIQUE INDEX IF NOT EXISTS documents_key ON documents (key)');
+}
+
+/** Whether that index is there: a generation that is being filled has none until a key is looked for. */
+export function hasKeyIndex(database: Database): boolean {
+  const row = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'documents_key'").get();
+  return row !== undefined;
 }
 
 function columnNamed(field: string, projection: Projection, columns: readonly Column[]): Column {

@@ -142,9 +142,10 @@ export class SqliteViewWriter implements ViewWriter {
   }
 
   #rollback(): void {
-    this.#table.forget();
     if (this.#setup.database.isTransaction) this.#setup.database.exec('ROLLBACK');
     this.#uncommitted = 0;
+    // Only now: what is there is looked up.
+    this.#table.forget();
   }
 
   #checkpoint(): { readonly position: Position; readonly fence: number } {

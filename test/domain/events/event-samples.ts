@@ -257,6 +257,16 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   ParkedKeyOrdered: [{ schema: 1, version: 2, key: 'a', order: 'retry' }],
   ProjectionShapeDiscarded: [{ schema: 1, version: 4 }],
+  ParkedEventSkipped: [
+    {
+      ...{ schema: 1, version: 2, key: 'a', stream: 'run-a', revision: 1, position: '01' },
+      ...{ event_type: 'RunStarted', error: text },
+    },
+    {
+      ...{ schema: 1, version: 2, key: 'a', stream: 'run-a', revision: null, position: '01' },
+      ...{ event_type: 'RunStarted', error: text },
+    },
+  ],
   ParkedKeySettled: [
     { schema: 1, version: 2, key: 'a', error: null },
     { schema: 1, version: 2, key: 'a', error: text },

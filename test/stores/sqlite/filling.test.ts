@@ -11,6 +11,7 @@ import {
   thing,
   thingsProjection,
   writerOf,
+  type Written,
 } from '../../contracts/read-model-things.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
@@ -58,7 +59,65 @@ describe('a generation that is being filled', function () {
     await writer.close();
     expect(journalOf(file)).to.equal('wal');
   });
+  describe('by a writer who knows what comes first', () => {
+    const first = (key: string, n: number): Written & { readonly isFirst: true } => ({
+      ...thing(key, n, { name: String(n) }),
+      isFirst: true,
+    });
+
+    it('has no index over its keys until it is finished', async () => {
+      const projection = thingsProjection();
+      const file = join(directory(), `${projection.name}-s1-g1.db`);
+      const writer = await writerOf(readModel, projection, { bulk: true });
+      const documents = [first('b', 1), first('a', 2)];
+      await writer.write({ documents, from: BEGINNING, to: at(2) });
+      // Remembered, so that nothing is looked for.
+      await writer.write({ documents: [thing('b', 3, { name: 'z' })], from: at(2), to: at(3) });
+      await writer.close();
+      expect(isKeyed(file)).to.equal(false);
+      const again = await writerOf(readModel, projection, { bulk: true });
+      const more = [first('c', 4), { ...first('d', 5), document: null }];
+      await again.write({ documents: more, from: at(3), to: at(5) });
+      await again.finish();
+      await again.close();
+      expect(isKeyed(file)).to.equal(true);
+      await readModel.switchTo(projection, 1);
+      expect(await keysOf(readModel, projection, {})).to.deep.equal(['a', 'b', 'c']);
+      expect((await readModel.get(projection, 'b'))?.document).to.deep.include({ name: 'z' });
+    });
+
+    it('has it as soon as another key is looked for', async () => {
+      const projection = thingsProjection();
+      const file = join(directory(), `${projection.name}-s1-g1.db`);
+      const before = await writerOf(readModel, projection, { bulk: true });
+      await before.write({ documents: [first('a', 1)], from: BEGINNING, to: at(1) });
+      await before.close();
+      const writer = await writerOf(readModel, projection, { bulk: true });
+      expect((await writer.load(['a', 'b'])).size).to.equal(1);
+      const documents = [thing('a', 2, { name: 'z' }), first('b', 3), thing('c', 4, {})];
+      await writer.write({ documents, from: at(1), to: at(4) });
+      await writer.close();
+      expect(isKeyed(file)).to.equal(true);
+      const last = await writerOf(readModel, projection, { bulk: true });
+      await last.write({ documents: [thing('c', 5, null)], from: at(4), to: at(5) });
+      await last.finish();
+      expect(await last.count()).to.equal(2);
+      await last.close();
+    });
+  });
 });
+
+function isKeyed(file: string): boolean {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    return (
+      database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'documents_key'").get() !==
+      undefined
+    );
+  } finally {
+    database.close();
+  }
+}
 
 /** As another connection finds it: what is no WAL is kept in memory alone, and told as the default. */
 function journalOf(file: string): unknown {
