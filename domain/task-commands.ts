@@ -59,10 +59,11 @@ export function scheduleOf(definition: TaskDefinition, anchor: string): Schedule
 }
 
 /**
- * The next fire of a definition that is set now.
- * @throws Refusal `INVALID` when there is no fire ahead, which no client can have meant
+ * The next fire of a definition that is set now; null for event tasks.
+ * @param anchor see {@link anchorAt}
+ * @throws Refusal `INVALID` for an expression at fault, and when there is no fire ahead, which no client can have meant
  */
-function firstFire(definition: TaskDefinition, anchor: string, now: Instant): string | null {
+export function firstFire(definition: TaskDefinition, anchor: string, now: Instant): string | null {
   const schedule = scheduleOf(definition, anchor);
   if (definition.schedule_kind === 'event') return null;
   const next = schedule.next(now);
@@ -102,7 +103,7 @@ export function createTaskCommand(options: {
 }
 
 /** Fields whose change sets the rhythm anew. */
-const rhythmFields: readonly (keyof TaskDefinition)[] = [
+export const rhythmFields: readonly (keyof TaskDefinition)[] = [
   'schedule_kind',
   'schedule_expr',
   'timezone',

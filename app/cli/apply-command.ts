@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import type { Instant } from '../../domain/clock.ts';
+import { refusalOf } from './apply-check.ts';
 import { readWanted, setTag, type WantedSet } from './apply-file.ts';
 import { planOf, type Plan, type Step } from './apply-plan.ts';
 import { CommandFault, exitCodes } from './faults.ts';
@@ -43,7 +45,9 @@ export function addApplyCommand(line: CommandLine): Command {
     const query = { tag: setTag(wanted.set) };
     const { items } = await listAll<TaskRecord>(session.client, '/tasks', query, { all: true });
     const plan = planOf(wanted, items);
-    const outcomes = dryRun ? plan.steps.map(planned) : await carryOut(session, plan);
+    const outcomes = dryRun
+      ? plan.steps.map((step) => tried(step, session.clock.now()))
+      : await carryOut(session, plan);
     report(session, wanted, plan, outcomes, dryRun);
     return outcomes.find(({ fault }) => fault !== null)?.exitCode ?? exitCodes.ok;
   });
@@ -65,6 +69,12 @@ const planned = (step: Step): Outcome => ({
   fault: null,
   exitCode: exitCodes.ok,
 });
+
+/** What becomes of a step as far as that can be told without doing it. */
+function tried(step: Step, now: Instant): Outcome {
+  const fault = refusalOf(step, now);
+  return { ...planned(step), fault, exitCode: fault === null ? exitCodes.ok : exitCodes.usage };
+}
 
 /** Does all it can: what the service refuses of one task keeps no other from being as it should. */
 async function carryOut(session: Session, { steps }: Plan): Promise<readonly Outcome[]> {

@@ -168,14 +168,21 @@ function exitCodeOf(status: number): ExitCode {
 }
 
 function messageOf({ status, said, details, message, requestId }: ApiError): string {
-  const { issues } = details;
+  const request = status >= 500 && requestId !== null ? `\n  request ${requestId}` : '';
+  return `${refusalText(said ?? message, details)}${request}`;
+}
+
+/** A refusal as a person reads it: each of its issues on a line, where there are several. */
+export function refusalText(
+  message: string,
+  { issues }: Readonly<Record<string, unknown>>,
+): string {
   const listed = Array.isArray(issues)
-    ? (issues as readonly { field: string; issue: string }[])
+    ? (issues as readonly { readonly field: string; readonly issue: string }[])
     : [];
-  const lines = listed.length > 1 ? listed.map(({ field, issue }) => `  ${field}: ${issue}`) : [];
-  const request = status >= 500 && requestId !== null ? [`  request ${requestId}`] : [];
-  const first = listed.length > 1 ? 'the service refuses:' : (said ?? message);
-  return [first, ...lines, ...request].join('\n');
+  if (listed.length < 2) return message;
+  const lines = listed.map(({ field, issue }) => `  ${field}: ${issue}`);
+  return ['the service refuses:', ...lines].join('\n');
 }
 
 /** The codes of a failed connection, wherever in the chain of causes they stand. */

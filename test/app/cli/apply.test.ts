@@ -110,6 +110,45 @@ describe('svc apply', () => {
     expect((await tasksOf(set))[0]).to.include({ status: 'active', priority: 9 });
   });
 
+  it('says with --dry-run what would be refused, as the service says it then', async () => {
+    const faults: readonly object[] = [
+      { schedule_expr: '0 99 * * *' },
+      { schedule_kind: 'once', schedule_expr: '2020-01-01T00:00:00Z' },
+      { schedule_expr: null },
+      { timezone: 'Mars/Olympus' },
+      { title: '' },
+      { payload: {} },
+      { payload: { pipeline: [{ uses: '' }] } },
+    ];
+    const tasks = faults.map((fault, at) => hourly(`task-${String(at)}`, fault));
+    const set = newSet();
+    const tried = await apply(set, tasks, '--dry-run');
+    expect(tried.code).to.equal(2);
+    expect(tried.errors).to.have.lengthOf(faults.length);
+    expect(await tasksOf(set)).to.deep.equal([]);
+    const done = await apply(set, tasks);
+    expect([done.code, done.errors]).to.deep.equal([tried.code, tried.errors]);
+  });
+
+  it('says with --dry-run what would be refused of a change, of what changes alone', async () => {
+    const set = newSet();
+    const at = new Date(api().clock.now() + 60_000).toISOString();
+    const soon = hourly('soon', { schedule_kind: 'once', schedule_expr: at });
+    await apply(set, [soon, hourly('other')]);
+    const changed = { ...soon, title: 'Renamed' };
+    const tried = await apply(
+      set,
+      [changed, hourly('other', { schedule_expr: '* * 30 2 *' })],
+      '--dry-run',
+    );
+    expect(tried.steps).to.deep.equal([
+      'change soon title description',
+      'change other schedule_expr',
+    ]);
+    expect(tried.errors).to.deep.equal(['schedule_expr: has no fire ahead']);
+    expect(tried.code).to.equal(2);
+  });
+
   it('only says what it would do with --dry-run', async () => {
     const set = newSet();
     await apply(set, [hourly('one')]);
