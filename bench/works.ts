@@ -220,7 +220,10 @@ export const works: Readonly<Record<string, Work>> = {
     },
   },
   'next-fire': {
-    targets: [],
+    targets: [
+      { figure: 'next/s', is: 'at least', value: 5_000, because: 'the aim' },
+      { figure: 'daily over rrule', is: 'at least', value: 10, because: 'beside the package' },
+    ],
     count: () => 1_000,
     async measure() {
       const result = benchNextFire();
@@ -230,6 +233,7 @@ export const works: Readonly<Record<string, Work>> = {
         'slowest ms': result.slowestMs,
         'daily next/s': result.daily.ours,
         'daily next/s of rrule': result.daily.rrulePackage,
+        'daily over rrule': result.daily.ours / result.daily.rrulePackage,
       };
     },
   },
