@@ -3,6 +3,15 @@ import type { CompiledQuery } from './query-sql.ts';
 import type { ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
 import { startThread } from './start-thread.ts';
 
+/** How long a thread is kept that has nothing to do. Milliseconds. */
+const IDLE = 10_000;
+
+/**
+ * The heap of a thread: what it reads goes on at once as text. Without this bound each keeps as much room for what is
+ * thrown away as the service's own thread. MiB; taken only as it is needed.
+ */
+const HEAP = { maxYoungGenerationSizeMb: 8 } as const;
+
 interface Waiting {
   readonly resolve: (reply: ReadReply) => void;
   readonly reject: (error: Error) => void;
@@ -13,11 +22,14 @@ class Reader {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #batch: ReadRequest[] = [];
+  readonly #onIdle: (reader: Reader) => void;
   /** Settles once the thread has gone, for whatever reason. */
   readonly gone: Promise<void>;
 
-  constructor(onGone: (reader: Reader) => void) {
-    this.#worker = startThread('./reader-thread', import.meta.url);
+  /** @param onIdle it has answered all that it was asked */
+  constructor(onGone: (reader: Reader) => void, onIdle: (reader: Reader) => void) {
+    this.#onIdle = onIdle;
+    this.#worker = startThread('./reader-thread', import.meta.url, undefined, HEAP);
     let cause: unknown;
     this.#worker.on('message', (replies: readonly ReadReply[]) => this.#settle(replies));
     this.#worker.on('error', (error) => (cause = error));
@@ -70,25 +82,48 @@ class Reader {
       this.#waiting.delete(reply.id);
       waiting?.resolve(reply);
     }
-    if (this.#waiting.size === 0) this.#worker.unref();
+    if (this.#waiting.size > 0) return;
+    this.#worker.unref();
+    this.#onIdle(this);
   }
 }
 
-/** A few threads that run queries. Each is started when the ones before it are busy. */
+/**
+ * A few threads that run queries. Each is started when the ones before it are busy, and ends when it has had nothing to
+ * do for a while; one stays.
+ */
 export class ReaderPool {
   readonly #size: number;
+  readonly #idle: number;
   readonly #readers = new Set<Reader>();
+  /** Those that end. */
+  readonly #ending = new Set<Reader>();
+  /** When those that have nothing to do may end. */
+  readonly #timers = new Map<Reader, NodeJS.Timeout>();
   #requests = 0;
+  #closed = false;
 
-  /** @param size how many threads at most, at least one */
-  constructor(size: number) {
+  /**
+   * @param size how many threads at most, at least one
+   * @param idle milliseconds after which one that has nothing to do ends
+   */
+  constructor(size: number, idle: number = IDLE) {
     this.#size = size;
+    this.#idle = idle;
+  }
+
+  /** How many threads there are now, those that end not counted. */
+  get threads(): number {
+    return this.#readers.size;
   }
 
   /** Runs a query on the thread that has least to do. Rejects when that thread dies. */
   ask(view: number, file: string, query: CompiledQuery, limit?: number): Promise<ReadReply> {
     this.#requests += 1;
-    return this.#idlest().ask({ id: this.#requests, view, file, query, limit });
+    const reader = this.#idlest();
+    clearTimeout(this.#timers.get(reader));
+    this.#timers.delete(reader);
+    return reader.ask({ id: this.#requests, view, file, query, limit });
   }
 
   /** Lets all threads close their connection of a view, after what was asked of it before. */
@@ -98,7 +133,30 @@ export class ReaderPool {
 
   /** Lets the threads answer what they were asked, and end. */
   async close(): Promise<void> {
-    await Promise.all([...this.#readers].map((reader) => reader.end()));
+    this.#closed = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
+    const ending = [...this.#ending].map(({ gone }) => gone);
+    await Promise.all([...ending, ...[...this.#readers].map((reader) => reader.end())]);
+  }
+
+  #endLater(reader: Reader): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timers.get(reader));
+    const end = (): void => {
+      this.#timers.delete(reader);
+      if (this.#readers.size <= 1 || reader.load > 0 || !this.#readers.delete(reader)) return;
+      this.#ending.add(reader);
+      void reader.end();
+    };
+    this.#timers.set(reader, setTimeout(end, this.#idle).unref());
+  }
+
+  #onGone(reader: Reader): void {
+    this.#readers.delete(reader);
+    this.#ending.delete(reader);
+    clearTimeout(this.#timers.get(reader));
+    this.#timers.delete(reader);
   }
 
   #idlest(): Reader {
@@ -107,7 +165,10 @@ export class ReaderPool {
       if (best === undefined || reader.load < best.load) best = reader;
     }
     if (best !== undefined && (best.load === 0 || this.#readers.size >= this.#size)) return best;
-    const started = new Reader((gone) => this.#readers.delete(gone));
+    const started = new Reader(
+      (gone) => this.#onGone(gone),
+      (idle) => this.#endLater(idle),
+    );
     this.#readers.add(started);
     return started;
   }

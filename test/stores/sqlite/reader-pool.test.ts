@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { ReaderPool } from '../../../stores/sqlite/read-model/reader-pool.ts';
+import type { CompiledQuery } from '../../../stores/sqlite/read-model/query-sql.ts';
+import { eventually } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('the threads that read views', function () {
+  this.timeout(20_000);
+  const directory = useTemporaryDirectory();
+  const query: CompiledQuery = { probe: null, plans: { rare: [], common: [] } };
+
+  it('are as many as are asked at a time; those that have nothing to do end, but for one', async () => {
+    const pool = new ReaderPool(3, 1);
+    try {
+      const missing = join(directory(), 'missing.db');
+      const ask = (): Promise<{ readonly kind: string }> => pool.ask(1, missing, query);
+      const replies = await Promise.all([ask(), ask(), ask(), ask()]);
+      expect(replies.map(({ kind }) => kind)).to.deep.equal(Array(4).fill('failed'));
+      await eventually(() => pool.threads === 1);
+      expect((await ask()).kind).to.equal('failed');
+      expect(pool.threads).to.equal(1);
+    } finally {
+      await pool.close();
+    }
+  });
+
+  it('that end are waited for when all is closed', async () => {
+    const pool = new ReaderPool(2, 0);
+    const missing = join(directory(), 'missing.db');
+    await Promise.all([pool.ask(1, missing, query), pool.ask(1, missing, query)]);
+    await eventually(() => pool.threads === 1);
+    await pool.close();
+    expect(pool.threads).to.equal(0);
+  });
+});
