@@ -23,7 +23,8 @@ async function measure({ directory, runs }: RebuildOrder): Promise<RebuildRates>
     const before = readPlainly(directory);
     const seconds = await rebuild(store, readModel);
     const after = readPlainly(directory);
-    const made = await readModel.count(runsProjection, []);
+    const ended = { field: 'state', op: 'eq', value: 'succeeded' } as const;
+    const made = await readModel.count(runsProjection, [ended]);
     if (made !== runs) throw new Error(`${made} runs were made, not ${runs}`);
     return { ours: events / seconds, raw: (2 * events) / (before + after) };
   } finally {

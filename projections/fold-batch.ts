@@ -125,20 +125,13 @@ export function keysTouched(touching: readonly TouchingEvent[]): readonly string
 }
 
 /**
- * The same of a view whose documents have streams of their own, less those that can't have a document yet.
- * @param begun gets the keys whose streams begin with the batch. A stream's revisions begin with 0, once and for all,
- *   also where its first events were truncated since
+ * Of a view whose documents have streams of their own: the keys whose streams begin with this batch, which have no
+ * document yet. A stream's revisions begin with 0, once and for all, also where its first events were truncated since.
  */
-export function keysWithPast(touching: readonly TouchingEvent[], begun: Set<string>): string[] {
-  const keys = new Set<string>();
-  for (const { event, keys: own } of touching) {
-    for (const key of own) {
-      if (begun.has(key)) continue;
-      if (event.revision === 0) begun.add(key);
-      else keys.add(key);
-    }
-  }
-  return [...keys];
+export function keysBegun(touching: readonly TouchingEvent[]): readonly string[] {
+  const keys: string[] = [];
+  for (const each of touching) if (each.event.revision === 0) keys.push(...each.keys);
+  return keys;
 }
 
 const messageOf = (error: unknown): string =>

@@ -3,8 +3,8 @@ import type { SkippedEvents } from '../domain/skipped-events.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import {
   foldBatch,
+  keysBegun,
   keysTouched,
-  keysWithPast,
   touchingEvents,
   type KnownDocument,
   type PoisonedKey,
@@ -61,7 +61,7 @@ export class GenerationFeeder {
   #parked = new Map<string, Position>();
   /** In bulk: documents that have been folded, and not written yet. */
   #unwritten = new Map<string, KnownDocument>();
-  /** Keys whose streams have begun since the last {@link flush}. */
+  /** In bulk: keys whose streams have begun since the last {@link flush}; none of them has been written. */
   #begun = new Set<string>();
   #unwrittenEvents = 0;
   #unwrittenLeftOut = 0;
@@ -120,10 +120,10 @@ export class GenerationFeeder {
     const { projection } = this;
     const touching = touchingEvents(projection, events, this.#passed);
     if (touching.length > 0) {
-      const begins = this.#bulk && projection.ownStreams === true;
-      const known = await this.#known(
-        begins ? keysWithPast(touching, this.#begun) : keysTouched(touching),
-      );
+      if (this.#bulk && projection.ownStreams === true) {
+        for (const key of keysBegun(touching)) this.#begun.add(key);
+      }
+      const known = await this.#known(keysTouched(touching));
       const skipped = this.#options.skipped();
       const folded = foldBatch(projection, touching, known, this.#parked, skipped);
       const { documents, poisoned, leftOut } = folded;
@@ -192,13 +192,15 @@ export class GenerationFeeder {
 
   /** The documents of these keys as they are after what has been folded. */
   async #known(keys: readonly string[]): Promise<ReadonlyMap<string, KnownDocument>> {
-    if (this.#unwritten.size === 0) return this.#openWriter().load(keys);
+    if (this.#unwritten.size === 0 && this.#begun.size === 0) {
+      return this.#openWriter().load(keys);
+    }
     const known = new Map<string, KnownDocument>();
     const missing: string[] = [];
     for (const key of keys) {
       const folded = this.#unwritten.get(key);
-      if (folded === undefined) missing.push(key);
-      else known.set(key, folded);
+      if (folded !== undefined) known.set(key, folded);
+      else if (!this.#begun.has(key)) missing.push(key);
     }
     if (missing.length === 0) return known;
     const kept = await this.#openWriter().load(missing);

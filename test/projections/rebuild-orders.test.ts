@@ -133,6 +133,25 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(4);
   });
 
+  it('fold what lies far apart in the log, over its pages and over what is written at a time', async () => {
+    const projector = harness.start([runs]);
+    const { log } = harness;
+    const many = Array.from({ length: 1_500 }, (_, n) => `run-r${n}`);
+    for (const run of many) log.add(run, 'RunRequested', request());
+    for (const run of many) log.add(run, 'RunStarted', { worker: 'w', attempt: 1, leased_until });
+    await harness.reached(runs, await harness.append());
+    for (const run of many) log.add(run, 'RunSucceeded', success());
+    await harness.reached(runs, await harness.append());
+    await harness.rebuild(runs, { switch: 'manual' });
+    await shown(projector, ({ rebuild }) => {
+      expect(rebuild?.comparison).to.deep.include({ compared: 1_500, different: 0 });
+    });
+    await switchCommand(harness.order(runs));
+    await shown(projector, ({ version }) => expect(version).to.equal(2));
+    const ended = [{ field: 'state', op: 'eq', value: 'succeeded' }] as const;
+    expect(await harness.readModel.count(runs, ended)).to.equal(1_500);
+  });
+
   it('lead reads back to the generation before, which has missed nothing', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
