@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import type { EventStore, StreamAppend } from '../domain/event-store.ts';
+import { BEGINNING, type EventStore, type StreamAppend } from '../domain/event-store.ts';
 import { catalogue, type DomainEvent } from '../domain/events/catalogue.ts';
 import { createEventCodec } from '../domain/events/codec.ts';
 import { nameBasedId } from '../domain/ids.ts';
@@ -35,18 +35,20 @@ const APPENDS = 500;
  * are instants, half positions.
  *
  * @param options.events default 1,000,000
+ * @param options.directory a folder for the store, which stays and is used again; one that `bench/rebuild.ts` has filled
+ *   gets the task besides. Default: one that is removed
  */
 export async function benchAsOf(
-  options: { readonly events?: number } = {},
+  options: { readonly events?: number; readonly directory?: string } = {},
 ): Promise<AsOfBenchmark> {
   const { events = 1_000_000 } = options;
-  const directory = await makeBenchFolder('as-of');
+  const directory = options.directory ?? (await makeBenchFolder('as-of'));
   const codec = createEventCodec();
   const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
   try {
     const fires = Math.ceil(events / FIRES_SHARE);
     const runs = Math.ceil((events - fires) / EVENTS_OF_A_RUN);
-    await fillLog(store, runs);
+    if ((await store.head()) === BEGINNING) await fillLog(store, runs);
     const task = await fillTask(store, fires);
     return {
       runs: await measure(
@@ -64,7 +66,7 @@ export async function benchAsOf(
     };
   } finally {
     await store.close();
-    await removeBenchFolder(directory);
+    if (options.directory === undefined) await removeBenchFolder(directory);
   }
 }
 
@@ -101,7 +103,7 @@ async function measure(
 /** Whole numbers below a bound that lie all over it. */
 const spread = (index: number, bound: number): number => (index * 7_919 + 13) % bound;
 
-/** A task with a stream of fires. @returns its id */
+/** A task with a stream of fires, unless it is there. @returns its id */
 async function fillTask(store: EventStore, fires: number): Promise<string> {
   const id = nameBasedId('bench', 'the task');
   const definition = {
@@ -118,6 +120,7 @@ async function fillTask(store: EventStore, fires: number): Promise<string> {
     type: 'TaskCreated',
     data: { definition, anchor: timeOf(0, 0), next_fire_at: timeOf(0, 0) },
   };
+  if ((await store.readStream(streams.task(id), { limit: 1 })).length > 0) return id;
   await store.appendInOrder([appendOf(streams.task(id), 0, created, timeOf(0, 0))]);
   const underWay: Promise<unknown>[] = [];
   for (let from = 0; from < fires; from += APPENDS) {

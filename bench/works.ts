@@ -10,6 +10,7 @@ import { benchKeys, benchOneKey } from './keys.ts';
 import { benchManyTasks } from './many-tasks.ts';
 import { benchNextFire } from './next-fire.ts';
 import { benchRebuild } from './rebuild.ts';
+import { benchRebuildReads } from './rebuild-reads.ts';
 import { runWorkloads, type RunWorkload } from './runs.ts';
 import { percentile } from './statistics.ts';
 import { benchViews } from './views.ts';
@@ -35,7 +36,7 @@ export interface Amounts {
   readonly seconds: number;
   /** Runs of `http-lists`; there are a tenth as many tasks. */
   readonly listed: number;
-  /** A folder in which the store of `http-lists` stays, to be used again; undefined for none. */
+  /** A folder in which the store of `http-lists`, `rebuild-reads` or `as-of` stays, to be used again; undefined for none. */
   readonly store: string | undefined;
   /** Clients of `sse`. */
   readonly clients: number;
@@ -167,14 +168,42 @@ export const works: Readonly<Record<string, Work>> = {
       return { 'events/s': ours, 'plain events/s': raw, ratio };
     },
   },
+  'rebuild-reads': {
+    targets: [
+      { figure: 'p95/before', is: 'less than', value: 1.5, because: 'the aim' },
+      { figure: 'failed', is: 'less than', value: 1, because: 'reads never stop' },
+      { figure: 'memory/first tenth', is: 'less than', value: 1.5, because: 'flat memory' },
+    ],
+    count: ({ events }) => events,
+    async measure({ events, store }) {
+      const folder = store === undefined ? {} : { directory: store };
+      const result = await benchRebuildReads({ events, ...folder });
+      const [before, during] = [result.before, result.during].map((took) => percentile(took, 0.95));
+      const { failed, rate, progress, memory } = result;
+      return {
+        'p95 ms before': before ?? 0,
+        'p95 ms': during ?? 0,
+        'p95/before': (during ?? 0) / (before ?? 1),
+        'p99 ms': percentile(result.during, 0.99),
+        reads: result.during.length,
+        failed,
+        'events/s': rate,
+        'made %': progress * 100,
+        'memory MiB before': memory.before,
+        'memory MiB': Math.max(...memory.during),
+        'memory/first tenth': Math.max(...memory.during) / (memory.during[0] ?? 1),
+      };
+    },
+  },
   'as-of': {
     targets: [
       { figure: 'run p99 ms', is: 'less than', value: 20, because: 'the aim' },
       { figure: 'task p99 ms', is: 'less than', value: 20, because: 'the aim' },
     ],
     count: ({ events }) => events,
-    async measure({ events }) {
-      const { runs, tasks } = await benchAsOf({ events });
+    async measure({ events, store }) {
+      const folder = store === undefined ? {} : { directory: store };
+      const { runs, tasks } = await benchAsOf({ events, ...folder });
       return {
         'run p50 ms': percentile(runs, 0.5),
         'run p99 ms': percentile(runs, 0.99),
