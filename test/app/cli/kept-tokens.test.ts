@@ -16,7 +16,9 @@ describe('a token that the command line keeps', () => {
 
   beforeEach(async () => {
     const { client } = api().admin;
-    id = (await client.post('/agents', { name: newId(Date.now()), scopes: ['tasks:read'] })).textAt('id');
+    id = (await client.post('/agents', { name: newId(Date.now()), scopes: ['tasks:read'] })).textAt(
+      'id',
+    );
     const agent_secret = 'a secret of sixteen and more';
     await client.post(`/agents/${id}/credentials`, { agent_secret });
     env = { SVC_URL: api().url, SVC_AGENT_ID: id, SVC_AGENT_SECRET: agent_secret, HOME: home() };
