@@ -132,10 +132,18 @@ describe('the web page, for operators and auditors', function () {
     expect((await client.get('/projections/runs/parked')).at('total')).to.equal(0);
     expect((await client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');
     const { items } = (await client.get('/streams/projection-runs')).json as {
-      readonly items: readonly { readonly data: object; readonly metadata: object }[];
+      readonly items: readonly {
+        readonly type: string;
+        readonly data: object;
+        readonly metadata: object;
+      }[];
     };
-    expect(items.at(-2)?.data).to.include({ key: run, order: 'skip' });
-    expect(items.at(-2)?.metadata).to.include({ reason: 'known' });
+    // What was ordered, which event is left out from now on, and what the order came to.
+    const [ordered, skipped] = items.slice(-3);
+    expect(ordered?.data).to.include({ key: run, order: 'skip' });
+    expect(ordered?.metadata).to.include({ reason: 'known' });
+    expect(skipped?.type).to.equal('ParkedEventSkipped');
+    expect(skipped?.data).to.include({ key: run, stream: `run-${run}` });
     expect(items.at(-1)?.data).to.include({ key: run, error: null });
     expect(complaints).to.deep.equal([]);
   });
