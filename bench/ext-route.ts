@@ -8,8 +8,8 @@ import { startHttpService, type HttpService } from './http-service.ts';
 import { median } from './statistics.ts';
 
 const CONNECTIONS = 50;
-/** The sides take turns, so that a slow moment of the machine hits all. */
-const TURNS = 5;
+/** The sides take turns, forwards and backwards, so that a slow moment of the machine hits all. */
+const TURNS = 15;
 
 /** What both routes answer: as much as a small document. */
 const body = { items: Array.from({ length: 5 }, (_, n) => ({ id: n, title: `report ${n}` })) };
@@ -56,7 +56,7 @@ export interface ExtRouteBenchmark {
   readonly overAlone: number;
 }
 
-/** @param seconds of each turn; there are five for each side, after one that does not count */
+/** @param seconds of each turn; there are fifteen for each side, after one that does not count */
 export async function benchExtRoute(seconds: number): Promise<ExtRouteBenchmark> {
   const directory = await makeBenchFolder('ext-route');
   const services: HttpService[] = [];
@@ -77,7 +77,8 @@ export async function benchExtRoute(seconds: number): Promise<ExtRouteBenchmark>
     };
     const turns = { core: [] as Side[], extension: [] as Side[], alone: [] as Side[] };
     for (let turn = 0; turn <= TURNS; turn += 1) {
-      for (const name of ['core', 'extension', 'alone'] as const) {
+      const names = ['core', 'extension', 'alone'] as const;
+      for (const name of turn % 2 === 0 ? names : names.toReversed()) {
         const measured = await measure(sides[name].service, sides[name].path, seconds);
         if (turn > 0) turns[name].push(measured);
       }
@@ -127,6 +128,6 @@ async function writeRoutes(directory: string): Promise<{ preload: string; folder
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const seconds = Number(process.argv[2] ?? 3);
+  const seconds = Number(process.argv[2] ?? 1);
   process.stdout.write(`${JSON.stringify(await benchExtRoute(seconds), null, 2)}\n`);
 }

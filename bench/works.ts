@@ -275,9 +275,9 @@ export const works: Readonly<Record<string, Work>> = {
         because: 'processor time of the same route in an extension',
       },
     ],
-    count: () => 5,
+    count: () => 15,
     async measure() {
-      const result = await benchExtRoute(3);
+      const result = await benchExtRoute(1);
       return {
         'over the core %': result.overCore,
         'over a core without extensions %': result.overAlone,

@@ -36,6 +36,8 @@ interface Way {
   readonly next: NextFunction;
 }
 
+const NO_PARTS: readonly string[] = [];
+
 type Register = (...given: readonly unknown[]) => Router;
 
 /**
@@ -85,7 +87,7 @@ export class DirectRoutes {
    */
   serve(path: string, request: Request, response: Response, next: NextFunction): void {
     const plain = this.#plain.get(`${request.method} ${path}`);
-    const parts = plain === undefined ? path.slice(1).split('/') : [];
+    const parts = plain === undefined ? path.slice(1).split('/') : NO_PARTS;
     const by = plain ?? this.#patternOf(request.method, path, parts);
     if (by === undefined) {
       this.#router(request, response, next);
@@ -208,9 +210,16 @@ function fits({ segments }: DirectRoute, parts: readonly string[]): boolean {
   });
 }
 
-/** As Express gives them: nothing is there that the path does not name. */
+/** As Express gives them: nothing is there that the path does not name. An object of no kind at all costs far more. */
+class Parameters {
+  [name: string]: string;
+}
+Object.setPrototypeOf(Parameters.prototype, null);
+Reflect.deleteProperty(Parameters.prototype, 'constructor');
+
 function parametersOf({ segments }: DirectRoute, parts: readonly string[]): Request['params'] {
-  const parameters = Object.create(null) as Record<string, string>;
+  const parameters = new Parameters();
+  if (parts.length === 0) return parameters;
   for (const [at, segment] of segments.entries()) {
     if ('parameter' in segment) parameters[segment.parameter] = parts[at] ?? '';
   }
