@@ -93,7 +93,11 @@ describe('a service restored from a backup that is three days old', function () 
         );
       },
       { limitMs: 150_000 },
-    );
+    ).catch(async (error: unknown) => {
+      const { text } = await client.get('/health');
+      const message = `${policy}: ${String(error)}\n${text}\n${service.output.slice(-4_000)}`;
+      throw new Error(message, { cause: error });
+    });
     const after = Ledger.read(data);
     expect(firesOf(after, taskId, at)).to.have.lengthOf(runs);
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
