@@ -25,8 +25,9 @@ export interface EarlyDraft {
   readonly run: QueuedRun;
   readonly task: LiveTask;
   readonly request: DataOf<'RunRequested'>;
-  /** Its RunStarted. */
+  /** Its RunStarted, as it is at {@link at}. */
   readonly event: NewEvent;
+  readonly at: Instant;
 }
 
 /** Runs that begin in the append that requests them. */

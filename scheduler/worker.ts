@@ -24,6 +24,9 @@ const LEAST_IN_FLIGHT = 512;
 /** Runs that are being started or ended, beyond which none is taken before it is in the log. */
 const MOST_EARLY = 2048;
 
+/** A start that was made ahead goes to the log as it is for so long: what it says of its lease is that much short. */
+const FRESH = 1_000;
+
 /** Most runs that are left to wait in one turn of the event loop. */
 const MOST_PARKED = 500;
 
@@ -147,7 +150,7 @@ export class Worker {
     const task = executor.admitsAtOnce(run);
     // What needs a key has to take it first.
     if (task === null || !this.isInstant(run, false)) return null;
-    return { run, task, request, event: startOf(run, membership, at) };
+    return { run, task, request, event: startOf(run, membership, at), at };
   }
 
   /**
@@ -155,12 +158,14 @@ export class Worker {
    * its request. Only one that waits for nothing, and that no other worker is the first choice for: all others are
    * taken in their order once they are in the log.
    */
-  private beginEarly({ run, task, request, event }: EarlyDraft, now: Instant): EarlyStart | null {
+  private beginEarly(draft: EarlyDraft, now: Instant): EarlyStart | null {
     const { queue, executor, membership, telemetry } = this;
+    const { run, task, request } = draft;
     if (!this.running || this.hold.held || !membership.alive) return null;
     if (this.passing >= MOST_EARLY || !this.isFirstChoiceFor(run)) return null;
     if (executor.admitsAtOnce(run) === null || !queue.expect(run)) return null;
     this.passing += 1;
+    const event = now - draft.at < FRESH ? draft.event : startOf(run, membership, now);
     occurAt([event], now);
     const settled = this.startsFirst.begin();
     return {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { EventStoreError, type NewEvent, type RecordedEvent } from '../../domain/event-store.ts';
 import { scheduledRunId } from '../../domain/ids.ts';
 import type { TaskDefinition } from '../../domain/task-definition.ts';
-import { CrashProcess, type Seen } from './crash-process.ts';
+import { CrashProcess, LEASE, type Seen } from './crash-process.ts';
 import { START, World } from './scheduler-world.ts';
 
 const second = 1000;
@@ -64,6 +64,19 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(started?.metadata.occurredAt).to.equal(NOMINAL);
     expect(started?.metadata.source).to.equal('one');
     expect(seen.filter(({ kind }) => kind === 'call')).to.have.length(1);
+  });
+
+  it('says how long it is leased from when it truly began, also late', async () => {
+    await createTask('note');
+    const one = await start('one');
+    await world.clock.advance(9 * second);
+    world.clock.jumpTo(START + 11_500);
+    await world.idle();
+    expect(one.appends).to.include('RunRequested+RunStarted');
+    const [, started] = await world.store.readStream(`run-${runId}`);
+    const { leased_until } = started?.data as { readonly leased_until: string };
+    const lease = Date.parse(leased_until) - Date.parse(started?.metadata.occurredAt ?? '');
+    expect(lease).to.equal(LEASE);
   });
 
   it('begins from the log where it may take time, needs a key or an overlap is looked at', async () => {
