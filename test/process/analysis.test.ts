@@ -71,7 +71,14 @@ describe('the questions of an analyst', function () {
       cwd: projectRoot,
       encoding: 'utf8',
       timeout: 120_000,
-      env: { ...process.env, SVC_URL: service.address, SVC_DATA_DIR: data, NO_COLOR: '1' },
+      env: {
+        ...process.env,
+        SVC_URL: service.address,
+        SVC_DATA_DIR: data,
+        // Where it keeps its tokens: not in the home of who runs the tests.
+        XDG_STATE_HOME: join(directory(), 'state'),
+        NO_COLOR: '1',
+      },
     });
     expect(status, stderr).to.equal(0);
     const outputs = stdout.split(`${mark}\n`);
