@@ -36,10 +36,12 @@ interface Filling {
 }
 
 /** What a restore has brought. */
-export interface Restored {
+export interface Restored<T> {
   readonly manifest: Manifest;
   /** The service is on hold by this order. */
   readonly hold: HoldOrder;
+  /** What was made out of the restored log. */
+  readonly found: T;
 }
 
 /** What an import has brought. */
@@ -56,15 +58,27 @@ export interface ImportedArchive {
  * Restores a backup (or an export) into an empty data directory or server. The restored log is on hold before any
  * service can start on it: what is owed since the backup is fired when an operator says so, and how.
  *
+ * From the moment that the log has its place this process must not open it. Connections that it has closed stay until
+ * their statements are collected, and whatever it opens of the same file shares their index of the WAL (SQLite's
+ * `-shm`), which is the one in the folder that is gone: beside a service that has started meanwhile it would read an
+ * older state, and could cut off a WAL that the other has written.
+ *
+ * @param look makes out what the caller wants to know of the restored log, before it has its place
  * @throws ArchiveFault `refused` where the target is not empty, `damaged` for a backup that is not whole
  */
-export async function restore(filling: Filling): Promise<Restored> {
+export async function restore<T>(
+  filling: Filling,
+  look: (place: LogPlace) => Promise<T>,
+): Promise<Restored<T>> {
   const { archive, place, progress } = filling;
   progress.stage('looking at the backup');
   const manifest = readManifest(archive);
   await checkFile(archive, manifest.log);
   for (const key of manifest.keys) await checkFile(archive, key);
-  if (place.eventStoreUrl !== undefined) return restoreToServer(filling, manifest);
+  if (place.eventStoreUrl !== undefined) {
+    const restored = await restoreToServer(filling, manifest);
+    return { ...restored, found: await look(place) };
+  }
   refuseUsedFolder(place.dataDirectory, archive, manifest);
   const staging = join(place.dataDirectory, STAGING);
   rmSync(staging, { recursive: true, force: true });
@@ -78,10 +92,11 @@ export async function restore(filling: Filling): Promise<Restored> {
       if (manifest.kind === 'events') await dropReplays(store, filling, manifest);
       return holdRestored(store, manifest, filling);
     });
+    const found = await look({ ...place, dataDirectory: staging });
     removeCompanions(logFile(staging));
     progress.stage('closing');
     await putInPlace(staging, place.dataDirectory, manifest);
-    return { manifest, hold };
+    return { manifest, hold, found };
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
@@ -109,7 +124,10 @@ export async function importArchive(
   return { manifest, ...imported };
 }
 
-async function restoreToServer(filling: Filling, manifest: Manifest): Promise<Restored> {
+async function restoreToServer(
+  filling: Filling,
+  manifest: Manifest,
+): Promise<Omit<Restored<unknown>, 'found'>> {
   if (manifest.kind !== 'events') {
     const how = 'restore it into a folder, and move that by svc export and svc import';
     throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${how}`);

@@ -46,14 +46,19 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   line.does<Place>(back, ['restore /backups/2026-11-21'], async (session, { dataDir }, words) => {
     const settings = storeSettings(session.surroundings.env, dataDir);
     const archive = words[0] ?? '';
-    const { manifest, hold } = await withScreen(session, async (progress) => {
+    const {
+      manifest,
+      hold,
+      found: owed,
+    } = await withScreen(session, async (progress) => {
       // A folder with everything embedded has to be empty, which says more.
       const isEmbedded =
         settings.eventStoreUrl === undefined && settings.readModelUrl === undefined;
       if (!isEmbedded) await refuseForeignViews(settings);
-      return restore({ ...filling(session, archive), place: settings, progress });
+      return restore({ ...filling(session, archive), place: settings, progress }, (place) =>
+        onStore({ ...settings, ...place }, (stores) => readOwed(stores, session.clock.now())),
+      );
     });
-    const owed = await onStore(settings, (stores) => readOwed(stores, session.clock.now()));
     session.answer({ manifest, hold, owed }, () => {
       const from = `the backup of ${shortTime(manifest.made_at)}`;
       const done = `restored ${from}, ${manifest.events.toLocaleString('en')} events`;

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/project-root.ts';
 import { ServiceProcess, buildService, endsItsProcesses } from '../support/service-process.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
+import { svcProcess, type EndedCall } from './svc-process.ts';
 
 describe('svc as a process', function () {
   this.timeout(90_000);
@@ -12,28 +13,10 @@ describe('svc as a process', function () {
   const directory = useTemporaryDirectory();
   before(() => buildService());
 
-  interface Ended {
-    readonly code: number | null;
-    readonly out: string;
-    readonly err: string;
-  }
-
-  /** Calls the build, in an environment of its own. */
-  function svc(
+  const svc = (
     words: readonly string[],
     env: Readonly<Record<string, string>> = {},
-  ): Promise<Ended> {
-    const { PATH = '' } = process.env;
-    const child = spawn(process.execPath, [join(projectRoot, 'dist/app/cli.js'), ...words], {
-      env: { PATH, SVC_DATA_DIR: directory(), ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let out = '';
-    let err = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
-    return new Promise((ended) => child.once('close', (code) => ended({ code, out, err })));
-  }
+  ): Promise<EndedCall> => svcProcess(words, { SVC_DATA_DIR: directory(), ...env });
 
   it('works beside a running service: applies, runs, follows, simulates, and resets the admin', async () => {
     const service = await ServiceProcess.start({ SVC_DATA_DIR: directory() });

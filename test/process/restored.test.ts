@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MisfirePolicy } from '../../domain/vocabulary.ts';
 import { addTask, onLog } from '../app/archive/small-log.ts';
@@ -13,6 +14,7 @@ import {
 import { eventually } from '../support/signals.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 import { Ledger } from './ledger.ts';
+import { svcProcess } from './svc-process.ts';
 
 const DAY = 86_400_000;
 const DUE_IN_THREE_DAYS = 3 * 24 * 60;
@@ -55,9 +57,11 @@ describe('a service restored from a backup that is three days old', function () 
     runs: number,
   ): Promise<void> {
     const data = join(directory(), policy);
-    const restored = await svc(['restore', backup, '--json'], { env: { SVC_DATA_DIR: data } });
+    const restored = await svcProcess(['restore', backup, '--json'], { SVC_DATA_DIR: data });
     expect(restored.code, restored.err).to.equal(0);
-    const { owed, hold } = restored.json as unknown as {
+    // Nothing was opened under the name that a service may have begun to use by then.
+    expect(readdirSync(data)).to.deep.equal(['events.sqlite']);
+    const { owed, hold } = JSON.parse(restored.out) as {
       owed: { fires: number; runs: Record<string, number> };
       hold: { reason: string };
     };
