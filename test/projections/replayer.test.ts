@@ -1,15 +1,20 @@
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { dirname, join } from 'node:path';
 import { SystemClock } from '../../app/clock.ts';
 import type { Position } from '../../domain/event-store.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { dropReplay, replaysFold, requestReplay, type Replay } from '../../domain/replays.ts';
+import { parkedKeyCommand } from '../../domain/projection-commands.ts';
 import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import { replayable, replayedAs } from '../../projections/replay-views.ts';
 import { Replayer } from '../../projections/replayer.ts';
+import { runsProjection } from '../../projections/runs.ts';
 import { openMongoReadModel } from '../../stores/mongodb/read-model.ts';
+import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { MongoServer } from '../support/mongodb-server/server.ts';
 import { eventually } from '../support/signals.ts';
 import { withFillingAfter } from './failing-stores.ts';
@@ -32,6 +37,18 @@ const adapters = {
     return { readModel, close };
   },
 };
+
+/** Makes the data of an event of the log something that is none. */
+function damage({ viewDirectory }: ProjectorHarness, stream: string, revision: number): void {
+  const database = new DatabaseSync(logFile(join(dirname(viewDirectory), 'log')));
+  const { changes } = database
+    .prepare(
+      `UPDATE events SET data = '{}' WHERE revision = ? AND stream = (SELECT id FROM streams WHERE name = ?)`,
+    )
+    .run(revision, stream);
+  database.close();
+  expect(changes).to.equal(1);
+}
 
 for (const [adapter, open] of Object.entries(adapters)) {
   describe(`views as of a moment, ${adapter}`, () => {
@@ -68,8 +85,11 @@ for (const [adapter, open] of Object.entries(adapters)) {
       const id = newId(now);
       return { commandId: id, actor: 'agent-1', source: 'test', correlationId: id, now };
     };
-    async function order(name: string, until: Position): Promise<void> {
-      const views = replayable.map((each) => each.name);
+    async function order(
+      name: string,
+      until: Position,
+      views = replayable.map((each) => each.name),
+    ): Promise<void> {
       const wish = { name, until, at: '2026-03-01T09:00:00.000Z', views, rate: null };
       await requestReplay(harness.store, { ...wish, keepFor: 60_000 }, context());
     }
@@ -120,6 +140,34 @@ for (const [adapter, open] of Object.entries(adapters)) {
       await expectFolded('then', moment);
       expect((await known('then'))?.documents).to.include({ runs: 2, tasks: 1 });
       expect((await known('now'))?.documents).to.include({ runs: 3, tasks: 1 });
+    });
+
+    it('leave out what an operator had left out of the view that follows the log', async () => {
+      const runs = runsProjection as unknown as Projection;
+      addRun('0');
+      harness.start([runs], { readModel });
+      await harness.reached(runs, await harness.append());
+      await harness.stop();
+      addRun('1');
+      const moment = await harness.append();
+      damage(harness, 'run-1', 1);
+      const projector = harness.start([runs], { readModel });
+      const { schema } = runsProjection;
+      const parked = (): number | undefined => projector.status()[0]?.parked;
+      await eventually(() => parked() === 1);
+      start();
+      await order('before', moment, ['runs']);
+      await eventually(async () => (await known('before'))?.error !== null);
+      expect((await known('before'))?.error).to.match(/can't fold RunStarted of run-1 /);
+
+      const key = { name: 'runs', schema, store: harness.store, context: context() };
+      await parkedKeyCommand(key, { version: 1, key: '1', order: 'skip' });
+      await eventually(() => parked() === 0);
+      await order('after', moment, ['runs']);
+      await ready('after');
+      const found = await readModel.get(replayedAs(runsProjection, 'after'), '1');
+      expect(found?.document).to.deep.include({ state: 'succeeded', started_at: null });
+      expect((await known('before'))?.documents).to.equal(null);
     });
 
     it('go on being made by the next projector, and are gone once they are dropped', async () => {
