@@ -11,7 +11,7 @@ import { silent } from '../observability/telemetry.ts';
 import { runsProjection } from '../projections/runs.ts';
 import { projectRoot } from '../test/support/project-root.ts';
 import { beforeBenchFoldersGo, makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
-import { cpuSecondsOf } from './process-cpu.ts';
+import { cpuSecondsOf } from './process-figures.ts';
 
 /** An agent that needs not exist: the commands are issued below the HTTP interface. */
 const OWNER = newId(Date.now());

@@ -1,5 +1,5 @@
 import { load, type Load } from './http-load.ts';
-import { cpuSecondsOf } from './process-cpu.ts';
+import { cpuSecondsOf } from './process-figures.ts';
 import { percentile } from './statistics.ts';
 
 /** What one of two servers that take turns has done. */

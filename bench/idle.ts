@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { tasksProjection } from '../projections/tasks.ts';
 import { BenchService, BenchStore } from './bench-service.ts';
+import { residentMiBOf } from './process-figures.ts';
 
 /** What the service costs while it has nothing to do. */
 export interface IdleBenchmark {
@@ -45,7 +45,7 @@ export async function benchIdle(
     const cpuBefore = service.cpuSeconds();
     await pause(seconds * 1000);
     const cpuPercent = ((service.cpuSeconds() - cpuBefore) / seconds) * 100;
-    const residentMiB = residentKiB(service.pid) / 1024;
+    const residentMiB = residentMiBOf(service.pid);
     await service.stop();
     return { tasks, firstReadySeconds, readySeconds, cpuPercent, residentMiB };
   } finally {
@@ -80,12 +80,6 @@ export async function makeTaskViews(bench: BenchStore, tasks: number) {
   while ((await readModel.count(tasksProjection, [])) < tasks) await pause(5);
   await service.stop();
   return { firstReadySeconds };
-}
-
-/** Memory that a process holds now; Linux only. KiB. */
-export function residentKiB(pid: number): number {
-  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Number(found?.[1]);
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -4,8 +4,8 @@ import { toIso } from '../domain/clock.ts';
 import { pauseTaskCommand, updateTaskCommand } from '../domain/task-commands.ts';
 import { streams } from '../domain/streams.ts';
 import { BenchService, BenchStore, contextNow } from './bench-service.ts';
-import { residentKiB } from './idle.ts';
 import { manyTasksStore } from './many-tasks-store.ts';
+import { residentMiBOf } from './process-figures.ts';
 
 /** What the service does with many active tasks, of which few are due. */
 export interface ManyTasksBenchmark {
@@ -61,7 +61,7 @@ export async function benchManyTasks(
   const cpuBefore = service.cpuSeconds();
   await pause(seconds * 1000);
   const cpuPercent = ((service.cpuSeconds() - cpuBefore) / seconds) * 100;
-  const residentMiB = residentKiB(service.pid) / 1024;
+  const residentMiB = residentMiBOf(service.pid);
   const bench = await BenchStore.open(directory);
   try {
     const changes = await changeTasks(bench, ids);

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { nameBasedId } from '../domain/ids.ts';
 import { logFile } from '../stores/sqlite/event-log/schema.ts';
 import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
 import { startHttpService, type HttpService } from './http-service.ts';
+import { residentMiBOf } from './process-figures.ts';
 import { EVENTS_OF_A_RUN } from './rebuild-rates.ts';
 import { makeLog } from './rebuild.ts';
 
@@ -67,7 +68,7 @@ async function measure(service: HttpService, runs: number): Promise<RebuildReads
   const quiet = new Reads(service, runs);
   await pause(BEFORE);
   const before = await quiet.end();
-  const memoryBefore = residentMiB(service);
+  const memoryBefore = Math.round(residentMiBOf(service.process.pid));
   const reads = new Reads(service, runs);
   const since = performance.now();
   await read(service, '/projections/runs/rebuild', { switch: 'auto' });
@@ -78,7 +79,7 @@ async function measure(service: HttpService, runs: number): Promise<RebuildReads
   while (view.version === first && performance.now() - since < DURING) {
     progress = view.rebuild?.progress ?? progress;
     handled = view.rebuild?.handled ?? handled;
-    samples.push(residentMiB(service));
+    samples.push(Math.round(residentMiBOf(service.process.pid)));
     await pause(LOOK);
     view = await viewOf(service);
   }
@@ -170,9 +171,4 @@ async function read(
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}: ${text}`);
   return JSON.parse(text) as Readonly<Record<string, unknown>>;
-}
-
-function residentMiB({ process }: HttpService): number {
-  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${process.pid}/status`, 'utf8'));
-  return Math.round(Number(found?.[1]) / 1024);
 }

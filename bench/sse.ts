@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { withHttpService, type HttpService } from './http-service.ts';
+import { residentMiBOf } from './process-figures.ts';
 import { percentile } from './statistics.ts';
 
 /** Changes that are timed one by one. */
@@ -48,12 +48,12 @@ export async function benchSse(clients: number): Promise<SseBenchmark> {
         await allHave(watchers, change);
         took.push(Math.max(...watchers.map(({ heardAt }) => heardAt)) - begun);
       }
-      const before = residentMiB(service);
+      const before = residentMiBOf(service.process.pid);
       const deaf = watchers.slice(0, Math.min(DEAF, Math.floor(clients / 2)));
       for (const watcher of deaf) watcher.stopReading();
       await makeRuns(service, taskId);
       await allHave(watchers.slice(deaf.length), CHANGES + RUNS);
-      const after = residentMiB(service);
+      const after = residentMiBOf(service.process.pid);
       for (const watcher of deaf) watcher.readOn();
       await pause(1_000);
       const letGo = deaf.filter((watcher) => watcher.wasLetGo).length;
@@ -151,11 +151,6 @@ async function makeRuns({ client }: HttpService, taskId: string): Promise<void> 
     while (left-- > 0) await client.tasks.runNow(taskId);
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
-}
-
-function residentMiB({ process }: HttpService): number {
-  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${process.pid}/status`, 'utf8'));
-  return Number(found?.[1]) / 1024;
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
