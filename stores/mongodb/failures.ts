@@ -20,6 +20,16 @@ const NO_TRANSACTIONS = new Set([
   263, // OperationNotSupportedInTransaction
 ]);
 
+/** Codes by which servers refuse an option that they don't know, or don't have. */
+const OPTION_REFUSED = new Set([
+  2, // BadValue: standalone servers, of `commitQuorum`
+  9, // FailedToParse
+  72, // InvalidOptions
+  115, // CommandNotSupported
+  303, // "Feature not supported", of compatible servers
+  40415, // an unknown field of a command
+]);
+
 /** An operation that was given up, as no answer came in time. */
 export class NoAnswer extends Error {
   /** @param limit milliseconds */
@@ -88,6 +98,11 @@ export function isWithoutTransactions(error: unknown): boolean {
   const original: unknown = error['originalError'];
   const { code } = original instanceof MongoServerError ? original : error;
   return NO_TRANSACTIONS.has(Number(code));
+}
+
+/** Whether the server refused what it was asked for because of an option. */
+export function isOptionRefused(error: unknown): boolean {
+  return error instanceof MongoServerError && OPTION_REFUSED.has(Number(error.code));
 }
 
 /** Whether it comes from the database or the way to it; everything else is a fault of ours. */

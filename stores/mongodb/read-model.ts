@@ -129,7 +129,7 @@ class MongoReadModel implements ReadModel {
       hasTransactions: () => connection.hasTransactions(),
       giveUpTransactions: (cause) => connection.giveUpTransactions(cause),
       startSession: () => connection.client.startSession(),
-      isSharded: async () => (await connection.deployment()) === 'sharded',
+      deployment: () => connection.deployment(),
     };
     return MongoViewWriter.open(forWriter, projection, options);
   }

@@ -14,7 +14,9 @@ import type {
   WriterOptions,
 } from '../../projections/read-model.ts';
 import { Checkpoint } from './checkpoints.ts';
+import type { Deployment } from './connection.ts';
 import { duplicatesOf, isWorthAnotherTransaction, isWithoutTransactions } from './failures.ts';
+import { buildIndexes } from './index-builds.ts';
 import {
   type StoredDocument,
   collectionOf,
@@ -35,13 +37,18 @@ export interface WriterConnection {
   hasTransactions(): Promise<boolean>;
   giveUpTransactions(cause: unknown): void;
   startSession(): ClientSession;
-  isSharded(): Promise<boolean>;
+  /** What kind of server it is. Inside of `run`. */
+  deployment(): Promise<Deployment>;
 }
 
 /** How often a write that met somebody else's is looked at again before that is a fault. */
 const ATTEMPTS = 4;
 
-/** While nobody reads a generation, its documents need not be on a disk before the next batch. */
+/**
+ * While nobody reads a generation, its documents need not be on a disk before the next batch: a server alone has its
+ * journal in order, so that the checkpoint's place in it says the same of them. Not so where another member may become
+ * the primary between the two: it may lack the documents, and would take the checkpoint all the same.
+ */
 const RELAXED: WriteConcernSettings = { w: 1, journal: false };
 
 /**
@@ -210,7 +217,7 @@ export class MongoViewWriter implements ViewWriter {
           left.map((one) => this.#guarded(one)),
           {
             ordered: false,
-            ...(this.#bulk && !(await this.#connection.isSharded()) && { writeConcern: RELAXED }),
+            ...((await this.#isRelaxed()) && { writeConcern: RELAXED }),
           },
         );
         return;
@@ -248,12 +255,17 @@ export class MongoViewWriter implements ViewWriter {
     });
   }
 
+  async #isRelaxed(): Promise<boolean> {
+    return this.#bulk && (await this.#connection.deployment()) === 'standalone';
+  }
+
   /** Without a limit: over a million documents it takes minutes, and giving up would begin it again. */
   async #makeIndexes(tombstonesOnly: boolean): Promise<void> {
-    const indexes = indexesOf(this.#projection);
+    const all = indexesOf(this.#projection);
+    const indexes = tombstonesOnly ? all.slice(-1) : all;
     await this.#connection.run(
       'make_indexes',
-      (db) => this.#documents(db).createIndexes(tombstonesOnly ? indexes.slice(-1) : indexes),
+      async (db) => buildIndexes(this.#documents(db), indexes, await this.#connection.deployment()),
       Infinity,
     );
   }

@@ -1,3 +1,4 @@
+import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { silent } from '../../observability/telemetry.ts';
@@ -67,6 +68,43 @@ describe('the contract of coordination, in MongoDB', () => {
     });
   }
 
+  // The contract moves the clock, and a real server's can't be moved: so what the server computes by its own is tried
+  // beside it, on either.
+  async function byTheServersClock(url: string, database: string): Promise<void> {
+    const options = { url, database, telemetry: silent };
+    const one = await openMongoCoordination(options);
+    const two = await openMongoCoordination({ ...options, serverSelectionTimeoutMs: 2001 });
+    try {
+      const name = randomUUID();
+      const lease = await one.acquire(name, 'one', 60_000);
+      expect(lease).to.deep.equal({ fence: 1, remaining: 60_000 });
+      expect(await two.acquire(name, 'two', 60_000)).to.equal(null);
+      expect((await one.acquire(name, 'one', 60_000))?.fence).to.equal(1);
+      await one.release(name, 'one');
+      expect((await two.acquire(name, 'two', 60_000))?.fence).to.equal(2);
+
+      await one.heartbeat(name, { slots: 2 }, 60_000);
+      const member = (await two.alive()).find(({ id }) => id === name);
+      expect(member?.about).to.deep.equal({ slots: 2 });
+      expect(member?.remaining).to.be.within(1, 60_000);
+
+      const day = 24 * 60 * 60_000;
+      await one.count(name, 1, day);
+      const { sum, remaining } = await two.count(name, 2, day);
+      // One only where midnight came between the two.
+      expect(sum).to.be.oneOf([3, 2]);
+      expect(remaining).to.be.within(1, day);
+    } finally {
+      await Promise.all([one.close(), two.close()]);
+    }
+  }
+
+  it("keeps leases, lives and counters by the server's clock, over the stand-in", async () => {
+    const server = await MongoServer.start({ replicaSet: 'rs0' });
+    await byTheServersClock(server.url(), 'contract');
+    await server.stop();
+  });
+
   if (realServer !== undefined) {
     const database = `svc_test_${randomUUID().replaceAll('-', '')}`;
     describeCoordinationContract('over the server that the environment names', () => {
@@ -82,6 +120,8 @@ describe('the contract of coordination, in MongoDB', () => {
         },
       );
     });
+    it("keeps leases, lives and counters by the server's clock, over the server that the environment names", () =>
+      byTheServersClock(realServer, database));
     after(async () => {
       const client = new MongoClient(realServer);
       await client.db(database).dropDatabase();

@@ -125,6 +125,22 @@ describe('a write on a replica set', () => {
     expect(commands().filter((name) => name === 'commitTransaction')).to.have.length(2);
   });
 
+  it('begins again when somebody else was faster with a document, which the statement is told', async () => {
+    const insert = {
+      insert: collection,
+      documents: [{ _id: 'a', _pos: at(0), live: true, d: '{}', f: {} }],
+    };
+    server.fault({
+      command: 'update',
+      collection,
+      effect: { kind: 'interpose', act: () => void server.execute('svc', insert) },
+    });
+    await writer.write(batch(1));
+    expect(amounts()).to.deep.equal(['{"amount":1}']);
+    expect(commands().filter((name) => name === 'commitTransaction')).to.have.length(1);
+    expect(warnings).to.deep.equal([]);
+  });
+
   it('goes without a transaction for once when it always meets somebody else', async () => {
     server.fault({
       command: 'update',
@@ -168,6 +184,40 @@ describe('a write on a replica set', () => {
     server.clearLog();
     await rejectsWith('FENCED', writer.write(batch(1)));
     expect(server.log.filter((entry) => entry.collection === collection)).to.deep.equal([]);
+  });
+
+  it('waits for a majority in bulk too, as a new primary may lack what one member alone has', async () => {
+    const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
+    server.clearLog();
+    await bulk.write(batch(1));
+    await bulk.finish();
+    const concerns = server.log
+      .filter(({ command }) => command === 'update')
+      .map(({ body }) => body['writeConcern']);
+    expect(concerns).to.deep.equal(Array(3).fill({ w: 'majority', j: true }));
+  });
+
+  it('makes indexes without waiting for a member that is away', async () => {
+    const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
+    await bulk.finish();
+    const made = server.log.filter(({ command }) => command === 'createIndexes');
+    expect(made.map(({ body }) => body['commitQuorum'])).to.deep.equal(['majority', 'majority']);
+  });
+
+  it('makes indexes where the server does not know how not to wait', async () => {
+    server.fault({
+      command: 'createIndexes',
+      when: (command) => 'commitQuorum' in command,
+      times: Infinity,
+      effect: {
+        kind: 'error',
+        code: 40415,
+        codeName: 'IDLUnknownField',
+        message: "BSON field 'createIndexes.commitQuorum' is an unknown field.",
+      },
+    });
+    await writerOf(readModel, projection, { generation: 2 });
+    expect(server.indexes('svc', `${projection.name}_s1_g2`)).to.have.length.greaterThan(2);
   });
 
   it('is retried by the driver in bulk, where it is no transaction, and done once', async () => {

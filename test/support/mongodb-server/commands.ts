@@ -4,8 +4,11 @@ import { Query } from 'mingo';
 import { Cursors, count } from './read-commands.ts';
 import { Sessions } from './sessions.ts';
 import { type Index, Storage, type Tables } from './storage.ts';
-import type { Doc } from './wire.ts';
+import { type Doc, sameBytes } from './wire.ts';
 import { findAndModify, insert, remove, update } from './write-commands.ts';
+
+/** How many indexes a collection may have, the one over `_id` counted. */
+const MAX_INDEXES = 64;
 
 /** A server's kind, as `hello` shows it. */
 export interface Identity {
@@ -87,7 +90,7 @@ export class Commands {
       case 'create':
         return this.#create(namespace);
       case 'createIndexes':
-        return this.#createIndexes(namespace, asDocs(command['indexes']));
+        return this.#createIndexes(namespace, asDocs(command['indexes']), command['commitQuorum']);
       case 'listIndexes':
         return this.#listIndexes(namespace);
       case 'listCollections':
@@ -139,7 +142,10 @@ export class Commands {
     return { ok: 1 };
   }
 
-  #createIndexes(namespace: string, given: readonly Doc[]): Doc {
+  #createIndexes(namespace: string, given: readonly Doc[], commitQuorum: unknown): Doc {
+    if (commitQuorum !== undefined && this.#identity().setName === undefined) {
+      throw new CommandError(2, 'BadValue', "Standalones can't specify commitQuorum");
+    }
     const table = this.storage.open(namespace);
     const before = table.indexes.length;
     for (const options of given) {
@@ -149,9 +155,23 @@ export class Commands {
         unique: options['unique'] === true,
         given: { v: 2, ...options },
       };
-      if (!table.indexes.some((known) => known.name === index.name)) table.indexes.push(index);
+      if (!this.#hasAlready(table.indexes, index)) table.indexes.push(index);
+      if (table.indexes.length > MAX_INDEXES) {
+        throw new CommandError(67, 'CannotCreateIndex', `add index fails, too many indexes`);
+      }
     }
     return { numIndexesBefore: before, numIndexesAfter: table.indexes.length, ok: 1 };
+  }
+
+  /** @throws CommandError for another index of the same name, or the same one under another name */
+  #hasAlready(indexes: readonly Index[], index: Index): boolean {
+    const same = indexes.find(({ name, key }) => name === index.name || sameBytes(key, index.key));
+    if (same === undefined) return false;
+    if (same.name === '_id_' || sameBytes(same.given, index.given)) return true;
+    const conflict = `An equivalent index already exists with a different name or options: ${same.name}`;
+    throw sameBytes(same.key, index.key)
+      ? new CommandError(85, 'IndexOptionsConflict', conflict)
+      : new CommandError(86, 'IndexKeySpecsConflict', conflict);
   }
 
   #listIndexes(namespace: string): Doc {

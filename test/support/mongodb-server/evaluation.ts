@@ -1,4 +1,4 @@
-import { ObjectId } from 'bson';
+import { ObjectId, calculateObjectSize } from 'bson';
 import { Aggregator, ProcessingMode, Query, update as applyOperators } from 'mingo';
 import { CommandError } from './command-error.ts';
 import type { Table } from './storage.ts';
@@ -6,6 +6,9 @@ import { idOf, valueAt } from './storage.ts';
 import { type Doc, throughBson } from './wire.ts';
 
 /** What queries, pipelines and updates mean: mingo's word, with the server's own clock for `$$NOW`. */
+
+/** The largest document that a server keeps, in bytes. */
+const MAX_DOCUMENT = 16 * 1024 * 1024;
 
 /** A value as a document, empty when there is none. */
 export function asDoc(value: unknown): Doc {
@@ -70,7 +73,17 @@ export function updated(document: Doc, change: unknown, inserting: boolean, now:
       "Performing an update on the path '_id' would modify the immutable field '_id'",
     );
   }
-  return throughBson('_id' in after ? after : { _id: new ObjectId(), ...after });
+  const whole = '_id' in after ? after : { _id: new ObjectId(), ...after };
+  refuseTooLarge(whole);
+  return throughBson(whole);
+}
+
+/** @throws CommandError 10334 for a document that no server takes */
+export function refuseTooLarge(document: Doc): void {
+  const size = calculateObjectSize(document);
+  if (size <= MAX_DOCUMENT) return;
+  const message = `BSONObj size: ${size} (0x${size.toString(16)}) is invalid. Size must be between 0 and 16793600(16MB)`;
+  throw new CommandError(10334, 'BSONObjectTooLarge', message);
 }
 
 /** What an upsert begins with: the fields that the filter holds to one value. */
@@ -88,6 +101,7 @@ export function upsertBase(filter: Doc): Doc {
 }
 
 function operated(document: Doc, change: Doc, inserting: boolean, now: number): Doc {
+  refuseConflictingPaths(change);
   const { $setOnInsert, $currentDate, ...rest } = change;
   const set = {
     ...asDoc(rest['$set']),
@@ -99,6 +113,21 @@ function operated(document: Doc, change: Doc, inserting: boolean, now: number): 
   const modifier = { ...rest, ...(Object.keys(set).length > 0 && { $set: set }) };
   applyOperators(document, modifier);
   return document;
+}
+
+/** @throws CommandError 40 when two operators change the same field, or one a part of what another changes */
+function refuseConflictingPaths(change: Doc): void {
+  const paths: string[] = [];
+  for (const path of Object.values(change).flatMap((fields) => Object.keys(asDoc(fields)))) {
+    const other = paths.find(
+      (one) => one === path || one.startsWith(`${path}.`) || path.startsWith(`${one}.`),
+    );
+    if (other !== undefined) {
+      const message = `Updating the path '${path}' would create a conflict at '${other}'`;
+      throw new CommandError(40, 'ConflictingUpdateOperators', message);
+    }
+    paths.push(path);
+  }
 }
 
 /** An `_id` in the filter that is one value, or a list of them, spares looking at every document. */

@@ -108,6 +108,41 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await failure(Promise.resolve(changed))).to.include({ code: 66 });
   });
 
+  it('refuses two operators over one field', async () => {
+    await start();
+    const change = { $set: { 'a.b': 1 }, $setOnInsert: { a: {} } };
+    const refused = await failure(rows().updateOne({ _id: 'x' }, change, { upsert: true }));
+    expect(refused).to.include({ code: 40 });
+  });
+
+  it('refuses a document that grows beyond 16 MiB', async () => {
+    await start();
+    const half = 'x'.repeat(9 * 1024 * 1024);
+    await rows().insertOne({ _id: 'x', one: half });
+    expect(await failure(rows().updateOne({ _id: 'x' }, { $set: { two: half } }))).to.include({
+      code: 10334,
+    });
+  });
+
+  it('refuses another index of the same name, and the same one with other options', async () => {
+    await start();
+    await rows().createIndex({ a: 1 }, { name: 'one', expireAfterSeconds: 60 });
+    await rows().createIndex({ a: 1 }, { name: 'one', expireAfterSeconds: 60 });
+    const other = rows().createIndex({ b: 1 }, { name: 'one' });
+    expect(await failure(other)).to.include({ code: 86 });
+    const longer = rows().createIndex({ a: 1 }, { name: 'one', expireAfterSeconds: 61 });
+    expect(await failure(longer)).to.include({ code: 85 });
+  });
+
+  it('takes a quorum for an index on a replica set alone', async () => {
+    await start();
+    const refused = await failure(rows().createIndex({ a: 1 }, { commitQuorum: 'majority' }));
+    expect(refused).to.include({ code: 2 });
+    await Promise.all([client.close(), server.stop()]);
+    await start('rs0');
+    await rows().createIndex({ a: 1 }, { commitQuorum: 'majority' });
+  });
+
   it('computes updates from the document as it was, by its own clock', async () => {
     await start();
     const swap = [{ $set: { a: '$b', b: '$a', at: '$$NOW', text: { $literal: '$$NOW' } } }];
@@ -144,6 +179,22 @@ describe('the stand-in for a MongoDB server', () => {
       await session.commitTransaction();
     });
     expect(await rows().find().toArray()).to.deep.equal([{ _id: 'b' }]);
+  });
+
+  it('refuses a transaction at once what was changed since it began', async () => {
+    await start('rs0');
+    await rows().insertOne({ _id: 'a', n: 0 });
+    await client.withSession(async (session) => {
+      session.startTransaction();
+      expect(await rows().countDocuments({}, { session })).to.equal(1);
+      await rows().updateOne({ _id: 'a' }, { $inc: { n: 10 } });
+      const update = { updateOne: { filter: { _id: 'a' }, update: { $inc: { n: 1 } } } };
+      const error = await failure(rows().bulkWrite([update], { session }));
+      expect(error).to.be.instanceOf(MongoServerError).and.to.include({ code: 112 });
+      expect((error as MongoServerError).hasErrorLabel('TransientTransactionError')).to.equal(true);
+      expect(await failure(session.commitTransaction())).to.include({ code: 251 });
+    });
+    expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(10);
   });
 
   it('lets the second of two transactions over one document fail', async () => {

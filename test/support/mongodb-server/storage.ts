@@ -23,10 +23,18 @@ export class Table {
   readonly namespace: string;
   readonly indexes: Index[];
   readonly documents: Map<string, Doc>;
+  readonly #beforeChange: (id: string) => void;
 
-  constructor(namespace: string, documents = new Map<string, Doc>(), indexes: Index[] = []) {
+  /** @param beforeChange is told of each document that is to be changed, and may throw */
+  constructor(
+    namespace: string,
+    documents = new Map<string, Doc>(),
+    indexes: Index[] = [],
+    beforeChange: (id: string) => void = () => undefined,
+  ) {
     this.namespace = namespace;
     this.documents = documents;
+    this.#beforeChange = beforeChange;
     this.indexes =
       indexes.length > 0
         ? indexes
@@ -39,6 +47,7 @@ export class Table {
    */
   put(document: Doc, replaces: boolean): void {
     const id = idOf(document);
+    this.#beforeChange(id);
     if (!replaces && this.documents.has(id)) {
       throw duplicateKey(this.namespace, '_id_', { _id: 1 }, { _id: document['_id'] });
     }
@@ -50,7 +59,9 @@ export class Table {
   }
 
   remove(document: Doc): void {
-    this.documents.delete(idOf(document));
+    const id = idOf(document);
+    this.#beforeChange(id);
+    this.documents.delete(id);
   }
 
   #refuseDuplicate(index: Index, document: Doc, id: string): void {
@@ -110,7 +121,10 @@ export class Storage implements Tables {
   }
 }
 
-/** A transaction: reads a copy of each collection as it was first touched, and writes to that. */
+/**
+ * A transaction: reads a copy of each collection as it was first touched, and writes to that. What was changed since by
+ * somebody else it can't change: the statement fails, and with it the transaction.
+ */
 export class Transaction implements Tables {
   readonly #storage: Storage;
   readonly #copies = new Map<string, { before: Map<string, Doc>; table: Table }>();
@@ -130,7 +144,11 @@ export class Transaction implements Tables {
     if (known !== undefined) return known.table;
     const real = this.#storage.find(namespace);
     const before = new Map(real?.documents);
-    const table = new Table(namespace, new Map(before), real?.indexes);
+    const table = new Table(namespace, new Map(before), real?.indexes, (id) => {
+      if (this.#storage.find(namespace)?.documents.get(id) !== before.get(id)) {
+        throw writeConflict();
+      }
+    });
     this.#copies.set(namespace, { before, table });
     return table;
   }

@@ -1,4 +1,12 @@
-import { asDoc, asDocs, matching, shaped, updated, upsertBase } from './evaluation.ts';
+import {
+  asDoc,
+  asDocs,
+  matching,
+  refuseTooLarge,
+  shaped,
+  updated,
+  upsertBase,
+} from './evaluation.ts';
 import { CommandError } from './command-error.ts';
 import type { Table, Tables } from './storage.ts';
 import { type Doc, sameBytes, throughBson } from './wire.ts';
@@ -21,6 +29,7 @@ export function insert(tables: Tables, namespace: string, command: Doc): Doc {
   const table = tables.open(namespace);
   let n = 0;
   const writeErrors = eachStatement(asDocs(command['documents']), command, (document) => {
+    refuseTooLarge(document);
     table.put(throughBson(document), false);
     n += 1;
   });
@@ -132,7 +141,8 @@ function eachStatement(
     try {
       run(statement, index);
     } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
+      // A conflict of a transaction is the whole command's, whatever its statement.
+      if (!(error instanceof CommandError) || error.labels.length > 0) throw error;
       errors.push(error.writeError(index));
       if (command['ordered'] !== false) break;
     }
