@@ -7,43 +7,48 @@ import express, {
 } from 'express';
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import { agentEndpoints } from './agent-endpoints.ts';
-import { beginHeaders, layOpen, layOpenWhenTouched, requestIdOf } from './answer-headers.ts';
-import { auditEndpoints } from './audit-endpoints.ts';
-import { authEndpoints } from './auth-endpoints.ts';
-import { concurrencyEndpoints } from './concurrency-endpoints.ts';
-import { crossOrigin } from './cross-origin.ts';
-import { backfillEndpoints } from './backfill-endpoints.ts';
+import { agentEndpoints } from './endpoints/agent-endpoints.ts';
+import {
+  beginHeaders,
+  layOpen,
+  layOpenWhenTouched,
+  requestIdOf,
+} from './serving/answer-headers.ts';
+import { auditEndpoints } from './endpoints/audit-endpoints.ts';
+import { authEndpoints } from './endpoints/auth-endpoints.ts';
+import { concurrencyEndpoints } from './endpoints/concurrency-endpoints.ts';
+import { crossOrigin } from './serving/cross-origin.ts';
+import { backfillEndpoints } from './endpoints/backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
-import { dueEndpoints } from './due-endpoints.ts';
-import { serveDescription } from './docs-page.ts';
+import { dueEndpoints } from './endpoints/due-endpoints.ts';
+import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
 import { lend, type MountedExtensions } from './extension-lending.ts';
-import { eventEndpoints } from './event-endpoints.ts';
-import { historyEndpoints } from './history-endpoints.ts';
+import { eventEndpoints } from './endpoints/event-endpoints.ts';
+import { historyEndpoints } from './endpoints/history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
-import { inOrder } from './in-order.ts';
-import { liveEndpoints } from './live-endpoints.ts';
-import { MAX_HEADERS } from './http-server.ts';
-import { measure, takenBy } from './measuring.ts';
-import { serveAll, share, unknownPath } from './mount.ts';
-import { operationsEndpoints } from './operations-endpoints.ts';
-import { PageAccess } from './page-access.ts';
-import { projectionEndpoints } from './projection-endpoints.ts';
-import { publishedEndpoints } from './published-endpoints.ts';
-import { rateLimiting } from './rate-limit.ts';
-import { replayEndpoints } from './replay-endpoints.ts';
-import { runEndpoints } from './run-endpoints.ts';
-import { runRetryEndpoints } from './run-retry-endpoints.ts';
-import { scheduleEndpoints } from './schedule-endpoints.ts';
-import { answerJson, sendJson } from './sending.ts';
-import { streamEndpoints } from './stream-endpoints.ts';
-import { taskControlEndpoints } from './task-control-endpoints.ts';
-import { taskEndpoints } from './task-endpoints.ts';
-import { taskExplainEndpoints } from './task-explain-endpoint.ts';
-import { traceRequests } from './tracing.ts';
-import { webhookEndpoints } from './webhook-endpoints.ts';
+import { inOrder } from './serving/in-order.ts';
+import { liveEndpoints } from './live/live-endpoints.ts';
+import { MAX_HEADERS } from './serving/http-server.ts';
+import { measure, takenBy } from './serving/measuring.ts';
+import { serveAll, share, unknownPath } from './serving/mount.ts';
+import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
+import { PageAccess } from './access/page-access.ts';
+import { projectionEndpoints } from './endpoints/projection-endpoints.ts';
+import { publishedEndpoints } from './endpoints/published-endpoints.ts';
+import { rateLimiting } from './access/rate-limit.ts';
+import { replayEndpoints } from './endpoints/replay-endpoints.ts';
+import { runEndpoints } from './endpoints/run-endpoints.ts';
+import { runRetryEndpoints } from './endpoints/run-retry-endpoints.ts';
+import { scheduleEndpoints } from './endpoints/schedule-endpoints.ts';
+import { answerJson, sendJson } from './serving/sending.ts';
+import { streamEndpoints } from './endpoints/stream-endpoints.ts';
+import { taskControlEndpoints } from './endpoints/task-control-endpoints.ts';
+import { taskEndpoints } from './endpoints/task-endpoints.ts';
+import { taskExplainEndpoints } from './endpoints/task-explain-endpoint.ts';
+import { traceRequests } from './serving/tracing.ts';
+import { webhookEndpoints } from './endpoints/webhook-endpoints.ts';
 
 /** Characters of a request's path and query. */
 const LONGEST_URL = 8192;

@@ -10,9 +10,9 @@ import type { LiveStreams } from '../projections/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import type { TopicIndex } from '../projections/topic-index.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
-import type { AuditTail } from './audit-tail.ts';
-import type { LiveRuns } from './live-runs.ts';
-import type { Refusals } from './refusals.ts';
+import type { AuditTail } from './live/audit-tail.ts';
+import type { LiveRuns } from './live/live-runs.ts';
+import type { Refusals } from './access/refusals.ts';
 
 /** All that the HTTP interface needs of the rest of the service. */
 export interface ApiDependencies {

@@ -4,8 +4,8 @@ import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store
 import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
-import { layOpen, requestIdOf } from './answer-headers.ts';
-import { sendJson } from './sending.ts';
+import { layOpen, requestIdOf } from './serving/answer-headers.ts';
+import { sendJson } from './serving/sending.ts';
 
 /** The codes of the error body, each with its status. */
 export const errorStatuses = {

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
-import type { Authentication } from './authentication.ts';
-import { readJson } from './body.ts';
+import type { Authentication } from './access/authentication.ts';
+import { readJson } from './serving/body.ts';
 import type { Caller } from './endpoint.ts';
 import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
-import type { DescribingExtension } from './extension-endpoints.ts';
+import type { DescribingExtension } from './endpoints/extension-endpoints.ts';
 import type { InnerRequest, InnerRequests } from './inner-requests.ts';
-import { takenBy, whenEnded } from './measuring.ts';
-import type { PageAccess, Visitor } from './page-access.ts';
-import { pageHeaders } from './security-headers.ts';
-import { sendJson } from './sending.ts';
+import { takenBy, whenEnded } from './serving/measuring.ts';
+import type { PageAccess, Visitor } from './access/page-access.ts';
+import { pageHeaders } from './serving/security-headers.ts';
+import { sendJson } from './serving/sending.ts';
 
 /** Whoever serves `/ext/…`, behind the guards that all requests pass. */
 export interface MountedExtensions {

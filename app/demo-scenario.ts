@@ -1,4 +1,4 @@
-import { ApiError, createClient, type Client, type RunItem } from '../api/client.ts';
+import { ApiError, createClient, type Client, type RunItem } from '../api/client/client.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { EventStore, RecordedEvent } from '../domain/event-store.ts';
 import { streams } from '../domain/streams.ts';

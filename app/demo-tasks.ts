@@ -1,4 +1,4 @@
-import type { CreateTask } from '../api/client.ts';
+import type { CreateTask } from '../api/client/client.ts';
 
 /** The tasks of the demo: one of each kind. */
 export const demoKinds = ['cron', 'rrule', 'once', 'event'] as const;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApiError } from '../api/client.ts';
+import { ApiError } from '../api/client/client.ts';
 import { createTelemetry } from '../observability/create-telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration } from './configuration.ts';

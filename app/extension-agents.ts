@@ -1,4 +1,4 @@
-import { signToken } from '../api/tokens.ts';
+import { signToken } from '../api/access/tokens.ts';
 import { agentFold, requireAgent, type RegisteredAgent } from '../domain/agent.ts';
 import { registerWithName } from '../domain/agent-registration.ts';
 import { toIso, type Clock, type Instant } from '../domain/clock.ts';

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { hashSecret, newSecret, verifySecret } from '../api/secrets.ts';
+import { hashSecret, newSecret, verifySecret } from '../api/access/secrets.ts';
 import { agentFold, agentNameFold, registerAgent, reserveName } from '../domain/agent.ts';
 import type { Clock, Instant } from '../domain/clock.ts';
 import { isConflict, type EventStore } from '../domain/event-store.ts';

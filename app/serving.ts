@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Express } from 'express';
-import { createHttpServer } from '../api/http-server.ts';
+import { createHttpServer } from '../api/serving/http-server.ts';
 import type { Configuration } from './configuration.ts';
 
 /** How long requests under way may go on while stopping. Milliseconds. */

@@ -1,4 +1,4 @@
-import { createClient, type Client } from '../api/client.ts';
+import { createClient, type Client } from '../api/client/client.ts';
 import { nameBasedId } from '../domain/ids.ts';
 import { makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
 import { BenchService } from './bench-service.ts';

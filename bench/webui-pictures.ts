@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { chromium, type Page } from 'playwright-core';
-import { createClient, type Client } from '../api/client.ts';
+import { createClient, type Client } from '../api/client/client.ts';
 import { CHROMIUM } from '../test/process/webui-browser.ts';
 import { projectRoot } from '../test/support/project-root.ts';
 import type { Credentials } from '../test/support/service-process.ts';

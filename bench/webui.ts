@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { chromium, type CDPSession, type Page } from 'playwright-core';
-import type { HealthReport } from '../api/answer-schemas-health.ts';
+import type { HealthReport } from '../api/schemas/answer-schemas-health.ts';
 import { runsProjection } from '../projections/runs.ts';
 import type { Credentials } from '../test/support/service-process.ts';
 import { CHROMIUM } from '../test/process/webui-browser.ts';

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { hashSecret, newSecret } from '../../api/secrets.ts';
+import { hashSecret, newSecret } from '../../api/access/secrets.ts';
 import { agentFold, agentNameFold, setCredentials } from '../../domain/agent.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { handle, load } from '../../domain/handle.ts';

@@ -1,7 +1,7 @@
 import { HttpError } from '../../api/errors.ts';
-import { CreateTask, UpdateTask } from '../../api/schemas.ts';
-import { checkDefinition, normalise } from '../../api/task-definitions.ts';
-import { bodyCheck } from '../../api/validation.ts';
+import { CreateTask, UpdateTask } from '../../api/schemas/schemas.ts';
+import { checkDefinition, normalise } from '../../api/endpoints/task-definitions.ts';
+import { bodyCheck } from '../../api/serving/validation.ts';
 import type { Instant } from '../../domain/clock.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { anchorAt } from '../../domain/task.ts';

@@ -6,7 +6,7 @@ import {
   type Client as TypedClient,
   type ClientOptions,
   type ServerSentEvent,
-} from '../../api/client.ts';
+} from '../../api/client/client.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { CommandFault, exitCodes, type ExitCode } from './faults.ts';
 

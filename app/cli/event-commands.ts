@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RecentEvents, Topics } from '../../api/client.ts';
+import type { RecentEvents, Topics } from '../../api/client/client.ts';
 import { usageFault } from './faults.ts';
 import { addPaging, shownOf, type Paging } from './listing.ts';
 import { printable } from './paint.ts';

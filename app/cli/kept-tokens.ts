@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Credentials, KeptTokens } from '../../api/client.ts';
+import type { Credentials, KeptTokens } from '../../api/client/client.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { textOf, type Environment } from '../setting-readers.ts';
 

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../../api/client.ts';
+import type { ServerSentEvent } from '../../api/client/client.ts';
 import { CommandFault, exitCodes } from './faults.ts';
 import { ServiceFault, type QueryValue } from './client.ts';
 import type { RunRecord } from './records.ts';

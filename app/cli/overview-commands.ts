@@ -3,7 +3,7 @@ import type {
   HealthReport,
   StatisticsSummary,
   TaskStatistics,
-} from '../../api/client.ts';
+} from '../../api/client/client.ts';
 import { exitCodes } from './faults.ts';
 import { paintState } from './paint.ts';
 import type { CommandLine } from './program.ts';

@@ -1,4 +1,4 @@
-import type { Agent, Run, RunItem, Task } from '../../api/client.ts';
+import type { Agent, Run, RunItem, Task } from '../../api/client/client.ts';
 
 // What the service answers, as far as the command line looks at it; `docs/http.md` has all of it.
 

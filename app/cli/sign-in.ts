@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { ClientOptions } from '../../api/client.ts';
+import type { ClientOptions } from '../../api/client/client.ts';
 import { textOf, type Environment } from '../setting-readers.ts';
 import { credentialsFile } from '../first-start.ts';
 import { CommandFault, exitCodes, usageFault } from './faults.ts';

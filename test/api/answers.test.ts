@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { endpoints } from '../../api/app.ts';
-import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
+import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { newId } from '../../domain/ids.ts';
 import { checkAnswer } from '../support/answer-check.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Refusals } from '../../api/refusals.ts';
+import { Refusals } from '../../api/access/refusals.ts';
 import { newId } from '../../domain/ids.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { useRunningApi, type SignedIn } from '../support/running-api.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { catalogue } from '../../domain/events/catalogue.ts';
 import { newId } from '../../domain/ids.ts';
-import { hiddenFields } from '../../api/event-records.ts';
+import { hiddenFields } from '../../api/endpoints/event-records.ts';
 import { streams } from '../../domain/streams.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { useRunningApi, type SignedIn } from '../support/running-api.ts';

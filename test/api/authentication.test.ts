@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { toIso } from '../../domain/clock.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
-import { signToken } from '../../api/tokens.ts';
+import { signToken } from '../../api/access/tokens.ts';
 import { useRunningApi } from '../support/running-api.ts';
 
 interface Tokens {

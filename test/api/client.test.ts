@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { endpoints } from '../../api/app.ts';
-import { ApiError, createClient, type Client, type ServerSentEvent } from '../../api/client.ts';
+import {
+  ApiError,
+  createClient,
+  type Client,
+  type ServerSentEvent,
+} from '../../api/client/client.ts';
 import { newId } from '../../domain/ids.ts';
 import { endpointAt } from '../support/answer-check.ts';
 import { useRunningApi } from '../support/running-api.ts';

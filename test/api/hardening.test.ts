@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { createHttpServer } from '../../api/http-server.ts';
-import { pageHeaders } from '../../api/security-headers.ts';
+import { createHttpServer } from '../../api/serving/http-server.ts';
+import { pageHeaders } from '../../api/serving/security-headers.ts';
 import { useRunningApi } from '../support/running-api.ts';
 import { plainTask } from './plain-task.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { inOrder } from '../../api/in-order.ts';
+import { inOrder } from '../../api/serving/in-order.ts';
 
 const request = {} as Request;
 const response = {} as Response;

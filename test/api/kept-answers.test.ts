@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KeptAnswers } from '../../api/kept-answers.ts';
+import { KeptAnswers } from '../../api/serving/kept-answers.ts';
 import { newId } from '../../domain/ids.ts';
 import { useRunningApi } from '../support/running-api.ts';
 import { plainTask } from './plain-task.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { RequestCounts } from '../../api/request-counts.ts';
+import { RequestCounts } from '../../api/access/request-counts.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { CoordinationError, type Coordination } from '../../scheduler/coordination.ts';
 import type { ApiAnswer } from '../support/api-client.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Routes } from '../../api/routes.ts';
+import { Routes } from '../../api/serving/routes.ts';
 
 describe('the routes of the interface', () => {
   const routes = new Routes<string>();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { HIDDEN } from '../../api/event-records.ts';
+import { HIDDEN } from '../../api/endpoints/event-records.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
 import type { FaultyEventStore } from '../support/faulty-stores.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Topics } from '../../api/client.ts';
+import type { Topics } from '../../api/client/client.ts';
 import { useRunningApi } from '../support/running-api.ts';
 import { plainTask } from './plain-task.ts';
 

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { SystemClock } from '../../app/clock.ts';
 import { readConfiguration, type Configuration } from '../../app/configuration.ts';
 import { credentialsFile, makeFirstAdmin, type AdminCredentials } from '../../app/first-start.ts';
-import { verifySecret } from '../../api/secrets.ts';
+import { verifySecret } from '../../api/access/secrets.ts';
 import { agentFold, requireAgent } from '../../domain/agent.ts';
 import { release } from '../../domain/agent-registration.ts';
 import { load } from '../../domain/handle.ts';

@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox';
 import { endpoints } from '../../api/app.ts';
-import type { DescribedEndpoint } from '../../api/endpoint-outcomes.ts';
-import { hostEndpoints } from '../../api/extension-endpoints.ts';
-import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
+import type { DescribedEndpoint } from '../../api/openapi/endpoint-outcomes.ts';
+import { hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
+import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { builtInEndpoints } from '../support/answer-check.ts';
 
 /** Fields that are the same wherever they stand: the table has them once. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { endpoints } from '../../api/app.ts';
-import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
+import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { errorStatuses } from '../../api/errors.ts';
 import { readConfiguration, type Configuration } from '../../app/configuration.ts';
 import { settings, settingsWithoutEffect } from '../../app/known-settings.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { hostEndpoints } from '../../api/extension-endpoints.ts';
+import { hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
 import { isJsonObject, type JsonObject } from '../../domain/json.ts';
 import { builtInEndpoints } from '../support/answer-check.ts';
 import { eventually } from '../support/signals.ts';

@@ -74,8 +74,9 @@ describe('a run that waits for nothing and is due in the process that works', ()
     await world.idle();
     expect(one.appends).to.include('RunRequested+RunStarted');
     const [, started] = await world.store.readStream(`run-${runId}`);
-    const { leased_until } = started?.data as { readonly leased_until: string };
-    const lease = Date.parse(leased_until) - Date.parse(started?.metadata.occurredAt ?? '');
+    if (started?.type !== 'RunStarted') throw new Error('the run has not started');
+    const { data, metadata } = started;
+    const lease = Date.parse(data.leased_until) - Date.parse(metadata.occurredAt);
     expect(lease).to.equal(LEASE);
   });
 

@@ -1,13 +1,13 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { TSchema } from '@sinclair/typebox';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ErrorBody, mediaTypeOf } from '../../api/answer-schemas.ts';
+import { ErrorBody, mediaTypeOf } from '../../api/schemas/answer-schemas.ts';
 import { endpoints } from '../../api/app.ts';
 import { answerHeaders } from '../../api/endpoint.ts';
-import { refusalsOf, type DescribedEndpoint } from '../../api/endpoint-outcomes.ts';
+import { refusalsOf, type DescribedEndpoint } from '../../api/openapi/endpoint-outcomes.ts';
 import { errorStatuses, type ErrorCode } from '../../api/errors.ts';
-import { endpointsOf, hostEndpoints } from '../../api/extension-endpoints.ts';
-import { unlistedEndpoints } from '../../api/unlisted-endpoints.ts';
+import { endpointsOf, hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
+import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { endpoints as eventsDemo } from '../../extensions/events_demo/events-demo.ts';
 import { endpoints as mcpHttp } from '../../extensions/mcp_http/mcp-http.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { verifySecret } from '../../../api/secrets.ts';
+import { verifySecret } from '../../../api/access/secrets.ts';
 import { SystemClock } from '../../../app/clock.ts';
 import { agentFold, requireAgent } from '../../../domain/agent.ts';
 import { registerWithName } from '../../../domain/agent-registration.ts';

@@ -1,0 +1,84 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { toIso } from '../../domain/clock.ts';
+import { toNewEvents } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { streams } from '../../domain/streams.ts';
+import type { Moment } from '../../projections/as-of.ts';
+import type { Call } from '../endpoint.ts';
+import { badRequest, forbidden } from '../errors.ts';
+import { instant } from './instant.ts';
+import { pageParameters } from './listing.ts';
+
+/** What lets one look at the past, at streams and at the audit. */
+export const auditScope = 'audit:read';
+
+type Reader = Pick<Call<unknown, object>, 'caller' | 'context' | 'dependencies' | 'parameters'> & {
+  readonly query: object;
+};
+
+/**
+ * Records that somebody looks at the audit or at the past, where the settings ask for that. Durable before the
+ * answer: what could not be recorded is not shown.
+ *
+ * @param action as the interface's description writes it: `GET /audit`
+ * @throws EventStoreError what the log throws
+ */
+export async function recordReading(call: Reader, action: string): Promise<void> {
+  const { caller, context, dependencies, parameters, query } = call;
+  const { settings, store, clock } = dependencies;
+  if (!settings.auditReads || caller === null) return;
+  const asked: Record<string, string> = { ...parameters };
+  for (const [name, value] of Object.entries(query)) asked[name] = String(value);
+  const data = { agent_id: caller.agentId, action, asked };
+  const stream = streams.auditReads(caller.agentId, toIso(context.now).slice(0, 10));
+  const own = { ...context, commandId: newId(clock.now()) };
+  await store.append(stream, toNewEvents(stream, [{ type: 'AuditRead', data }], own), 'any');
+}
+
+/** For reads of one thing that was otherwise before. */
+export const PastQuery = Type.Object({
+  after: pageParameters.after,
+  as_of: Type.Optional(
+    Type.String({ maxLength: 64, description: 'an instant (ISO 8601), or a position of the log' }),
+  ),
+});
+export type PastQuery = Static<typeof PastQuery>;
+
+/**
+ * The moment that a read asks for by `as_of`; null where it asks for the present.
+ * @throws HttpError 403 without the scope `audit:read`, 400 for what is neither an instant nor a position
+ */
+export async function momentAsked(
+  call: Reader & { readonly query: { readonly as_of?: string } },
+  action: string,
+): Promise<Moment | null> {
+  const { caller, dependencies, query } = call;
+  const text = query.as_of;
+  if (text === undefined) return null;
+  if (caller !== null && !caller.admin && !caller.scopes.includes(auditScope)) {
+    throw forbidden(`as_of needs the scope ${auditScope}`, [auditScope], caller.scopes);
+  }
+  const moment = await momentOf(text, dependencies, 'as_of');
+  await recordReading(call, action);
+  return moment;
+}
+
+/**
+ * The moment that a text means.
+ * @param field as the caller knows it
+ * @throws HttpError 400 for what is neither an instant nor a position of the log
+ */
+export async function momentOf(
+  text: string,
+  { store }: Pick<Call['dependencies'], 'store'>,
+  field: string,
+): Promise<Moment> {
+  if (/^[0-9a-f]{16,}$/.test(text)) {
+    const head = await store.head();
+    if (text.length === head.length && text <= head) return { kind: 'position', position: text };
+    throw badRequest([{ field, issue: 'is not a position of this log' }]);
+  }
+  const at = instant(field, text);
+  if (at === undefined) throw badRequest([{ field, issue: 'is required' }]);
+  return { kind: 'instant', at };
+}

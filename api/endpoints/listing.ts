@@ -1,0 +1,101 @@
+import { Type } from '@sinclair/typebox';
+import type { JsonObject } from '../../domain/json.ts';
+import type {
+  Filter,
+  KeptDocument,
+  Projection,
+  Query,
+  ReadModel,
+  Sort,
+} from '../../projections/read-model.ts';
+import { badRequest } from '../errors.ts';
+
+/** Query parameters of every list. */
+export const pageParameters = {
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
+  offset: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 }),
+  cursor: Type.Optional(Type.String({ maxLength: 2000 })),
+  after: Type.Optional(Type.String({ maxLength: 200 })),
+};
+
+export interface PageQuery {
+  readonly limit: number;
+  readonly offset: number;
+  readonly cursor?: string;
+}
+
+/** The envelope of every list. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  readonly limit: number;
+  readonly offset: number;
+  readonly has_more: boolean;
+  /** Goes on behind the last item, at any depth at the same cost; null at the end. */
+  readonly next_cursor: string | null;
+}
+
+/** One page of a view, and how many there are in all. */
+export async function listPage<D extends JsonObject, T>(
+  readModel: ReadModel,
+  projection: Projection<D>,
+  asked: { readonly filters: readonly Filter[]; readonly sort: readonly Sort[] },
+  page: PageQuery,
+  show: (document: D) => T,
+): Promise<Page<T>> {
+  const { filters, sort } = asked;
+  const { limit, offset, cursor } = page;
+  const after = cursor === undefined ? null : parseCursor(cursor, sort);
+  const query: Query = {
+    filters,
+    sort,
+    limit: limit + 1,
+    ...(after === null ? { offset } : { after }),
+  };
+  const [found, total] = await Promise.all([
+    readModel.find(projection, query),
+    readModel.count(projection, filters),
+  ]);
+  const shown = found.slice(0, limit);
+  const has_more = found.length > limit;
+  const last = shown.at(-1);
+  return {
+    items: shown.map(({ document }) => show(document)),
+    total,
+    limit,
+    offset,
+    has_more,
+    next_cursor: has_more && last ? cursorOf(last, sort) : null,
+  };
+}
+
+/** A page on which nothing can be. */
+export function emptyPage<T>({ limit, offset }: PageQuery): Page<T> {
+  return { items: [], total: 0, limit, offset, has_more: false, next_cursor: null };
+}
+
+/** What goes on behind a document in a list of this order. */
+export function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[]): string {
+  const values = sort.map(({ field }) => document[field] ?? null);
+  return Buffer.from(JSON.stringify([orderOf(sort), values, key])).toString('base64url');
+}
+
+/** A place in one order is none in another. */
+const orderOf = (sort: readonly Sort[]): string =>
+  sort.map(({ field, direction }) => `${field} ${direction}`).join();
+
+/** The place that a cursor means. @throws HttpError 400 for one of another list */
+export function parseCursor(cursor: string, sort: readonly Sort[]): NonNullable<Query['after']> {
+  try {
+    const text = Buffer.from(cursor, 'base64url').toString();
+    const [order, values, key] = JSON.parse(text) as unknown[];
+    const scalar = (value: unknown): boolean =>
+      value === null || ['string', 'number', 'boolean'].includes(typeof value);
+    if (order === orderOf(sort) && Array.isArray(values) && values.length === sort.length) {
+      if (values.every(scalar) && typeof key === 'string') return { values, key };
+    }
+  } catch {
+    // Falls through to the refusal: whatever it is, it is no cursor of ours.
+  }
+  throw badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);
+}

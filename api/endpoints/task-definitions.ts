@@ -1,0 +1,78 @@
+import type { Issue } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { checkPayload } from '../../domain/pipeline/check.ts';
+import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
+import { zoneOf } from '../../domain/schedule/zone.ts';
+import type { LiveTask } from '../../domain/task.ts';
+import { MAX_PAYLOAD_BYTES, type TaskDefinition } from '../../domain/task-definition.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Call, Caller } from '../endpoint.ts';
+import { HttpError, badRequest, forbidden } from '../errors.ts';
+
+/** Instants in UTC, ids in lower case. @throws HttpError 400 */
+export function normalise(definition: TaskDefinition): TaskDefinition {
+  const { timezone } = definition;
+  if (zoneOf(timezone) === null) {
+    const issue = `"${timezone}" is not a zone of the tz database here`;
+    throw badRequest([{ field: 'timezone', issue }]);
+  }
+  const instants: Record<string, string | null> = {};
+  for (const field of ['starts_at', 'ends_at'] as const) {
+    const text = definition[field];
+    if (text === null) continue;
+    try {
+      instants[field] = new Date(parseInstant(text, timezone)).toISOString();
+    } catch (error) {
+      if (!(error instanceof TimestampError)) throw error;
+      throw badRequest([{ field, issue: error.message }]);
+    }
+  }
+  return { ...definition, ...instants, created_by: definition.created_by.toLowerCase() };
+}
+
+/** What the schema can't say. @throws HttpError 400, 413 */
+export function checkDefinition(
+  definition: TaskDefinition,
+  { tools }: Pick<ApiDependencies, 'tools'>,
+): { readonly warnings: readonly string[] } {
+  const issues: Issue[] = [];
+  if (definition.schedule_kind !== 'event' && definition.schedule_expr === null) {
+    issues.push({ field: 'schedule_expr', issue: `is required for ${definition.schedule_kind}` });
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(definition.payload));
+  if (bytes > MAX_PAYLOAD_BYTES) {
+    const details = { field: 'payload', limit: MAX_PAYLOAD_BYTES };
+    throw new HttpError('payload_too_large', `payload has ${bytes} bytes`, details);
+  }
+  const { issues: faults, warnings } = checkPayload(definition.payload as JsonObject, tools);
+  const [first, ...rest] = [...issues, ...faults];
+  if (first !== undefined) throw badRequest([first, ...rest]);
+  return { warnings };
+}
+
+/** Whoever has no `admin` changes only tasks of its own. */
+export function mayChange({
+  caller,
+}: {
+  readonly caller: Caller | null;
+}): (task: LiveTask) => void {
+  return (task) => {
+    if (caller === null || caller.admin || task.definition.created_by === caller.agentId) return;
+    throw forbidden("this is another agent's task", ['admin'], caller.scopes);
+  };
+}
+
+/** Whom a task is to belong to: oneself, or for an admin any agent that exists. @throws HttpError 403, 400 */
+export async function checkOwner(
+  { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
+  owner: string,
+): Promise<void> {
+  if (caller === null || owner === caller.agentId) return;
+  if (!caller.admin) {
+    throw forbidden('created_by must be the caller', ['admin'], caller.scopes);
+  }
+  const { state } = await dependencies.agents.get(owner);
+  if (state.status !== 'registered') {
+    throw badRequest([{ field: 'created_by', issue: 'is not an agent' }]);
+  }
+}

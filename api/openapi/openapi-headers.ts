@@ -1,0 +1,84 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { isCommand, type DescribedEndpoint } from './endpoint-outcomes.ts';
+
+const text = (description: string, more: JsonObject = {}): JsonObject => ({
+  description,
+  schema: { type: 'string', ...more },
+});
+
+const whole = (description: string): JsonObject => ({
+  description,
+  schema: { type: 'integer', minimum: 0 },
+});
+
+/** Headers that are answered. */
+export const answeredHeaders = {
+  'X-Request-Id': text("the request's id, also in the log"),
+  'X-Event-Position': text("position of the command's last event"),
+  'X-Read-Position': text('up to where the view is that was read'),
+  'X-RateLimit-Limit': whole('requests that a window allows'),
+  'X-RateLimit-Remaining': whole('requests that are left in it'),
+  'X-RateLimit-Reset': whole('when it ends, in seconds since 1970'),
+  'Idempotent-Replayed': text('the answer is one that was given before', { enum: ['true'] }),
+  ETag: text("the resource's revision, for If-Match"),
+  Location: text('path of what was made'),
+  'X-Total-Count': whole('how many there are in all'),
+  'Retry-After': whole('seconds after which to try again'),
+  'WWW-Authenticate': text('how to authenticate'),
+} satisfies Readonly<Record<string, JsonObject>>;
+
+export type AnsweredHeader = keyof typeof answeredHeaders;
+
+const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
+
+/** Headers of an endpoint's answers where nothing is wrong. */
+export function headersOf(endpoint: DescribedEndpoint): JsonObject {
+  const { reads, idempotent, answerHeaders = [], paths } = endpoint;
+  return refsTo([
+    'X-Request-Id',
+    ...(paths[0].startsWith('/health') ? [] : limits),
+    ...(reads === undefined ? [] : (['X-Read-Position'] as const)),
+    ...(isCommand(endpoint) ? (['X-Event-Position'] as const) : []),
+    ...(idempotent === true ? (['Idempotent-Replayed'] as const) : []),
+    ...answerHeaders,
+  ]);
+}
+
+/** Headers of an answer, each as a reference to its component. */
+export function refsTo(names: readonly AnsweredHeader[]): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const sent = (name: string, description: string, schema: JsonObject): JsonObject => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', ...schema },
+});
+
+/** Headers that clients may send, by the name of their component. */
+export const sentHeaders = {
+  IdempotencyKey: sent(
+    'Idempotency-Key',
+    'the same key on the same path with the same body within 24 hours gives the first answer again',
+    { minLength: 1, maxLength: 200 },
+  ),
+  IfMatch: sent('If-Match', 'the ETag seen; 412 when it no longer holds', {}),
+  Reason: sent('X-Reason', 'why; stands in the events', { maxLength: 500 }),
+  RequestId: sent('X-Request-Id', 'taken in place of one that is made', {
+    pattern: '^[A-Za-z0-9_.:-]{1,100}$',
+  }),
+  Traceparent: sent('traceparent', 'W3C trace context; stands in the events', {}),
+  LastEventId: sent('Last-Event-ID', 'the id that came last: the stream goes on after it', {}),
+} satisfies Readonly<Record<string, JsonObject>>;
+
+/** The headers that an endpoint takes, each as a reference to its component. */
+export function takenHeaders(endpoint: DescribedEndpoint, live: boolean): readonly JsonObject[] {
+  const names: (keyof typeof sentHeaders)[] = ['RequestId'];
+  if (isCommand(endpoint)) names.push('Reason', 'Traceparent');
+  if (endpoint.idempotent === true) names.push('IdempotencyKey');
+  if (endpoint.ifMatch === true) names.push('IfMatch');
+  if (live) names.push('LastEventId');
+  return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+}

@@ -1,0 +1,46 @@
+import { Type } from '@sinclair/typebox';
+import { textOf } from '../schemas/answer-schemas.ts';
+import { HealthReport, Liveness, Readiness } from '../schemas/answer-schemas-health.ts';
+import type { DescribedEndpoint } from './endpoint-outcomes.ts';
+
+const open = { method: 'get', scopes: null } as const;
+
+/** What is served beside the endpoints and asks for no token; described as they are. */
+export const unlistedEndpoints: readonly DescribedEndpoint[] = [
+  {
+    ...open,
+    paths: ['/health'],
+    summary: 'How the service and its parts are',
+    answers: { 200: HealthReport, 503: HealthReport },
+  },
+  {
+    ...open,
+    paths: ['/health/ready'],
+    summary: 'Whether traffic may come',
+    answers: { 200: Readiness, 503: Readiness },
+  },
+  {
+    ...open,
+    paths: ['/health/live'],
+    summary: 'That the process answers',
+    answers: { 200: Liveness },
+  },
+  {
+    ...open,
+    paths: ['/ext/observability/metrics'],
+    summary: 'Metrics, as Prometheus reads them',
+    answers: { 200: textOf('text/plain') },
+  },
+  {
+    ...open,
+    paths: ['/openapi.json'],
+    summary: 'This description',
+    answers: { 200: Type.Object({ openapi: Type.String(), paths: Type.Object({}) }) },
+  },
+  {
+    ...open,
+    paths: ['/docs'],
+    summary: 'This description as a page',
+    answers: { 200: textOf('text/html') },
+  },
+];

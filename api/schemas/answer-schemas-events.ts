@@ -1,0 +1,50 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { AnyObject, closed, Nullable } from '../../domain/events/schema-parts.ts';
+import { count, done, id, time } from './answer-schemas.ts';
+
+/** What the endpoints of published events answer. */
+
+const streamId = Type.String({ pattern: '^[0-9]+-[0-9]+$' });
+
+const published = {
+  event_id: id,
+  stream_id: streamId,
+  topic: Type.String(),
+  triggered_tasks: Type.Array(id),
+  published_at: time,
+};
+
+export const EventPublished = done(published);
+export type EventPublished = Static<typeof EventPublished>;
+
+export const Topics = Type.Object(
+  {
+    total_topics: count,
+    topics: Type.Array(
+      closed({ topic: Type.String(), active_tasks: count, task_ids: Type.Array(id) }),
+    ),
+    limit: count,
+    offset: count,
+    has_more: Type.Boolean(),
+    next_cursor: Nullable(Type.String()),
+  },
+  { title: 'Topics', additionalProperties: false },
+);
+export type Topics = Static<typeof Topics>;
+
+export const RecentEvents = Type.Object(
+  {
+    total_events: count,
+    events: Type.Array(closed({ ...published, payload: AnyObject, source_agent_id: id })),
+  },
+  { title: 'RecentEvents', additionalProperties: false },
+);
+export type RecentEvents = Static<typeof RecentEvents>;
+
+export const EventsRemoved = done({
+  deleted_count: count,
+  max_age_hours: Type.Number({ exclusiveMinimum: 0 }),
+  cutoff: time,
+  complete: Type.Boolean(),
+});
+export type EventsRemoved = Static<typeof EventsRemoved>;

@@ -1,0 +1,37 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { OneOf } from '../../domain/events/schema-parts.ts';
+import { time } from './answer-schemas.ts';
+
+/** What the health endpoints answer. */
+
+const Check = Type.Object(
+  {
+    name: Type.String({ minLength: 1 }),
+    status: OneOf(['healthy', 'degraded', 'unhealthy'] as const),
+    message: Type.String(),
+  },
+  { title: 'HealthCheck', description: 'may tell more, by the part that it is of' },
+);
+
+export const HealthReport = Type.Object(
+  {
+    status: OneOf(['healthy', 'degraded', 'unhealthy'] as const),
+    timestamp: time,
+    version: Type.String(),
+    checks: Type.Array(Check),
+  },
+  { title: 'HealthReport', additionalProperties: false },
+);
+export type HealthReport = Static<typeof HealthReport>;
+
+export const Readiness = Type.Object(
+  { status: OneOf(['ready', 'not_ready'] as const), checks: Type.Array(Check) },
+  { title: 'Readiness', additionalProperties: false },
+);
+export type Readiness = Static<typeof Readiness>;
+
+export const Liveness = Type.Object(
+  { status: Type.Literal('alive'), timestamp: time, version: Type.String() },
+  { title: 'Liveness', additionalProperties: false },
+);
+export type Liveness = Static<typeof Liveness>;

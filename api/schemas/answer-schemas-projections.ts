@@ -1,0 +1,98 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { ComparisonSchema } from '../../domain/events/projection-events.ts';
+import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { parkedOrders, rebuildSwitches } from '../../domain/vocabulary.ts';
+import { projectionStates, rebuildStates } from '../../projections/projection-status.ts';
+import { count, done, pageOf, time } from './answer-schemas.ts';
+
+/** What the endpoints answer that tell of views, and what they take. */
+
+const version = Type.Integer({ minimum: 0 });
+const name = Type.String();
+
+const Rebuild = Type.Object(
+  {
+    version,
+    state: OneOf(rebuildStates),
+    handled: count,
+    left_out: count,
+    progress: Type.Number({ minimum: 0, maximum: 1 }),
+    events_per_second: count,
+    seconds_left: Nullable(Type.Number()),
+    detail: Nullable(Type.String()),
+    rate: Nullable(Type.Number()),
+    switch: OneOf(rebuildSwitches),
+    comparison: Nullable(ComparisonSchema),
+  },
+  { title: 'Rebuild', additionalProperties: false },
+);
+
+export const Projection = Type.Object(
+  {
+    name,
+    version,
+    schema: Type.Integer({ minimum: 1 }),
+    state: OneOf(projectionStates),
+    position: Type.String(),
+    lag_seconds: Type.Number({ minimum: 0 }),
+    caught_up: Type.Boolean(),
+    handled: count,
+    parked: count,
+    rebuild: Nullable(Rebuild),
+    previous: Nullable(closed({ version, until: time })),
+    detail: Nullable(Type.String()),
+  },
+  { title: 'Projection', additionalProperties: false },
+);
+export type Projection = Static<typeof Projection>;
+
+export const Projections = closed({ projections: Type.Array(Projection) });
+
+export const RebuildOrdered = done({
+  name,
+  version,
+  rate: Nullable(Type.Number()),
+  switch: OneOf(rebuildSwitches),
+});
+
+/** Of a rebuild that rests, goes on or is thrown away. */
+export const RebuildChanged = done({ name, version });
+
+/** Of reads that go elsewhere. */
+export const Switched = done({
+  name,
+  /** What is read. */
+  version,
+  previous: Nullable(version),
+  done: Type.Boolean({ description: 'false: ordered, and no projector has done it in time' }),
+});
+
+export const ParkedKey = Type.Object(
+  {
+    key: Type.String(),
+    position: Type.String(),
+    stream: Type.String(),
+    type: Type.String(),
+    error: Type.String(),
+  },
+  { title: 'ParkedKey', additionalProperties: false },
+);
+export const ParkedKeyPage = pageOf('ParkedKeyPage', ParkedKey);
+
+export const ParkedKeyDone = done({
+  name,
+  key: Type.String(),
+  order: OneOf(parkedOrders),
+  done: Type.Boolean(),
+  /** What it is held back for still. */
+  error: Nullable(Type.String()),
+});
+
+/** Of `POST /projections/{name}/rebuild`. */
+export const RebuildBody = Type.Partial(
+  closed({
+    rate: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),
+    switch: OneOf(rebuildSwitches),
+  }),
+);
+export type RebuildBody = Static<typeof RebuildBody>;

@@ -1,0 +1,56 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { catalogue, type EventType } from '../../domain/events/catalogue.ts';
+import { OneOf } from '../../domain/events/schema-parts.ts';
+import { pageParameters } from '../endpoints/listing.ts';
+
+/** The schemas of what the endpoints take that read the log: histories, streams, the audit. */
+
+const { limit, cursor, after } = pageParameters;
+
+export const HistoryQuery = Type.Object({
+  limit,
+  cursor: Type.Optional(Type.String({ maxLength: 20 })),
+});
+export type HistoryQuery = Static<typeof HistoryQuery>;
+
+/** Characters of a stream's name, and more than any has. */
+export const LONGEST_NAME = 400;
+
+export const StreamsQuery = Type.Object({
+  prefix: Type.String({ maxLength: LONGEST_NAME, default: '' }),
+  limit,
+  cursor,
+});
+export type StreamsQuery = Static<typeof StreamsQuery>;
+
+const directions = ['forwards', 'backwards'] as const;
+
+export const EventsQuery = Type.Object({
+  from: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  direction: Type.Unsafe<(typeof directions)[number]>({
+    ...OneOf(directions),
+    default: 'forwards',
+  }),
+  limit,
+});
+export type EventsQuery = Static<typeof EventsQuery>;
+
+const what = {
+  actor: Type.Optional(Type.String({ maxLength: 64 })),
+  stream: Type.Optional(Type.String({ minLength: 1, maxLength: LONGEST_NAME })),
+  type: Type.Optional(OneOf(Object.keys(catalogue) as EventType[])),
+};
+const timestamp = Type.Optional(Type.String({ maxLength: 64 }));
+
+export const AuditQuery = Type.Object({
+  ...what,
+  from: timestamp,
+  to: timestamp,
+  limit,
+  cursor,
+  after,
+});
+export type AuditQuery = Static<typeof AuditQuery>;
+
+export const AuditLiveQuery = Type.Object(what);
+export type AuditLiveQuery = Static<typeof AuditLiveQuery>;

@@ -1,0 +1,42 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { retryStarts } from '../../domain/vocabulary.ts';
+import { pageParameters } from '../endpoints/listing.ts';
+
+/** The schemas of what retries and redrives of runs take. */
+
+const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
+const timestamp = Type.String({ maxLength: 64 });
+const from = Type.Optional(OneOf(retryStarts));
+
+/** Most runs that one call redrives. */
+export const MOST_REDRIVEN = 1000;
+
+export const RetryQuery = Type.Object({ from });
+export type RetryQuery = Static<typeof RetryQuery>;
+
+export const RedriveRuns = Type.Partial(
+  closed({
+    task_id: uuid,
+    created_by: uuid,
+    start_time: timestamp,
+    end_time: timestamp,
+    /** A part of the error, upper and lower case alike. */
+    error: Type.String({ minLength: 1, maxLength: 500 }),
+    from,
+    limit: Type.Integer({ minimum: 1, maximum: MOST_REDRIVEN }),
+    cursor: Type.String({ maxLength: 2000 }),
+    dry_run: Type.Boolean(),
+  }),
+);
+export type RedriveRuns = Static<typeof RedriveRuns>;
+
+/**
+ * Whoever asks by the query only to look must not find everything done: unknown parameters are ignored, this one is
+ * not.
+ */
+export const RedriveQuery = Type.Object({
+  dry_run: Type.Boolean({ default: false }),
+  after: pageParameters.after,
+});
+export type RedriveQuery = Static<typeof RedriveQuery>;

@@ -1,0 +1,184 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { taskFields } from '../../domain/task-definition.ts';
+import {
+  misfirePolicies,
+  runStates,
+  runTriggers,
+  scheduleKinds,
+  taskStatuses,
+} from '../../domain/vocabulary.ts';
+import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { KEPT_OF_A_TOPIC } from '../../projections/published.ts';
+import { ReplayName } from './answer-schemas-replays.ts';
+import { pageParameters } from '../endpoints/listing.ts';
+
+/** The schemas of what the interface takes; types and validators come from here. */
+
+export const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
+
+const name = Type.String({ minLength: 1, maxLength: 100 });
+const scope = Type.String({
+  pattern: '^[a-z0-9_:.*-]{1,100}$',
+  description: '1 to 100 of a-z 0-9 _ : . * -',
+});
+const scopes = Type.Array(scope, { maxItems: 100, uniqueItems: true });
+const webhookUrl = Nullable(
+  Type.String({ maxLength: 2000, format: 'http-url', description: 'an http or https URL' }),
+);
+
+export const CreateAgent = Type.Object(
+  { name, scopes, webhook_url: Type.Optional(webhookUrl) },
+  { title: 'CreateAgent', additionalProperties: false },
+);
+export type CreateAgent = Static<typeof CreateAgent>;
+
+export const UpdateAgent = Type.Partial(closed({ name, scopes, webhook_url: webhookUrl }), {
+  title: 'UpdateAgent',
+});
+export type UpdateAgent = Static<typeof UpdateAgent>;
+
+const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
+
+/** Views as of a moment, by the name that they were made under, in place of those that follow the log. */
+const view = Type.Optional(ReplayName);
+
+/** The list of agents is a bare array, which has no place for a cursor to go on from. */
+export const AgentQuery = Type.Object({
+  ...plainPageParameters,
+  view,
+  name_filter: Type.Optional(Type.String({ maxLength: 100 })),
+  scope_filter: Type.Optional(Type.String({ maxLength: 100 })),
+});
+export type AgentQuery = Static<typeof AgentQuery>;
+
+export const RemoveAgentQuery = Type.Object({ cancel_tasks: Type.Boolean({ default: false }) });
+export type RemoveAgentQuery = Static<typeof RemoveAgentQuery>;
+
+const secret = Type.String({ minLength: 16, maxLength: 200 });
+
+export const SetCredentials = Type.Partial(closed({ agent_secret: secret }));
+export type SetCredentials = Static<typeof SetCredentials>;
+
+export const TokenRequest = closed({
+  agent_id: uuid,
+  agent_secret: Type.Optional(Type.String({ maxLength: 1000 })),
+});
+export type TokenRequest = Static<typeof TokenRequest>;
+
+const token = Type.String({ minLength: 1, maxLength: 10_000 });
+export const RefreshRequest = closed({ refresh_token: token });
+export type RefreshRequest = Static<typeof RefreshRequest>;
+
+export const RevokeRequest = Type.Partial(closed({ token, refresh_token: token }));
+export type RevokeRequest = Static<typeof RevokeRequest>;
+
+const { title, description, schedule_kind, payload, ...otherTaskFields } = taskFields;
+const { created_by: _owner, ...optionalTaskFields } = otherTaskFields;
+const owner = { created_by: uuid };
+
+export const CreateTask = Type.Composite(
+  [
+    closed({ title, description, schedule_kind, payload, ...owner }),
+    Type.Partial(closed(optionalTaskFields)),
+  ],
+  { title: 'CreateTask', additionalProperties: false },
+);
+export type CreateTask = Static<typeof CreateTask>;
+
+export const UpdateTask = Type.Partial(closed({ ...taskFields, ...owner }), {
+  title: 'UpdateTask',
+});
+export type UpdateTask = Static<typeof UpdateTask>;
+
+export const TaskQuery = Type.Object({
+  ...pageParameters,
+  view,
+  status: Type.Optional(OneOf(taskStatuses)),
+  created_by: Type.Optional(uuid),
+  schedule_kind: Type.Optional(OneOf(scheduleKinds)),
+  tag: Type.Optional(Type.String({ maxLength: 100 })),
+  search: Type.Optional(Type.String({ maxLength: 200 })),
+});
+export type TaskQuery = Static<typeof TaskQuery>;
+
+export const ResumeQuery = Type.Object({
+  missed: Type.Unsafe<(typeof misfirePolicies)[number]>({
+    type: 'string',
+    enum: [...misfirePolicies],
+    default: 'skip',
+  }),
+});
+export type ResumeQuery = Static<typeof ResumeQuery>;
+
+export const RunNowQuery = Type.Object({
+  wait: Type.Optional(Type.Number({ minimum: 0, maximum: 60 })),
+});
+export type RunNowQuery = Static<typeof RunNowQuery>;
+
+export const SnoozeTask = closed({
+  delay_seconds: Type.Integer({ minimum: 1, maximum: 604_800 }),
+  reason: Type.Optional(Type.String({ maxLength: 500 })),
+});
+export type SnoozeTask = Static<typeof SnoozeTask>;
+
+const timestamp = Type.String({ maxLength: 64 });
+
+export const RunQuery = Type.Object({
+  ...pageParameters,
+  view,
+  task_id: Type.Optional(uuid),
+  success: Type.Optional(Type.Boolean()),
+  state: Type.Optional(OneOf(runStates)),
+  trigger: Type.Optional(OneOf(runTriggers)),
+  start_time: Type.Optional(timestamp),
+  end_time: Type.Optional(timestamp),
+  include_errors: Type.Boolean({ default: false }),
+});
+export type RunQuery = Static<typeof RunQuery>;
+
+/** @param otherwise days when the client says none */
+export const DaysQuery = (otherwise: number) =>
+  Type.Object({
+    days: Type.Integer({ minimum: 1, maximum: 365, default: otherwise }),
+    after: pageParameters.after,
+    view,
+  });
+export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;
+
+/** For reads of one thing. */
+export const ReadQuery = Type.Object({ after: pageParameters.after });
+
+const topic = Type.String({
+  pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
+  description: '1 to 200 of A-Z a-z 0-9 _ . : / -',
+});
+
+export const PublishEvent = Type.Object(
+  {
+    topic,
+    payload: AnyObject,
+    source_agent_id: uuid,
+  },
+  { title: 'PublishEvent', additionalProperties: false },
+);
+export type PublishEvent = Static<typeof PublishEvent>;
+
+/** All where there are few: a page is as long as pages are anywhere. */
+export const TopicsQuery = Type.Object({
+  ...pageParameters,
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 200 }),
+});
+export type TopicsQuery = Static<typeof TopicsQuery>;
+
+export const RecentQuery = Type.Object({
+  ...ReadQuery.properties,
+  count: Type.Integer({ minimum: 1, maximum: KEPT_OF_A_TOPIC, default: 50 }),
+  topic: Type.Optional(topic),
+});
+export type RecentQuery = Static<typeof RecentQuery>;
+
+export const CleanupQuery = Type.Object({
+  ...ReadQuery.properties,
+  max_age_hours: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, default: 24 }),
+});
+export type CleanupQuery = Static<typeof CleanupQuery>;

@@ -1,0 +1,112 @@
+import type { IncomingMessage } from 'node:http';
+import { HttpError, badRequest } from '../errors.ts';
+
+const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json *(?:; *charset="?utf-?8"? *)?;? *$/i;
+
+/** How deep a body may be nested. What goes through it later does so by recursion. */
+const MAX_DEPTH = 64;
+
+/**
+ * Reads a request's body as JSON. It is read here and not by a middleware before the routes, because who may
+ * not call an endpoint is told so before anything is said of the body. What is left unread is read and
+ * forgotten by `node:http` after the answer, so that the client gets to see it and the connection stays sound.
+ *
+ * @returns undefined where there is no body
+ * @throws HttpError 413 over the limit, 415 for what is not JSON in UTF-8, 400 for broken JSON, and for what
+ *   JSON can say but the service can't keep: a key `__proto__`, a number beyond all bounds, endless nesting
+ */
+export async function readJson(request: IncomingMessage, limit: number): Promise<unknown> {
+  const declared = request.headers['content-length'];
+  const chunked = request.headers['transfer-encoding'] !== undefined;
+  if (!chunked && (declared === undefined || declared === '0')) return undefined;
+  if (Number(declared) > limit) throw tooLarge(limit);
+  const refusal = refusalOfType(request);
+  // A body of unknown length may turn out to be none, which needs no type.
+  if (refusal !== null && !chunked) throw refusal;
+  const bytes = await readBytes(request, limit);
+  if (bytes.length === 0) return undefined;
+  if (refusal !== null) throw refusal;
+  const body = parse(bytes);
+  checkTree(body, []);
+  return body;
+}
+
+function refusalOfType({ headers }: IncomingMessage): HttpError | null {
+  const type = headers['content-type'];
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (type !== undefined && JSON_TYPE.test(type) && encoding === 'identity') return null;
+  return new HttpError('unsupported_media_type', 'the body must be application/json in UTF-8', {
+    content_type: type ?? null,
+    content_encoding: encoding,
+  });
+}
+
+function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let length = 0;
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length <= limit) {
+        chunks.push(chunk);
+        return;
+      }
+      // What still comes is read and forgotten, so that the client gets to read the answer.
+      chunks = [];
+      request.off('data', onData);
+      request.resume();
+      reject(tooLarge(limit));
+    };
+    let whole = false;
+    const onEarlyEnd = (): void => {
+      if (!whole) reject(endedEarly());
+    };
+    request.on('data', onData);
+    request.on('end', () => {
+      whole = true;
+      resolve(Buffer.concat(chunks));
+    });
+    request.on('error', onEarlyEnd);
+    request.on('close', onEarlyEnd);
+  });
+}
+
+function parse(bytes: Buffer): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest([{ field: 'body', issue: 'is not UTF-8' }]);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const issue = `is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+    throw badRequest([{ field: 'body', issue }]);
+  }
+}
+
+/** Goes through a body once, whatever its schema: its own depth is the first thing that is bounded. */
+function checkTree(value: unknown, path: string[]): void {
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw fault(path, 'is a number too great to be kept');
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  if (path.length === MAX_DEPTH) throw fault([], `is nested deeper than ${MAX_DEPTH} levels`);
+  for (const [key, child] of Object.entries(value)) {
+    path.push(key);
+    // It could change an object's prototype further on.
+    if (key === '__proto__') throw fault(path, 'is not a name that a field may have');
+    checkTree(child, path);
+    path.pop();
+  }
+}
+
+const fault = (path: readonly string[], issue: string): HttpError =>
+  badRequest([{ field: path.join('.') || 'body', issue }]);
+
+const endedEarly = (): HttpError => badRequest([{ field: 'body', issue: 'ended early' }]);
+
+const tooLarge = (limit: number): HttpError =>
+  new HttpError('payload_too_large', `the body is larger than ${limit} bytes`, { limit });

@@ -1,0 +1,60 @@
+import type { Request } from 'express';
+import { badRequest } from '../errors.ts';
+
+const LONGEST_REASON = 500;
+
+/** No stream is ever at it: what an ETag means that is not of this service. */
+const NO_REVISION = -1;
+
+/**
+ * `X-Reason`: why, in the caller's words. Headers are bytes: text that is UTF-8 counts as that, other as Latin-1.
+ * @throws HttpError 400 when it is too long
+ */
+export function reasonOf(request: Request): string | undefined {
+  const reason = reasonGiven(request);
+  if (reason === undefined || reason.length <= LONGEST_REASON) return reason;
+  throw badRequest([
+    { field: 'X-Reason', issue: `must have at most ${LONGEST_REASON} characters` },
+  ]);
+}
+
+/** As {@link reasonOf}, cut where it is too long: for the record of a request that is refused anyway. */
+export function reasonForTheRecord(request: Request): string | undefined {
+  return reasonGiven(request)?.slice(0, LONGEST_REASON);
+}
+
+function reasonGiven(request: Request): string | undefined {
+  const header = request.headers['x-reason'];
+  return typeof header !== 'string' || header === '' ? undefined : textOf(header);
+}
+
+/**
+ * `If-Match: "<revision>"`; `*` matches whatever exists, as does no header. An ETag that is not of this service
+ * matches nothing.
+ * @throws HttpError 400 for what is no ETag
+ */
+export function expectedRevision(request: Request): number | undefined {
+  const header = request.headers['if-match']?.trim();
+  if (header === undefined || header === '*') return undefined;
+  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
+  if (revision !== undefined) return Number(revision);
+  if (/^(?:W\/)?"[^"]*"$/.test(header)) return NO_REVISION;
+  throw badRequest([{ field: 'If-Match', issue: 'must be one ETag, or *' }]);
+}
+
+/** `traceparent` where it is one (W3C Trace Context); it goes into the events. */
+export function traceparentOf(request: Request): string | undefined {
+  const header = request.headers.traceparent;
+  return typeof header === 'string' &&
+    /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)
+    ? header
+    : undefined;
+}
+
+function textOf(header: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
+  } catch {
+    return header;
+  }
+}

@@ -1,0 +1,98 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { newId } from '../../domain/ids.ts';
+import { HttpError, errorBody, errorStatuses, type ErrorCode } from '../errors.ts';
+
+/** A client that is slower than this with its headers, or its whole request, is cut off. Milliseconds. */
+const HEADERS_TIMEOUT = 15_000;
+const REQUEST_TIMEOUT = 60_000;
+/** How long a connection without a request is kept. Milliseconds. */
+const KEEP_ALIVE_TIMEOUT = 65_000;
+/** A connection on which nothing moves, also one whose client does not take its answer. Milliseconds. */
+const IDLE_TIMEOUT = 120_000;
+/** Bytes of a request's line and headers together. */
+const MAX_HEADER_BYTES = 16_384;
+/** How many headers a request may have. `node:http` leaves the rest out without a word: one more tells of them. */
+export const MAX_HEADERS = 100;
+/** How often slow clients are looked for. Milliseconds. */
+const CHECK_EVERY = 5_000;
+
+/**
+ * A server with bounds for slow, large and broken requests. What never becomes a request is answered too,
+ * with the error body of all endpoints.
+ *
+ * @param options the times in milliseconds, where they are to be others
+ */
+export function createHttpServer(
+  listener: RequestListener,
+  options: { readonly headersTimeout?: number; readonly checkEvery?: number } = {},
+): Server {
+  const server = createServer(
+    {
+      headersTimeout: options.headersTimeout ?? HEADERS_TIMEOUT,
+      requestTimeout: REQUEST_TIMEOUT,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+      connectionsCheckingInterval: options.checkEvery ?? CHECK_EVERY,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // The interface says so itself, with a body.
+      requireHostHeader: false,
+    },
+    listener,
+  );
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  server.setTimeout(IDLE_TIMEOUT);
+  server.on('clientError', refuse);
+  return server;
+}
+
+/** What the parser of `node:http` says, as clients are told. */
+const faults: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    'headers_too_large',
+    `the headers have more than ${MAX_HEADER_BYTES} bytes`,
+  ],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [
+    'payload_too_large',
+    "the body's chunks have extensions too long",
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not come in time'],
+};
+
+const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
+  headers_too_large: 'Request Header Fields Too Large',
+  payload_too_large: 'Payload Too Large',
+  request_timeout: 'Request Timeout',
+};
+
+function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
+  // Gone, or an answer is under way, into which no other can be written.
+  if (fault.code === 'ECONNRESET' || !socket.writable || hasBegunAnAnswer(socket)) {
+    socket.destroy();
+    return;
+  }
+  const [code, message] = faults[fault.code ?? ''] ?? ['bad_request', 'this is no HTTP request'];
+  const details =
+    code === 'bad_request'
+      ? { field: 'request', issue: message, issues: [{ field: 'request', issue: message }] }
+      : {};
+  const id = newId(Date.now());
+  const body = JSON.stringify(errorBody(new HttpError(code, message, details), id));
+  const lines = [
+    `HTTP/1.1 ${errorStatuses[code]} ${reasons[code] ?? 'Bad Request'}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${id}`,
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/** `node:http` keeps the answer under way on the socket; it is not in its types. */
+function hasBegunAnAnswer(socket: Duplex): boolean {
+  const { _httpMessage: answer } = socket as Duplex & {
+    readonly _httpMessage?: { readonly headersSent: boolean } | null;
+  };
+  return answer?.headersSent === true;
+}

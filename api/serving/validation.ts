@@ -1,0 +1,106 @@
+import type { TSchema } from '@sinclair/typebox';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { Issue } from '../../domain/errors.ts';
+import { isUuid } from '../../domain/ids.ts';
+import { badRequest } from '../errors.ts';
+
+/** Most issues that an answer lists, and the longest name of a field in one. */
+const MOST_ISSUES = 100;
+const LONGEST_FIELD = 200;
+
+const common = {
+  allErrors: true,
+  strict: false,
+  // For the description of a schema, which says better than a pattern what is wanted.
+  verbose: true,
+  formats: { uuid: isUuid, 'http-url': isHttpUrl },
+} as const;
+const bodies = new Ajv({ ...common, strictNumbers: true });
+// Not strict with numbers: a text that becomes `Infinity` would be looked at no further, and pass.
+const queries = new Ajv({ ...common, strictNumbers: false, coerceTypes: true, useDefaults: true });
+
+/** Compiles a schema of bodies. @returns throws HttpError 400 listing every fault */
+export function bodyCheck(schema: TSchema): (body: unknown) => void {
+  const check = bodies.compile(schema);
+  return (body) => {
+    if (!check(body)) throw faultsOf(check, 'body');
+  };
+}
+
+/**
+ * Compiles a schema of query parameters, which are texts and become what the schema says. Parameters that
+ * the schema does not know are left out.
+ */
+export function queryCheck(schema: TSchema): (query: Record<string, unknown>) => object {
+  const check = queries.compile(schema);
+  const known = Object.keys((schema as { properties?: object }).properties ?? {});
+  return (query) => {
+    const values: Record<string, unknown> = {};
+    for (const name of known) {
+      const value = query[name];
+      if (value !== undefined) values[name] = value;
+    }
+    if (!check(values)) throw faultsOf(check, 'query');
+    return values;
+  };
+}
+
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
+}
+
+function faultsOf(check: ValidateFunction, whole: string): Error {
+  const byField = new Map<string, ErrorObject[]>();
+  for (const error of check.errors ?? []) {
+    const field = fieldOf(error, whole);
+    const known = byField.get(field);
+    if (known) known.push(error);
+    else if (byField.size < MOST_ISSUES) byField.set(field, [error]);
+  }
+  const issues = [...byField].map(([field, errors]): Issue => ({ field, issue: issueOf(errors) }));
+  const [first, ...rest] = issues;
+  return badRequest([first ?? { field: whole, issue: 'is not as it should be' }, ...rest]);
+}
+
+function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string): string {
+  const path = instancePath.split('/').slice(1).map(unescapePointer);
+  if (keyword === 'additionalProperties') path.push(String(params['additionalProperty']));
+  if (keyword === 'required') path.push(String(params['missingProperty']));
+  return (path.join('.') || whole).slice(0, LONGEST_FIELD);
+}
+
+/**
+ * What is wrong with a field. Of a value that may be null, each branch says what it is not: where it is of none of
+ * the types, they are named together; else the branch that has the right type says the most.
+ */
+function issueOf(errors: readonly ErrorObject[]): string {
+  const types = errors.filter(({ keyword }) => keyword === 'type');
+  const telling = errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf');
+  if (telling !== undefined) return wordsOf(telling);
+  const names = types.flatMap(({ params }) => params['type'] as string | string[]);
+  return names.length === 0
+    ? 'is not as it should be'
+    : `must be ${[...new Set(names)].join(' or ')}`;
+}
+
+function wordsOf({ keyword, params, message, parentSchema }: ErrorObject): string {
+  switch (keyword) {
+    case 'additionalProperties':
+      return 'is not a known field';
+    case 'required':
+      return 'is required';
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
+    case 'minLength':
+      return params['limit'] === 1 ? 'must not be empty' : String(message);
+    case 'pattern':
+    case 'format': {
+      const description: unknown = parentSchema?.['description'];
+      return typeof description === 'string' ? `must be ${description}` : String(message);
+    }
+    default:
+      return message ?? 'is not as it should be';
+  }
+}
+
+const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
