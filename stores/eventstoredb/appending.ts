@@ -139,6 +139,7 @@ export class Appending {
     const call = this.#connection.appendToStream(stream, events.map(toClientEvent), {
       expectedRevision: expectedOf(expected),
       credentials: this.#connection.credentials,
+      requiresLeader: this.#connection.requiresLeader,
       deadline: this.#timings.appendAttemptMs,
     });
     const answer = await within(call, this.#timings.appendAttemptMs + GRACE_MS);

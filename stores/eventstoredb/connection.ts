@@ -22,6 +22,12 @@ export class Connection extends EventStoreDBClient {
    * a connection without security they are not sent.
    */
   readonly credentials: Credentials;
+  /**
+   * To be given with every append: whether a node that does not lead is to say so, which makes the client go to the
+   * one that does. Otherwise it passes appends on and stays the one that is read from, although it is behind. Not where
+   * one node alone is named: what others are called may be of no use where this process runs.
+   */
+  readonly requiresLeader: boolean;
   readonly #timings: Timings;
   #channel: Channel | undefined;
   #closed = false;
@@ -33,6 +39,9 @@ export class Connection extends EventStoreDBClient {
       channelCredentialsOf(settings),
       settings.credentials,
     );
+    this.requiresLeader =
+      (settings.discover || settings.hosts.length > 1) &&
+      (settings.nodePreference ?? 'leader') === 'leader';
     this.credentials = settings.credentials ?? { username: 'none', password: 'none' };
     this.#timings = timings;
     const handle = this.handleError;

@@ -46,10 +46,17 @@ const byCode: Readonly<Record<number, Failure>> = {
   [grpc.UNAUTHENTICATED]: 'refused',
 };
 
+/** Names that servers of 25.0 and later give to errors, and that the client does not know. */
+const byName: Readonly<Record<string, Failure>> = {
+  'maximum-append-event-size-exceeded': 'too-large',
+};
+
 /** Reads a failure from an error of the client, or of gRPC itself, which has a number and no type. */
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof Error)) return 'unclear';
-  const typed = isCommandError(error) ? byType[error.type] : undefined;
+  const typed = isCommandError(error)
+    ? (byType[error.type] ?? byName[String(error._raw?.metadata?.get('exception')[0])])
+    : undefined;
   return typed ?? byCode[statusOf(error) ?? -1] ?? 'unclear';
 }
 

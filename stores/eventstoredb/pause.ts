@@ -31,3 +31,21 @@ export async function within<T>(promise: Promise<T>, milliseconds: number): Prom
     clearTimeout(timer);
   }
 }
+
+/** A promise's outcome, or `undefined` when the signal is aborted before; what comes later is dropped. */
+export async function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop);
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

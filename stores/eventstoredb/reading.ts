@@ -125,6 +125,21 @@ export class Reading {
     return (last && this.#positionOf(last)) ?? BEGINNING;
   }
 
+  /**
+   * A position to subscribe from in place of another: the same where an event stands there, else that of the event
+   * before it. Servers before 24.2 begin a subscription by leaving out one event, the first at its position or after
+   * it: where the one at the position has been scavenged since, they would leave out one that nobody has had.
+   * @throws EventStoreError `INVALID_EVENT` for what is no position, `UNAVAILABLE`
+   */
+  async footing(after: Position): Promise<Position> {
+    const place = fromPosition(after);
+    if (place === 'start') return after;
+    const [there] = await this.#all('forwards', place, 1);
+    if (there !== undefined && this.#positionOf(there) === after) return after;
+    const [before] = await this.#all('backwards', place, 1);
+    return (before && this.#positionOf(before)) ?? BEGINNING;
+  }
+
   #all(
     direction: 'forwards' | 'backwards',
     from: ReturnType<typeof fromPosition> | 'end',

@@ -1,15 +1,16 @@
-import type {
-  EventCodec,
-  Position,
-  RecordedEvent,
-  SubscriptionMessage,
+import {
+  EventStoreError,
+  type EventCodec,
+  type Position,
+  type RecordedEvent,
+  type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Connection } from './connection.ts';
 import { wordsOf } from './faults.ts';
 import { Feed } from './feed.ts';
 import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter } from './pause.ts';
+import { pause, pauseAfter, unlessAborted } from './pause.ts';
 import { later } from './position.ts';
 import { Probe } from './probe.ts';
 import type { Reading } from './reading.ts';
@@ -54,18 +55,9 @@ export class Subscription {
   }
 
   async *messages(): AsyncGenerator<SubscriptionMessage, void, void> {
-    const { timings, telemetry, connection } = this.#parts;
+    const { timings, telemetry } = this.#parts;
     while (!this.#signal.aborted) {
-      const feed = new Feed(connection, this.#position, this.#prefixes);
-      const wake = (): void => feed.wake();
-      this.#signal.addEventListener('abort', wake);
-      let reason: string | undefined;
-      try {
-        reason = yield* this.#follow(feed);
-      } finally {
-        this.#signal.removeEventListener('abort', wake);
-        feed.close();
-      }
+      const reason = yield* this.#attempt();
       if (reason === undefined) return;
       this.#failures += 1;
       telemetry.count('eventstore_resubscriptions_total');
@@ -78,6 +70,28 @@ export class Subscription {
         pauseAfter(this.#failures, timings.firstPauseMs, timings.longestResubscribePauseMs),
         this.#signal,
       );
+    }
+  }
+
+  /** One subscription of the client. Returns why it was lost, or nothing when it is to end. */
+  async *#attempt(): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
+    const { connection, reading } = this.#parts;
+    let from: Position | undefined;
+    try {
+      from = await unlessAborted(reading.footing(this.#position), this.#signal);
+    } catch (error) {
+      if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw error;
+      return wordsOf(error);
+    }
+    if (from === undefined) return undefined;
+    const feed = new Feed(connection, from, this.#prefixes);
+    const wake = (): void => feed.wake();
+    this.#signal.addEventListener('abort', wake);
+    try {
+      return yield* this.#follow(feed);
+    } finally {
+      this.#signal.removeEventListener('abort', wake);
+      feed.close();
     }
   }
 

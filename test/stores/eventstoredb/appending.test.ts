@@ -81,6 +81,27 @@ describe('appending to EventStoreDB', () => {
     expect((await errorOf(store.append('task-1', events, 'none'))).code).to.equal('TOO_LARGE');
   });
 
+  it('says that one event is too large for a server that limits single ones', async () => {
+    bench().server.faults.largestEvent = 1_000;
+    const large = { ...numbered(1), data: { filling: 'x'.repeat(1_000) } } as unknown as NewEvent;
+    const error = await errorOf(store.append('task-1', [numbered(0), large], 'none'));
+    expect(error).to.include({ code: 'TOO_LARGE', stream: 'task-1' });
+  });
+
+  it('begins a softly deleted stream again wherever it was left', async () => {
+    for (const [stream, expected] of [
+      ['task-1', 'any'],
+      ['task-2', 0],
+    ] as const) {
+      await store.append(stream, [numbered(1)], 'none');
+      bench().server.log.softDelete(stream);
+      const behind = await errorOf(store.append(stream, [numbered(2)], 7));
+      expect(behind).to.include({ code: 'CONFLICT', actual: 0 });
+      await store.append(stream, [numbered(2)], expected);
+      expect(await store.readStream(stream)).to.have.lengthOf(1);
+    }
+  });
+
   it('begins a softly deleted stream again', async () => {
     await store.append('task-1', [numbered(1)], 'none');
     bench().server.log.softDelete('task-1');
@@ -184,6 +205,13 @@ describe('appending to EventStoreDB', () => {
       expect((await errorOf(more)).code).to.equal('CONFLICT');
     });
 
+    it('is a conflict when only some of them are there, also expecting nothing', async () => {
+      const event = numbered(1);
+      await store.append('task-1', [event], 'none');
+      const more = store.append('task-1', [event, numbered(2)], 'any');
+      expect((await errorOf(more)).code).to.equal('CONFLICT');
+    });
+
     it('is a conflict when others stand in their place', async () => {
       await store.append('task-1', [numbered(1)], 'none');
       const { server } = bench();
@@ -240,9 +268,31 @@ describe('appending to EventStoreDB', () => {
       expect((await appended).revision).to.equal(1);
     });
 
-    it('follows the server that says another leads', async () => {
-      bench().server.faults.onNextAppends('not-leader');
-      expect((await store.append('task-1', [numbered(1)], 'none')).revision).to.equal(0);
+    it('follows the member of a cluster that says another leads', async () => {
+      const { port, faults, appends } = bench().server;
+      for (const url of [
+        `esdb+discover://127.0.0.1:${port}?tls=false`,
+        `esdb://127.0.0.1:${port},127.0.0.1:${port}?tls=false`,
+      ]) {
+        appends.length = 0;
+        const cluster = await bench().open({ url });
+        faults.onNextAppends('not-leader');
+        expect((await cluster.append('task-1', [numbered(1)], 'any')).revision).to.be.a('number');
+        expect(appends.map(({ requiresLeader }) => requiresLeader)).to.deep.equal([true, true]);
+      }
+    });
+
+    it('lets a node pass appends on where it alone is named, or others than the leader are wanted', async () => {
+      const { port, faults, appends } = bench().server;
+      const follower = await bench().open({
+        url: `esdb+discover://127.0.0.1:${port}?tls=false&nodePreference=follower`,
+      });
+      for (const asked of [store, follower]) {
+        appends.length = 0;
+        faults.onNextAppends('not-leader');
+        await asked.append('task-1', [numbered(1)], 'any');
+        expect(appends.map(({ requiresLeader }) => requiresLeader)).to.deep.equal([false]);
+      }
     });
   });
 

@@ -64,6 +64,11 @@ describe('reading from EventStoreDB', () => {
       expect(await store.readStream('task-9')).to.be.empty;
     });
 
+    it("of the engine's own is none of this log", async () => {
+      bench().server.write('$user-admin', '$User', '{"hash":"secret"}');
+      expect(await store.readStream('$user-admin')).to.be.empty;
+    });
+
     it('is refused as a whole when one event is broken', async () => {
       await fill(1);
       bench().server.write('task-1', 'EventPublished', '{"number": ');

@@ -153,6 +153,50 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(20));
   });
 
+  it('loses none after a position whose event has been scavenged since', async () => {
+    await fill(0, 3, 'run-1');
+    const [, second] = await store.readAll(BEGINNING, 5);
+    await store.truncate('run-1', 2);
+    bench().server.log.scavenge();
+    await fill(3, 5);
+    const after = second?.position ?? '';
+    for (const leavesOutTheNext of [true, false]) {
+      bench().server.faults.leavesOutTheNext = leavesOutTheNext;
+      const { events } = await take(subscribe({ after }), caughtUp);
+      expect(numbersOf(events)).to.deep.equal([2, 3, 4]);
+    }
+  });
+
+  it('loses none after a position before all that is left', async () => {
+    await fill(0, 3, 'run-1');
+    const [first] = await store.readAll(BEGINNING, 5);
+    await store.truncate('run-1', 2);
+    bench().server.log.scavenge();
+    const { events } = await take(subscribe({ after: first?.position ?? '' }), caughtUp);
+    expect(numbersOf(events)).to.deep.equal([2]);
+  });
+
+  it('loses none and repeats none when it is cut at a place where no event stands', async () => {
+    const { server } = bench();
+    const patient = await bench().open({ timings: { settleMs: 30_000 } });
+    await fill(0, 300, 'run-1');
+    const after = (await store.readAll(BEGINNING, 1))[0]?.position ?? '';
+    const subscription = patient.subscribe({ after, prefixes: ['task-'], signal: stop.signal });
+    const taken = take(subscription, has(3));
+    await eventually(() => server.subscriptions.some(({ checkpoints }) => checkpoints > 1));
+    for (const open of server.subscriptions) open.drop();
+    await eventually(() => server.subscribed > 1);
+    await fill(300, 303);
+    expect(numbersOf((await taken).events)).to.deep.equal([300, 301, 302]);
+  });
+
+  it('refuses a position of another engine', async () => {
+    const failed: unknown = await take(subscribe({ after: 'not a position' }), () => true).catch(
+      (error: unknown) => error,
+    );
+    expect(failed).to.be.instanceOf(EventStoreError).with.property('code', 'INVALID_EVENT');
+  });
+
   it('comes back after what was handled, not after what had arrived', async () => {
     await fill(0, 20);
     let held = false;

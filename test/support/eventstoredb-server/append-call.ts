@@ -21,6 +21,8 @@ export interface ReceivedAppend {
   readonly expected: Expected;
   readonly events: readonly ProposedEvent[];
   readonly fault: AppendFault | 'none';
+  /** Whether a node that does not lead is to say so. */
+  readonly requiresLeader: boolean;
 }
 
 type Callback = sendUnaryData<streams.AppendResp>;
@@ -49,13 +51,16 @@ export function handleAppend(
     if (proposed !== undefined) events.push(toEvent(proposed));
   });
   call.on('end', () => {
+    // Broken off on its way: a server has not had all of it, and writes none of it.
+    if (call.cancelled) return;
     const fault = server.faults.takeAppend();
-    server.received({ stream, expected, events, fault });
-    const bytes = events.reduce((sum, event) => sum + event.data.length + event.metadata.length, 0);
-    if (bytes > MAX_APPEND_BYTES) return callback(tooLarge());
+    const requiresLeader = call.metadata.get('requires-leader')[0] === 'true';
+    server.received({ stream, expected, events, fault, requiresLeader });
+    const refusal = tooLarge(events, server.faults.largestEvent);
+    if (refusal !== undefined) return callback(refusal);
     if (fault === 'unavailable-before-writing') return callback(unavailable());
     if (fault === 'silent-before-writing') return;
-    if (fault === 'not-leader') return callback(notLeader(server.port));
+    if (fault === 'not-leader' && requiresLeader) return callback(notLeader(server.port));
     const current = server.log.currentRevision(stream);
     if (fault === 'forgets-ids' && expected >= -1 && expected < current) {
       return callback(null, wrongVersionMessage(expected, current));
@@ -116,12 +121,34 @@ function toEvent(message: streams.AppendReq.ProposedMessage): ProposedEvent {
   };
 }
 
-function tooLarge(): ReturnType<typeof failure> {
-  const trailers = {
+/** Why an append is too large, if it is: for one of its events, or all together. */
+function tooLarge(
+  events: readonly ProposedEvent[],
+  largestEvent: number,
+): ReturnType<typeof failure> | undefined {
+  let bytes = 0;
+  for (const event of events) {
+    const size = sizeOf(event);
+    if (size > largestEvent) {
+      return failure(status.INVALID_ARGUMENT, 'Exceeds Maximum Append Event Size.', {
+        exception: 'maximum-append-event-size-exceeded',
+        'maximum-append-event-size': String(largestEvent),
+        'event-id': event.id,
+        'proposed-append-event-size': String(size),
+      });
+    }
+    bytes += size;
+  }
+  if (bytes <= MAX_APPEND_BYTES) return undefined;
+  return failure(status.INVALID_ARGUMENT, 'Maximum Append Size Exceeded.', {
     exception: 'maximum-append-size-exceeded',
     'maximum-append-size': String(MAX_APPEND_BYTES),
-  };
-  return failure(status.INVALID_ARGUMENT, 'Maximum Append Size Exceeded.', trailers);
+  });
+}
+
+/** As a server reckons it: of the type, each character counts twice. */
+function sizeOf({ type, data, metadata }: ProposedEvent): number {
+  return data.length + metadata.length + 2 * type.length;
 }
 
 function notLeader(port: number): ReturnType<typeof failure> {

@@ -10,7 +10,7 @@
  * - `wrong-revision`: writes, and answers a revision that is not the event's
  * - `empty-answer`: writes, and answers neither success nor conflict
  * - `forgets-ids`: does not recognise a repetition, as after a scavenge: answers with a conflict
- * - `not-leader`: says that another node (this one again) leads
+ * - `not-leader`: says that another node (this one again) leads, where the client asks to be told; else passes it on
  */
 export type AppendFault =
   | 'unavailable-before-writing'
@@ -45,6 +45,15 @@ export class Faults {
 
   /** Older servers than 22.6 give no positions with the events of a stream. */
   noPositionsInStreams = false;
+
+  /**
+   * Servers before 24.2 begin a subscription by leaving out the first event at its position or after it, which is
+   * another one where that has been scavenged.
+   */
+  leavesOutTheNext = true;
+
+  /** The largest single event a server takes, in bytes; from 25.0 on, and without a limit unless one is set. */
+  largestEvent = Infinity;
 
   /** Servers before 23.10 don't say when a subscription has caught up. */
   saysCaughtUp = false;

@@ -65,11 +65,21 @@ export class Log {
     const present = this.#streams.get(stream) ?? [];
     const current = present.length - 1;
     const verdict = this.#check(stream, present, events, expected);
-    if (verdict === 'wrong-version') {
-      return { kind: 'wrong-version', current: this.isGone(stream) ? NO_STREAM : current };
-    }
+    if (verdict === 'wrong-version') return { kind: 'wrong-version', current };
     if (verdict !== 'new') return { kind: 'written', last: verdict, repeated: true };
-    return { kind: 'written', last: this.#write(stream, events), repeated: false };
+    const beginsAgain = present.length > 0 && this.isGone(stream);
+    const last = this.#write(stream, events);
+    if (beginsAgain) this.#undelete(stream, current + 1);
+    return { kind: 'written', last, repeated: false };
+  }
+
+  /** Takes what is truncated out of the log, but for the last event of each stream, as a scavenge does. */
+  scavenge(): void {
+    const kept = this.#all.filter(({ stream, revision }) => {
+      const isLast = revision === this.currentRevision(stream);
+      return isLast || revision >= this.#truncatedBefore(stream);
+    });
+    this.#all.splice(0, this.#all.length, ...kept);
   }
 
   /** Hides what is there; the stream may begin again, with the next revision. */
@@ -129,7 +139,7 @@ export class Log {
   ): 'new' | 'wrong-version' | StoredEvent {
     const current = present.length - 1;
     if (expected === STREAM_EXISTS) return current >= 0 ? 'new' : 'wrong-version';
-    if (expected === ANY) return this.#repetitionAnywhere(present, events) ?? 'new';
+    if (expected === ANY) return this.#checkAnywhere(present, events);
     if (expected === current) return 'new';
     if (expected > current) return 'wrong-version';
     const there = events.filter((event, index) => present[expected + 1 + index]?.id === event.id);
@@ -137,17 +147,21 @@ export class Log {
       return present[expected + events.length] as StoredEvent;
     }
     const startsAgain = there.length === 0 && expected === NO_STREAM && this.isGone(stream);
-    if (startsAgain) this.#undelete(stream, present.length);
     return startsAgain ? 'new' : 'wrong-version';
   }
 
-  #repetitionAnywhere(
+  /** Where nothing is expected: known by the ids alone, wherever they stand, and all of them or none. */
+  #checkAnywhere(
     present: readonly StoredEvent[],
     events: readonly ProposedEvent[],
-  ): StoredEvent | undefined {
-    const first = present.findIndex(({ id }) => id === events[0]?.id);
-    const same = events.every((event, index) => present[first + index]?.id === event.id);
-    return first >= 0 && same ? present[first + events.length - 1] : undefined;
+  ): 'new' | 'wrong-version' | StoredEvent {
+    let last: StoredEvent | undefined;
+    for (const { id } of events) {
+      const there = present.find((event) => event.id === id);
+      if (there === undefined) return last === undefined ? 'new' : 'wrong-version';
+      last = there;
+    }
+    return last ?? 'new';
   }
 
   #undelete(stream: string, from: number): void {

@@ -43,11 +43,11 @@ export function confirmationMessage(id: string): streams.ReadResp {
   );
 }
 
-export function checkpointMessage(event: StoredEvent): streams.ReadResp {
+export function checkpointMessage(place: Place): streams.ReadResp {
   return new streams.ReadResp().setCheckpoint(
     new streams.ReadResp.Checkpoint()
-      .setCommitPosition(String(event.commit))
-      .setPreparePosition(String(event.prepare)),
+      .setCommitPosition(String(place.commit))
+      .setPreparePosition(String(place.prepare)),
   );
 }
 

@@ -1,6 +1,6 @@
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { Faults } from './faults.ts';
-import type { Log, StoredEvent } from './log.ts';
+import type { Log, Place, StoredEvent } from './log.ts';
 import {
   caughtUpMessage,
   checkpointMessage,
@@ -13,10 +13,15 @@ import { fail, placeOf, send, type ReadCall } from './read-call.ts';
 /** After how many events that were filtered out a server sends a checkpoint, times the client's factor. */
 const CHECKPOINT_WINDOW = 32;
 
+/** How many events a server goes through at a time while a subscription catches up. */
+const PAGE = 32;
+
 /** A subscription to `$all` that a client has open. */
 export class OpenSubscription {
   /** How many events were handed to the connection; stands still while the client holds back. */
   sent = 0;
+  /** How many times the client was told how far the server has come. */
+  checkpoints = 0;
   readonly #call: ReadCall;
   readonly #log: Log;
   readonly #faults: Faults;
@@ -73,6 +78,7 @@ export class OpenSubscription {
     let next = this.#firstIndex();
     let filteredOut = 0;
     let caughtUp = false;
+    let page = next;
     while (!this.#over) {
       const event = this.#silent ? undefined : this.#log.all[next];
       if (event === undefined) {
@@ -81,16 +87,30 @@ export class OpenSubscription {
         await this.#untilWoken(next);
         continue;
       }
+      if (next - page === PAGE) page = next;
       next += 1;
       if (this.#matches(event)) {
         await this.#sendEvent(event);
+        page = next;
         continue;
       }
       filteredOut += 1;
       if (filteredOut % this.#checkpointAfter === 0 && this.#faults.sendsCheckpoints) {
-        await send(this.#call, checkpointMessage(event));
+        this.checkpoints += 1;
+        await send(this.#call, checkpointMessage(this.#checkpointAt(event, page, caughtUp)));
       }
     }
+  }
+
+  /**
+   * Live, the event that was left out last. While it catches up, a server names where the page that it has gone through
+   * began: a place at which no event need stand.
+   */
+  #checkpointAt(event: StoredEvent, page: number, live: boolean): Place {
+    const first = live ? undefined : this.#log.all[page];
+    return first === undefined
+      ? { commit: BigInt(event.commit), prepare: BigInt(event.prepare) }
+      : { commit: BigInt(first.commit), prepare: BigInt(first.prepare) - 1n };
   }
 
   async #sendEvent(event: StoredEvent): Promise<void> {
@@ -111,11 +131,9 @@ export class OpenSubscription {
     if (place === undefined) return all?.hasEnd() === true ? this.#log.all.length : 0;
     const index = this.#log.indexOf(place);
     const event = this.#log.all[index];
-    const exact =
-      event !== undefined &&
-      BigInt(event.commit) === place.commit &&
-      BigInt(event.prepare) === place.prepare;
-    return exact ? index + 1 : index;
+    if (event === undefined) return index;
+    const exact = BigInt(event.commit) === place.commit && BigInt(event.prepare) === place.prepare;
+    return exact || this.#faults.leavesOutTheNext ? index + 1 : index;
   }
 
   async #untilWoken(next: number): Promise<void> {
