@@ -68,9 +68,19 @@ export function firstFire(definition: TaskDefinition, anchor: string, now: Insta
   if (definition.schedule_kind === 'event') return null;
   const next = schedule.next(now);
   if (next === null) {
-    throw invalid([{ field: 'schedule_expr', issue: 'has no fire ahead' }]);
+    const issue = `has no fire ahead${whyNone(definition, anchor, now)}`;
+    throw invalid([{ field: 'schedule_expr', issue }]);
   }
   return toIso(next.at);
+}
+
+/** What keeps a rule from firing that is not to be seen in the rule itself; empty where nothing does. */
+function whyNone(definition: TaskDefinition, anchor: string, now: Instant): string {
+  if (definition.ends_at !== null) {
+    const unbounded = scheduleOf({ ...definition, ends_at: null }, anchor).next(now);
+    if (unbounded !== null) return `: its next, ${toIso(unbounded.at)}, lies after ends_at`;
+  }
+  return definition.schedule_kind === 'once' ? ': that moment has passed' : '';
 }
 
 /**

@@ -6,7 +6,7 @@ import { tasksProjection } from '../../projections/tasks.ts';
 import { id, pageOf, time } from '../schemas/answer-schemas.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 import { listPage, pageParameters } from './listing.ts';
-import { instantOf } from './schedule-endpoints.ts';
+import { instantOf } from './instant.ts';
 
 const DueQuery = Type.Object({
   ...pageParameters,
@@ -38,7 +38,7 @@ const list = endpoint<unknown, DueQuery>({
     const filters: Filter[] = [
       query.until === undefined
         ? { field: 'next_run_at', op: 'gt', value: FIRST }
-        : { field: 'next_run_at', op: 'lte', value: toIso(instantOf('until', query.until, 'UTC')) },
+        : { field: 'next_run_at', op: 'lte', value: toIso(instantOf('until', query.until, null)) },
     ];
     const sort = [{ field: 'next_run_at', direction: 'ascending' }] as const;
     const page = await listPage(readModel, dueProjection, { filters, sort }, query, (due) => due);

@@ -31,7 +31,8 @@ const publish = endpoint<PublishEvent>({
     const bytes = Buffer.byteLength(JSON.stringify(body.payload));
     if (bytes > MAX_PUBLISHED_BYTES) {
       const details = { field: 'payload', limit: MAX_PUBLISHED_BYTES };
-      throw new HttpError('payload_too_large', `payload has ${bytes} bytes`, details);
+      const message = `payload has ${bytes} bytes; it may have ${MAX_PUBLISHED_BYTES}`;
+      throw new HttpError('payload_too_large', message, details);
     }
     const source_agent_id = await sourceOf(call);
     await knowTasks(dependencies, call.ownPosition);

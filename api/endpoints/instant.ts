@@ -1,4 +1,4 @@
-import { toIso } from '../../domain/clock.ts';
+import { toIso, type Instant } from '../../domain/clock.ts';
 import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
 import { badRequest } from '../errors.ts';
 
@@ -7,11 +7,25 @@ import { badRequest } from '../errors.ts';
  * @throws HttpError 400 naming the field, for what is no timestamp with an offset
  */
 export function instant(field: string, text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
+  return text === undefined ? undefined : toIso(instantOf(field, text, null));
+}
+
+/**
+ * A timestamp of a client. The plus of an offset that was not percent-encoded in a query has become a space on its
+ * way, and is taken as a plus.
+ * @param zone without an offset it is wall time of this zone; null: it must have one
+ * @throws HttpError 400 naming the field
+ */
+export function instantOf(field: string, text: string, zone: string | null): Instant {
   try {
-    return toIso(parseInstant(text, null));
+    const found = parseInstant(withPlus(text), zone);
+    // What lies before the year 1 or after 9999 has no text of its own.
+    if (/^\d{4}-/.test(toIso(found))) return found;
+    throw badRequest([{ field, issue: 'lies outside of the years 1 to 9999' }]);
   } catch (error) {
-    if (error instanceof TimestampError) throw badRequest([{ field, issue: error.message }]);
-    throw error;
+    if (!(error instanceof TimestampError)) throw error;
+    throw badRequest([{ field, issue: error.message }]);
   }
 }
+
+const withPlus = (text: string): string => text.replace(/(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$/, '$1+$2');

@@ -1,4 +1,3 @@
-import { toIso, type Instant } from '../../domain/clock.ts';
 import type { FiresEvent } from '../../domain/events/catalogue.ts';
 import {
   budgetOf,
@@ -9,7 +8,6 @@ import {
   type Budget,
   type PreviewedFire,
 } from '../../domain/preview.ts';
-import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
 import { streams } from '../../domain/streams.ts';
 import { anchorAt, type LiveTask } from '../../domain/task.ts';
 import { scheduleOf } from '../../domain/task-commands.ts';
@@ -19,6 +17,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 import { badRequest, notFound } from '../errors.ts';
 import { PreviewSchedule, scheduleFields } from '../schemas/schedule-schemas.ts';
+import { instantOf } from './instant.ts';
 import { checkDefinition, normalise } from './task-definitions.ts';
 
 /** So long the fires of a preview may hold the event loop before others get a turn, and one more fire. Milliseconds. */
@@ -105,19 +104,6 @@ async function taskSchedule(
 
 const firesByTime = ({ status, definition }: LiveTask): boolean =>
   status !== 'canceled' && definition.schedule_kind !== 'event';
-
-/** A timestamp of a client; without an offset it is wall time of the zone. @throws HttpError 400 naming the field */
-export function instantOf(field: string, text: string, zone: string): Instant {
-  try {
-    const instant = parseInstant(text, zone);
-    // What lies before the year 1 or after 9999 has no text of its own.
-    if (/^\d{4}-/.test(toIso(instant))) return instant;
-    throw badRequest([{ field, issue: 'lies outside of the years 1 to 9999' }]);
-  } catch (error) {
-    if (!(error instanceof TimestampError)) throw error;
-    throw badRequest([{ field, issue: error.message }]);
-  }
-}
 
 /** Takes all that a generator gives, and lets others have the event loop in between. */
 async function inTurns(steps: Iterable<PreviewedFire>): Promise<readonly PreviewedFire[]> {

@@ -1,13 +1,14 @@
+import { toIso } from '../../domain/clock.ts';
 import type { Issue } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { checkPayload } from '../../domain/pipeline/check.ts';
-import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
 import { zoneOf } from '../../domain/schedule/zone.ts';
 import type { LiveTask } from '../../domain/task.ts';
 import { MAX_PAYLOAD_BYTES, type TaskDefinition } from '../../domain/task-definition.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Call, Caller } from '../endpoint.ts';
 import { HttpError, badRequest, forbidden } from '../errors.ts';
+import { instantOf } from './instant.ts';
 
 /** Instants in UTC, ids in lower case. @throws HttpError 400 */
 export function normalise(definition: TaskDefinition): TaskDefinition {
@@ -19,13 +20,7 @@ export function normalise(definition: TaskDefinition): TaskDefinition {
   const instants: Record<string, string | null> = {};
   for (const field of ['starts_at', 'ends_at'] as const) {
     const text = definition[field];
-    if (text === null) continue;
-    try {
-      instants[field] = new Date(parseInstant(text, timezone)).toISOString();
-    } catch (error) {
-      if (!(error instanceof TimestampError)) throw error;
-      throw badRequest([{ field, issue: error.message }]);
-    }
+    if (text !== null) instants[field] = toIso(instantOf(field, text, timezone));
   }
   return { ...definition, ...instants, created_by: definition.created_by.toLowerCase() };
 }
@@ -42,7 +37,8 @@ export function checkDefinition(
   const bytes = Buffer.byteLength(JSON.stringify(definition.payload));
   if (bytes > MAX_PAYLOAD_BYTES) {
     const details = { field: 'payload', limit: MAX_PAYLOAD_BYTES };
-    throw new HttpError('payload_too_large', `payload has ${bytes} bytes`, details);
+    const message = `payload has ${bytes} bytes; it may have ${MAX_PAYLOAD_BYTES}`;
+    throw new HttpError('payload_too_large', message, details);
   }
   const { issues: faults, warnings } = checkPayload(definition.payload as JsonObject, tools);
   const [first, ...rest] = [...issues, ...faults];

@@ -8,7 +8,7 @@ import { Explanation } from '../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, idIn, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
-import { instantOf } from './schedule-endpoints.ts';
+import { instantOf } from './instant.ts';
 import { ExplainQuery } from '../schemas/schedule-schemas.ts';
 
 /** Most runs by hand or by event that are named on either side of the instant. */
@@ -28,12 +28,11 @@ const explain = endpoint<unknown, ExplainQuery>({
     const { dependencies, query, context, ownPosition } = call;
     const { store, tasks } = dependencies;
     const taskId = idIn(call, 'id');
-    const written = withPlus(query.at);
     // Before the task is looked up: what is no timestamp in any zone is a fault of the request.
-    instantOf('at', written, 'UTC');
+    instantOf('at', query.at, 'UTC');
     const { state } = await tasks.get(taskId);
     if (state.status === 'none') throw notFound('task', taskId);
-    const at = instantOf('at', written, state.definition.timezone);
+    const at = instantOf('at', query.at, state.definition.timezone);
     const explanation = await explainTask({
       store,
       taskId,
@@ -47,9 +46,6 @@ const explain = endpoint<unknown, ExplainQuery>({
 });
 
 export const taskExplainEndpoints: readonly Endpoint[] = [explain];
-
-/** The plus of an offset that was not percent-encoded has become a space on its way. */
-const withPlus = (text: string): string => text.replace(/(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$/, '$1+$2');
 
 async function nameOf(
   { agents }: Pick<ApiDependencies, 'agents'>,

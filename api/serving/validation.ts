@@ -84,6 +84,7 @@ function issueOf(errors: readonly ErrorObject[]): string {
 }
 
 function wordsOf({ keyword, params, message, parentSchema }: ErrorObject): string {
+  const limit = String(params['limit']);
   switch (keyword) {
     case 'additionalProperties':
       return 'is not a known field';
@@ -92,7 +93,21 @@ function wordsOf({ keyword, params, message, parentSchema }: ErrorObject): strin
     case 'enum':
       return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
     case 'minLength':
-      return params['limit'] === 1 ? 'must not be empty' : String(message);
+      return params['limit'] === 1 ? 'must not be empty' : `must have ${limit} characters or more`;
+    case 'maxLength':
+      return `must have at most ${limit} characters`;
+    case 'minItems':
+      return `must have ${limit} items or more`;
+    case 'maxItems':
+      return `must have at most ${limit} items`;
+    case 'uniqueItems':
+      return `has the same twice: items ${String(params['i'])} and ${String(params['j'])}`;
+    case 'minimum':
+      return `must be ${limit} or more`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'exclusiveMinimum':
+      return `must be more than ${limit}`;
     case 'pattern':
     case 'format': {
       const description: unknown = parentSchema?.['description'];

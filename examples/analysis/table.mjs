@@ -94,7 +94,8 @@ const lines = [...groups.values()].map(({ key, found }) => [
   ...key,
   ...show.map(({ fold }, index) => fold(found[index])),
 ]);
-const text = (cell) => String(cell ?? '');
+/** A cell is one line: an error may have several. */
+const text = (cell) => String(cell ?? '').replaceAll(/\s+/g, ' ');
 const sorted = titles.indexOf(values.sort);
 if (sorted >= 0) lines.sort((a, b) => b[sorted] - a[sorted]);
 else lines.sort((a, b) => (text(a.slice(0, by.length)) < text(b.slice(0, by.length)) ? -1 : 1));
