@@ -6,6 +6,8 @@ import type { Caller } from './endpoint.ts';
 import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
 import type { DescribingExtension } from './endpoints/extension-endpoints.ts';
 import type { InnerRequest, InnerRequests } from './inner-requests.ts';
+import { requestIdOf } from './serving/answer-headers.ts';
+import { reasonOf } from './serving/headers.ts';
 import { takenBy, whenEnded } from './serving/measuring.ts';
 import type { PageAccess, Visitor } from './access/page-access.ts';
 import { pageHeaders } from './serving/security-headers.ts';
@@ -39,6 +41,12 @@ export interface Lent {
   }): HttpError;
   /** A request of the service to itself, to answer another one. */
   innerFor(request: Request): InnerRequest;
+  /** What the audit shows of what is done for a request. @throws HttpError 400 */
+  originOf(request: Request): {
+    readonly source: string;
+    readonly correlationId: string;
+    readonly reason?: string | undefined;
+  };
   /** null for what is a fault of who answers. */
   knownError(error: unknown): HttpError | null;
   /** A fault of an extension, as its caller is told of it. */
@@ -63,6 +71,11 @@ export function lend(
     readBody: (request) => readJson(request, settings.maxBodyBytes),
     visitorOf: (request) => pages.authenticate(request),
     innerFor: (request) => inner.announce(request),
+    originOf: (request) => ({
+      source: request.ip ?? '',
+      correlationId: request.res === undefined ? '' : requestIdOf(request.res),
+      reason: reasonOf(request),
+    }),
     errorOf({ code, message, details }) {
       const headers: Record<string, string> =
         code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer' } : {};

@@ -7,7 +7,7 @@ const HEADER = 'x-svc-inner';
 
 /** A request that is about to be made, for the one that is being answered. */
 export interface InnerRequest {
-  /** To send along: the ticket, and the id of the request that it is made for. */
+  /** To send along: the ticket, and of the request that it is made for the id, and the reason where it gave one. */
   readonly headers: Readonly<Record<string, string>>;
   /** To be called once it is answered, or has failed. */
   readonly over: () => void;
@@ -33,8 +33,13 @@ export class InnerRequests {
     this.#announced.set(ticket, { address: outer.ip, counted: !this.#used.has(outer) });
     this.#used.add(outer);
     const id = outer.res?.getHeader('X-Request-Id');
+    const reason = outer.headers['x-reason'];
     return {
-      headers: { [HEADER]: ticket, ...(typeof id === 'string' ? { 'x-request-id': id } : {}) },
+      headers: {
+        [HEADER]: ticket,
+        ...(typeof id === 'string' ? { 'x-request-id': id } : {}),
+        ...(typeof reason === 'string' ? { 'x-reason': reason } : {}),
+      },
       over: () => void this.#announced.delete(ticket),
     };
   }

@@ -4,12 +4,12 @@ import type { JsonValue } from '../domain/json.ts';
 import type { Log } from '../observability/telemetry.ts';
 import type { ToolRegistry } from '../scheduler/tools/registry.ts';
 import { ToolError } from '../scheduler/tools/tool.ts';
-import { ExtensionError, type ToolView } from '../extensions/contract.ts';
-import type { ToolPort } from '../extensions/host/ports.ts';
+import { ExtensionError } from '../extensions/contract.ts';
+import type { LentTool, ToolPort } from '../extensions/host/ports.ts';
 
 /** The tool registry of this process, as extensions see it. */
 export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPort {
-  const view = (name: string, caller: string): ToolView | undefined => {
+  const view = (name: string, caller: string): LentTool | undefined => {
     const found = registry.find(name);
     if (found === undefined) return undefined;
     const { tool, check } = found;
@@ -17,7 +17,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       name,
       description: tool.description,
       schema: frozen(tool.schema),
-      async call(args, { actAs, signal }) {
+      async call(args, { actAs, signal, origin }) {
         const [fault, ...more] = check(args);
         if (fault !== undefined) {
           const issues = [fault, ...more].map(({ path, issue }) => ({
@@ -37,6 +37,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
           taskId: id,
           step: name,
           actAs,
+          origin: origin ?? { source: 'extension', correlationId: id },
           log: (level, message, data) => log[level](message, { tool: name, caller, data }),
         });
       },

@@ -48,7 +48,9 @@ export function serviceActions(
   };
 }
 
-function contextOf({ actor, causation, commandId }: ActionOrigin, clock: Clock): CommandContext {
+function contextOf(asked: ActionOrigin, clock: Clock): CommandContext {
+  const { actor, causation, commandId, origin } = asked;
+  if (origin !== undefined) return { commandId, actor, ...origin, now: clock.now() };
   const { runId, step } = causation;
   return {
     commandId,

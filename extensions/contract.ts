@@ -148,7 +148,7 @@ export interface CoreRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /**
    * The request that is being answered, as the handler got it. The call then stands in the audit with that request's
-   * address and id, acts with its token (unless `token` says otherwise), and the first one for it is not counted
+   * address, id and reason (`X-Reason`, unless `headers` has another), acts with its token (unless `token` says otherwise), and the first one for it is not counted
    * against the limits, as it was counted itself.
    */
   readonly onBehalfOf?: Request;
@@ -229,12 +229,18 @@ export interface ToolView {
    * Calls the tool outside of a pipeline.
    * @param options.actAs id of the agent for which it acts: one whose request, WebSocket or step of a run is being
    *   served, or the extension's own
+   * @param options.onBehalfOf the request that is being answered, as the handler got it: what the tool does to the
+   *   service then stands in the audit with that request's address, id and reason
    * @throws ExtensionError `bad_request` for arguments that do not fit the schema; `forbidden` for any other agent; and
    *   whatever the tool throws
    */
   call(
     args: unknown,
-    options: { readonly actAs: string; readonly signal?: AbortSignal },
+    options: {
+      readonly actAs: string;
+      readonly signal?: AbortSignal;
+      readonly onBehalfOf?: Request;
+    },
   ): Promise<unknown>;
 }
 
@@ -286,9 +292,16 @@ export interface StreamAccess {
    * @param data any JSON, at most 256 KiB
    * @param source the agent whose entry it is: one whose request, WebSocket or step of a run is being served, or the
    *   extension's own
+   * @param options.onBehalfOf the request that is being answered, as the handler got it: the entry then stands in the
+   *   log, and in the audit, with that request's address, id and reason
    * @throws ExtensionError `bad_request`, `payload_too_large`; `forbidden` for any other agent
    */
-  append(stream: string, data: unknown, source: string): Promise<StreamEntry>;
+  append(
+    stream: string,
+    data: unknown,
+    source: string,
+    options?: { readonly onBehalfOf?: Request },
+  ): Promise<StreamEntry>;
   /**
    * EVENTS_SUB: entries as they come, without gaps, until the signal is aborted. The place where it begins is fixed
    * when this resolves.

@@ -58,7 +58,9 @@ export function setup(context: ExtensionContext): void {
     const caller = admitted(context, request, 'events:publish');
     if (request.body === undefined) throw badInput('body', 'is required');
     const { stream } = request.params;
-    const entry = await context.streams.append(stream, request.body, caller.agentId);
+    const entry = await context.streams.append(stream, request.body, caller.agentId, {
+      onBehalfOf: request,
+    });
     response.json({
       success: true,
       stream,

@@ -155,7 +155,7 @@ function coreOf(
       }
       const { token = onBehalfOf.headers.authorization ?? null } = options;
       const inner = innerFor(onBehalfOf);
-      const headers = { ...options.headers, ...inner.headers };
+      const headers = headersOf(options.headers, inner.headers);
       try {
         return await core.request(method, path, { ...options, token, headers });
       } finally {
@@ -163,4 +163,14 @@ function coreOf(
       }
     },
   } satisfies CoreClient);
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A reason of the extension's own stands in place of the client's. */
+function headersOf(own: Headers = {}, inner: Headers): Headers {
+  const { 'x-reason': reason, ...known } = inner;
+  const isSaid = Object.keys(own).some((name) => name.toLowerCase() === 'x-reason');
+  const said = isSaid || reason === undefined ? {} : { 'x-reason': reason };
+  return { ...said, ...own, ...known };
 }

@@ -14,7 +14,7 @@ import { readEndpoints } from './endpoints.ts';
 import { eventAccess } from './events.ts';
 import { Extension, errorTypeOf, faultText } from './extension.ts';
 import { OwnStreams } from './own-streams.ts';
-import type { HostDependencies, HttpPort } from './ports.ts';
+import type { HostDependencies, HttpPort, RequestOrigin } from './ports.ts';
 import { Routing } from './routing.ts';
 import { Sockets } from './sockets.ts';
 import { StaticFiles } from './static-files.ts';
@@ -250,7 +250,9 @@ export class ExtensionHost {
     // Its code has run: what it does now reaches nothing.
     if (extension.state !== 'loading') return;
     const fault = (what: string, error: unknown): void => this.#noteFault(extension, what, error);
-    const tools = new ExtensionTools(extension, this.#dependencies, enter);
+    const originOf = (request: Request): RequestOrigin | undefined =>
+      this.#routing?.originOf(extension, request);
+    const tools = new ExtensionTools(extension, this.#dependencies, enter, originOf);
     const { member: owner, clock } = this.#dependencies;
     const duty = new Duty({
       ...this.#dependencies,
@@ -265,17 +267,14 @@ export class ExtensionHost {
       routes,
       tools: tools.access,
       events: eventAccess(extension, this.#dependencies, duty, enter, fault),
-      streams: this.#streams.accessOf(extension),
+      streams: this.#streams.accessOf(extension, originOf),
       background: new BackgroundTasks(extension, duty, clock, enter, fault).access,
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
       signalOf: (request) =>
         this.#routing?.signalOf(extension, request as Request) ?? new AbortController().signal,
       ids: [...this.#extensions.values()].map(({ id }) => id),
-      innerFor: (request) => {
-        if (this.#http === null || this.#routing === null) return { headers: {}, over: () => {} };
-        this.#routing.checkLed(extension, request);
-        return this.#http.innerFor(request);
-      },
+      innerFor: (request) =>
+        this.#routing?.innerFor(extension, request) ?? { headers: {}, over: () => {} },
     });
     const endpoints = readEndpoints(module.endpoints);
     await enter(() => module.setup(context));

@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import { toNewEvents } from '../../domain/handle.ts';
@@ -9,11 +10,24 @@ import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '.
 import { checkActing } from './acting.ts';
 import { needed } from './context.ts';
 import type { Extension } from './extension.ts';
-import type { AgentPort } from './ports.ts';
+import type { AgentPort, RequestOrigin } from './ports.ts';
 import { StreamFollower } from './stream-follower.ts';
 
 /** Streams whose names do not begin with their extension's id, as the interface names them. */
 const prefixes: Readonly<Record<string, string>> = { events_demo: 'demo-' };
+
+/** An entry to be. */
+interface Appended {
+  /** Of the stream, in the log. */
+  readonly name: string;
+  /** Of the stream, as the extension has it. */
+  readonly stream: string;
+  readonly data: unknown;
+  /** The agent's id. */
+  readonly actor: string;
+  /** Of the request that it is appended for; the extension acts by itself where there is none. */
+  readonly origin: RequestOrigin | undefined;
+}
 
 /** Before following is begun again that ended by a fault. Milliseconds. */
 const AGAIN = 1_000;
@@ -44,7 +58,11 @@ export class OwnStreams {
     this.#agents = options.agents;
   }
 
-  accessOf(extension: Extension): StreamAccess {
+  /** @param originOf of a request that was led to the extension */
+  accessOf(
+    extension: Extension,
+    originOf: (request: Request) => RequestOrigin | undefined,
+  ): StreamAccess {
     // With a hyphen in the id, the stream of one could be that of another: a-b's c is not a's b-c.
     const prefix = prefixes[extension.id] ?? `ext_${extension.id.replaceAll('-', '.')}-`;
     const named = (stream: string): string => {
@@ -52,10 +70,11 @@ export class OwnStreams {
       throw badInput('stream', 'must have 1 to 200 characters of A–Z a–z 0–9 _ . : / -');
     };
     return Object.freeze({
-      append: async (stream, data, source) => {
+      append: async (stream, data, source, { onBehalfOf } = {}) => {
         needed(extension, 'EVENTS_PUB');
         await checkActing(extension, source, this.#agents);
-        return this.#append(named(stream), stream, data, source);
+        const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
+        return this.#append({ name: named(stream), stream, data, actor: source, origin });
       },
       follow: async (stream, { after, signal }) => {
         needed(extension, 'EVENTS_SUB');
@@ -69,7 +88,7 @@ export class OwnStreams {
     await this.#following;
   }
 
-  async #append(name: string, stream: string, data: unknown, source: string): Promise<StreamEntry> {
+  async #append({ name, stream, data, actor, origin }: Appended): Promise<StreamEntry> {
     const text: unknown = JSON.stringify(data);
     if (typeof text !== 'string') throw badInput('data', 'must be JSON');
     if (Buffer.byteLength(text) > MAX_PUBLISHED_BYTES) {
@@ -79,9 +98,8 @@ export class OwnStreams {
     const now = this.#clock.now();
     const context = {
       commandId: newId(now),
-      actor: source,
-      source: 'extension',
-      correlationId: newId(now),
+      actor,
+      ...(origin ?? { source: 'extension', correlationId: newId(now) }),
       now,
     };
     const event = { type: 'StreamEntryAdded', data: { data } } as const;

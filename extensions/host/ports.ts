@@ -58,14 +58,37 @@ export interface HostSettings {
   readonly runsTools: boolean;
 }
 
+/** Where something comes from that is done for a client's request: what the audit shows of it. */
+export interface RequestOrigin {
+  /** The client's address. */
+  readonly source: string;
+  /** The request's id. */
+  readonly correlationId: string;
+  /** In the client's words. */
+  readonly reason?: string | undefined;
+}
+
+/** A tool as the service lends it. */
+export interface LentTool extends Omit<ToolView, 'call'> {
+  /** @param options.origin of the request that is being answered; without one it is the extension that acts */
+  call(
+    args: unknown,
+    options: {
+      readonly actAs: string;
+      readonly signal?: AbortSignal;
+      readonly origin?: RequestOrigin | undefined;
+    },
+  ): Promise<unknown>;
+}
+
 /** The tools of this process. */
 export interface ToolPort {
   /** @throws Error when the name is taken, or the schema is no valid JSON schema */
   register(name: string, description: string, schema: object, func: ToolFunction): void;
   unregister(name: string): void;
   /** `caller` names who calls outside of a pipeline, for what the tool writes into its log. */
-  list(caller: string): readonly ToolView[];
-  get(name: string, caller: string): ToolView | undefined;
+  list(caller: string): readonly LentTool[];
+  get(name: string, caller: string): LentTool | undefined;
 }
 
 /** The service's own interface. */
@@ -111,6 +134,8 @@ export interface HttpPort {
     readonly headers: Readonly<Record<string, string>>;
     readonly over: () => void;
   };
+  /** What the audit shows of what is done for a request. @throws what the interface answers with 400 */
+  originOf(request: Request): RequestOrigin;
   /** As the interface answers an error of the contract. */
   errorOf(error: ExtensionError): Error;
   /** What an error that a handler threw is answered with; null for a fault of the extension itself. */

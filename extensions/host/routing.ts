@@ -6,7 +6,7 @@ import { Admission } from './admission.ts';
 import { AnswerLimit } from './answer-limit.ts';
 import { errorTypeOf, readable, type Extension } from './extension.ts';
 import { LedRequest } from './led-request.ts';
-import type { HostSettings, HttpPort } from './ports.ts';
+import type { HostSettings, HttpPort, RequestOrigin } from './ports.ts';
 import { RequestSignals } from './request-signals.ts';
 import type { Sockets } from './sockets.ts';
 import type { StaticFiles } from './static-files.ts';
@@ -61,8 +61,25 @@ export class Routing {
     return LedRequest.of(request)?.caller ?? null;
   }
 
-  /** @throws ExtensionError `bad_request` for what is no request that was led to the extension */
-  checkLed(extension: Extension, request: Request): void {
+  /**
+   * What a request of the extension to the service carries that is made for the one that it answers.
+   * @throws ExtensionError `bad_request` for what is no request that was led to the extension
+   */
+  innerFor(extension: Extension, request: Request): ReturnType<HttpPort['innerFor']> {
+    this.#checkLed(extension, request);
+    return this.#http.innerFor(request);
+  }
+
+  /**
+   * What the audit shows of what the extension does for a request.
+   * @throws ExtensionError `bad_request` for what is no request that was led to the extension
+   */
+  originOf(extension: Extension, request: Request): RequestOrigin {
+    this.#checkLed(extension, request);
+    return this.#http.originOf(request);
+  }
+
+  #checkLed(extension: Extension, request: Request): void {
     if (this.#isLed(extension, request)) return;
     throw badInput('onBehalfOf', 'is no request that was led to this extension');
   }

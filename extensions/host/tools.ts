@@ -1,8 +1,9 @@
+import type { Request } from 'express';
 import { badInput, type ToolAccess, type ToolView } from '../contract.ts';
 import { beginServing, checkActing, endServing } from './acting.ts';
 import { needed } from './context.ts';
 import type { Extension } from './extension.ts';
-import type { AgentPort, ToolPort } from './ports.ts';
+import type { AgentPort, LentTool, RequestOrigin, ToolPort } from './ports.ts';
 
 /** An extension's part of the tool registry: its tools have its id before their names. */
 export class ExtensionTools {
@@ -10,20 +11,25 @@ export class ExtensionTools {
   readonly #tools: ToolPort;
   readonly #own = new Set<string>();
 
-  /** @param enter calls into the extension's code */
+  /**
+   * @param enter calls into the extension's code
+   * @param originOf of a request that was led to the extension
+   */
   constructor(
     extension: Extension,
     { tools, agents }: { readonly tools: ToolPort; readonly agents: AgentPort },
     enter: <T>(call: () => T) => T,
+    originOf: (request: Request) => RequestOrigin | undefined,
   ) {
     const { id } = extension;
-    const lent = (view: ToolView): ToolView =>
+    const lent = (view: LentTool): ToolView =>
       Object.freeze({
         ...view,
-        async call(args, options) {
+        async call(args, { onBehalfOf, ...options }) {
           needed(extension, 'TOOLS');
           await checkActing(extension, options.actAs, agents);
-          return view.call(args, options);
+          const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
+          return view.call(args, { ...options, origin });
         },
       } satisfies ToolView);
     this.#tools = tools;

@@ -126,10 +126,10 @@ export class Catalogue {
   }
 
   async #call(tool: ToolView, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
-    const { caller } = invoker;
+    const { caller, request: onBehalfOf } = invoker;
     const signal = AbortSignal.any([invoker.signal, AbortSignal.timeout(this.#mostTime)]);
     try {
-      const call = tool.call(parameters, { actAs: caller.agentId, signal });
+      const call = tool.call(parameters, { actAs: caller.agentId, signal, onBehalfOf });
       const result = await endedBy(signal, call);
       return { success: true, result: asObject(result) };
     } catch (error) {

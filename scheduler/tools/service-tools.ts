@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { Refusal } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { defineTool } from './basic-tools.ts';
-import { ToolError, type Tool, type ToolCall } from './tool.ts';
+import { ToolError, type CallOrigin, type Tool, type ToolCall } from './tool.ts';
 
 /** On whose behalf, and because of what, a tool acts on the service. */
 export interface ActionOrigin {
@@ -12,6 +12,8 @@ export interface ActionOrigin {
   readonly causation: { readonly runId: string; readonly taskId: string; readonly step: string };
   /** The same for each try of the same step of the same run, so that a repetition is the same command. */
   readonly commandId: string;
+  /** Of a call outside of a run, which is then nobody's cause. */
+  readonly origin?: CallOrigin | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -70,9 +72,10 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
   return [publish, run];
 }
 
-function originOf({ actAs, runId, taskId, step, idempotencyKey, signal }: ToolCall): ActionOrigin {
+function originOf(call: ToolCall): ActionOrigin {
+  const { actAs, runId, taskId, step, idempotencyKey, origin, signal } = call;
   const causation = { runId, taskId, step };
-  return { actor: actAs, causation, commandId: idempotencyKey, signal };
+  return { actor: actAs, causation, commandId: idempotencyKey, origin, signal };
 }
 
 /** A refusal stays one however often it is asked again. */

@@ -38,10 +38,22 @@ export interface ToolCall {
   readonly step: string;
   /** Id of the agent that the run acts for: the task's `created_by`. */
   readonly actAs: string;
+  /** Of a call outside of a run; none where a step of one calls. */
+  readonly origin?: CallOrigin;
   /** Of the step; none where it is not traced. */
   readonly span?: Span;
   /** Adds a line to the run's log. */
   log(level: LogLevel, message: string, data?: unknown): void;
+}
+
+/** Who has called a tool that no run calls, as it stands in the events of what the tool does to the service. */
+export interface CallOrigin {
+  /** An address, or `extension`. */
+  readonly source: string;
+  /** Of the request. */
+  readonly correlationId: string;
+  /** In the caller's words. */
+  readonly reason?: string | undefined;
 }
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;

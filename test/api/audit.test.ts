@@ -68,6 +68,8 @@ describe('the audit over HTTP', () => {
     await does('POST', `/tasks/${id}/resume`);
     await does('POST', `/tasks/${id}/cancel`);
     await does('POST', '/events', { topic: 'a.b', payload: {}, source_agent_id: admin.id });
+    await does('POST', '/replays', { name: 'audited', until: await api().store.head() });
+    await does('DELETE', '/replays/audited');
     const items = (await audit(`actor=${admin.id}&limit=200`)).filter(
       ({ correlation_id }) => correlation_id === headers['x-request-id'],
     );
@@ -83,6 +85,8 @@ describe('the audit over HTTP', () => {
       'TaskResumed',
       'TaskCanceled',
       'EventPublished',
+      'ReplayRequested',
+      'ReplayDropRequested',
     ]);
     const wrong = items.filter(({ source, reason }) => source !== '127.0.0.1' || reason === null);
     expect(wrong).to.deep.equal([]);

@@ -103,6 +103,31 @@ describe('a service with extensions', () => {
       });
     });
 
+    it('is in the audit for what they do with it, with its address, its id and its reason', async () => {
+      const { id, client } = service().admin;
+      const said = { 'x-reason': 'because', 'x-request-id': 'for-the-audit' };
+      const headers = { ...from('203.0.113.9'), ...said };
+      const event = { topic: 'a.b', payload: {} };
+      for (const [path, body] of [
+        ['webui/api/tasks', morning],
+        ['mcp_http/invoke', { tool: 'create_task', parameters: morning }],
+        ['mcp_http/invoke', { tool: 'events.publish', parameters: event }],
+        ['events_demo/publish/audited', { n: 1 }],
+      ] as const) {
+        const answer = await client.post(`/ext/${path}`, body, { headers });
+        expect(answer.status, answer.text).to.be.below(300);
+      }
+      await eventually(async () => {
+        const audit = await client.get(`/audit?actor=${id}&limit=20`);
+        const items = audit.at('items') as readonly Readonly<Record<string, unknown>>[];
+        const found = items.filter((item) => item['correlation_id'] === 'for-the-audit');
+        const types = ['StreamEntryAdded', 'EventPublished', 'TaskCreated', 'TaskCreated'];
+        expect(found.map(({ type, source, reason }) => [type, source, reason])).to.deep.equal(
+          types.map((type) => [type, '203.0.113.9', 'because']),
+        );
+      });
+    });
+
     it('counts once against the limits', async () => {
       const { client } = service().admin;
       expect(await costOf(() => client.get('/ext/webui/api/tasks'))).to.equal(2);
