@@ -1,6 +1,8 @@
 import { warningsAbout } from './known-settings.ts';
 import {
   ConfigurationError,
+  type Environment,
+  eventStoreSchemes,
   oneOf,
   origins,
   secret,
@@ -11,7 +13,6 @@ import {
   trustedProxies,
   wholeNumber,
   yesOrNo,
-  type Environment,
 } from './setting-readers.ts';
 import type { TraceSettings } from '../observability/trace-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
@@ -117,7 +118,7 @@ export interface Configuration {
  */
 export function readConfiguration(env: Environment): Configuration {
   const production = env.NODE_ENV === 'production';
-  const eventStoreUrl = storeAddress(env, 'SVC_EVENT_STORE_URL', ['esdb://', 'esdb+discover://']);
+  const eventStoreUrl = storeAddress(env, 'SVC_EVENT_STORE_URL', eventStoreSchemes);
   const readModelUrl = storeAddress(env, 'SVC_READ_MODEL_URL', ['mongodb://', 'mongodb+srv://']);
   const { traces, warnings } = traceConfiguration(env);
   return {

@@ -84,6 +84,12 @@ export function someOf<T extends string>(
   return allowed.filter((each) => given.has(each));
 }
 
+/** How the address of an EventStoreDB may begin; since 25.0 it is called KurrentDB, and speaks as before. */
+export const eventStoreSchemes = [
+  ...['esdb://', 'esdb+discover://'],
+  ...['kurrentdb://', 'kurrentdb+discover://'],
+] as const;
+
 /**
  * The address of a store. Its text is never shown, since it may hold a password; and a colon in a password
  * must be escaped, as drivers cut an unescaped one off without a word.

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { silent } from '../../observability/telemetry.ts';
-import { storeAddress, type Environment } from '../setting-readers.ts';
+import { eventStoreSchemes, storeAddress, type Environment } from '../setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
 import { usageFault } from './faults.ts';
 import { dataDirectoryOf } from './sign-in.ts';
@@ -14,7 +14,7 @@ import { dataDirectoryOf } from './sign-in.ts';
 export function storeSettings(env: Environment, dataDirectory?: string): StoreSettings {
   return {
     dataDirectory: dataDirectory ?? dataDirectoryOf(env),
-    eventStoreUrl: storeAddress(env, 'SVC_EVENT_STORE_URL', ['esdb://', 'esdb+discover://']),
+    eventStoreUrl: storeAddress(env, 'SVC_EVENT_STORE_URL', eventStoreSchemes),
     readModelUrl: storeAddress(env, 'SVC_READ_MODEL_URL', ['mongodb://', 'mongodb+srv://']),
   };
 }

@@ -49,16 +49,17 @@ const DEFAULT_PORT = 2113;
  * Reads `esdb://[user:password@]host[:port][,host…][?option=value&…]`. The client's own reading is not
  * used, because it cuts a password at a colon, looks only at the first host of `esdb+discover`, and
  * passes over options it does not know: each of these connects to something other than what was meant.
+ * `kurrentdb://` means the same; so the server is called since 25.0.
  *
  * @throws ConnectionUrlError
  */
 export function readConnectionUrl(url: string): ConnectionSettings {
-  const match = /^(esdb|esdb\+discover):\/\/(?:([^?]*)@)?([^?@/]*)\/?(?:\?(.*))?$/s.exec(
+  const match = /^(?:esdb|kurrentdb)(\+discover)?:\/\/(?:([^?]*)@)?([^?@/]*)\/?(?:\?(.*))?$/s.exec(
     url.trim(),
   );
   if (match === null) throw new ConnectionUrlError('must look like esdb://user:password@host:2113');
-  const [, scheme, userInfo, authority = '', query = ''] = match;
-  const discover = scheme === 'esdb+discover';
+  const [, discovery, userInfo, authority = '', query = ''] = match;
+  const discover = discovery !== undefined;
   const hosts = authority.split(',').map(readHost);
   if (discover && hosts.length > 1) {
     throw new ConnectionUrlError(

@@ -99,9 +99,9 @@ class MongoReadModel implements ReadModel {
       const documents = db.collection<StoredDocument>(collection);
       const condition = conditionOf(projection, filters);
       const sharded = (await this.#shared.connection.deployment()) === 'sharded';
-      // Looking at each of a million entries takes the server half a second, its own number nothing. That
-      // may be a little off for a while after it crashed. A shard's number is never to be relied on: it also
-      // counts documents that are on their way to another shard.
+      // Looking at each of a million entries takes the server half a second, its own number nothing. That may be a
+      // little off from when the server crashed until its `validate` or another generation. A shard's number is never
+      // to be relied on: it also counts documents that are on their way to another shard.
       if (filters.length > 0 || sharded) return documents.countDocuments(condition);
       const [all, tombstones] = await Promise.all([
         documents.estimatedDocumentCount(),

@@ -135,7 +135,7 @@ describe('the configuration', () => {
     [{ SVC_RATE_LIMIT_WINDOW_SECONDS: '0' }, /^SVC_RATE_LIMIT_WINDOW_SECONDS is "0"/],
     [{ SVC_TRUST_PROXY: '10.0.0.0/33' }, /^SVC_TRUST_PROXY is "10.0.0.0\/33"/],
     [{ SVC_ADMIN_ID: 'admin' }, /^SVC_ADMIN_ID is "admin"; it must be a UUID$/],
-    [{ SVC_EVENT_STORE_URL: 'http://store' }, /^SVC_EVENT_STORE_URL must begin with esdb:\/\/ or/],
+    [{ SVC_EVENT_STORE_URL: 'http://store' }, /^SVC_EVENT_STORE_URL must begin with esdb:\/\/, /],
     [{ SVC_READ_MODEL_URL: 'mongodb://' }, /^SVC_READ_MODEL_URL names no host/],
     [{ NODE_ENV: 'production' }, /^JWT_SECRET_KEY is not set; with NODE_ENV=production/],
     [{ SVC_EVENT_STORE_URL: 'esdb://s' }, /^JWT_SECRET_KEY is not set; with SVC_EVENT_STORE_URL/],

@@ -32,6 +32,8 @@ export interface EventStoreCapabilities {
   readonly recognisesDuplicatesAnywhere: boolean;
   /** Truncated events are gone from `readAll` at once. */
   readonly truncatesTheWholeLog: boolean;
+  /** Streams are listed by looking through the log, from a position on: a log of others may be long. */
+  readonly listsFromPositions: boolean;
 }
 
 /** Gives the subject of the test that runs. */

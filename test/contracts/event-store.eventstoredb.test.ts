@@ -36,6 +36,7 @@ async function subjectOver(
     capabilities: {
       recognisesDuplicatesAnywhere: options.recognisesDuplicatesAnywhere,
       truncatesTheWholeLog: false,
+      listsFromPositions: true,
     },
   };
 }

@@ -21,6 +21,10 @@ describeEventStoreContract('the embedded event log', async () => {
       await store.close();
       await directory.remove();
     },
-    capabilities: { recognisesDuplicatesAnywhere: true, truncatesTheWholeLog: true },
+    capabilities: {
+      recognisesDuplicatesAnywhere: true,
+      truncatesTheWholeLog: true,
+      listsFromPositions: false,
+    },
   };
 });

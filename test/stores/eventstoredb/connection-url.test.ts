@@ -34,6 +34,12 @@ describe('an EventStoreDB connection string', () => {
     expect(readConnectionUrl('esdb+discover://a?tls=false').discover).to.equal(true);
   });
 
+  it('may call the server by its newer name', () => {
+    const plain = readConnectionUrl('kurrentdb://ann:pass@db:2114?nodePreference=leader');
+    expect(plain).to.deep.equal(readConnectionUrl('esdb://ann:pass@db:2114?nodePreference=leader'));
+    expect(readConnectionUrl('kurrentdb+discover://a?tls=false').discover).to.equal(true);
+  });
+
   it('may set options, in any spelling', () => {
     const url =
       'esdb://a:b@db/?keep-alive-interval=20000&gossipTimeout=3&nodepreference=follower&tlsCAFile=/a+b%20c.pem';
