@@ -88,6 +88,25 @@ export function foldBatch(
   skipped: SkippedEvents = NONE,
 ): FoldedBatch {
   const changed = new Map<string, KnownDocument>();
+  const held = foldInto(changed, projection, touching, known, parked, skipped);
+  const documents = Array.from(changed, ([key, after]) => ({ key, ...after }));
+  return { documents, ...held };
+}
+
+/**
+ * {@link foldBatch} for a batch that comes in pieces: what its events before have changed stands in `changed`, and what
+ * these change goes there. Nobody else may have those documents.
+ *
+ * @param known the documents of all keys that are not in `changed`, as far as there are any
+ */
+export function foldInto(
+  changed: Map<string, KnownDocument>,
+  projection: Projection,
+  touching: readonly TouchingEvent[],
+  known: ReadonlyMap<string, KnownDocument>,
+  parked: ReadonlyMap<string, Position>,
+  skipped: SkippedEvents,
+): Pick<FoldedBatch, 'poisoned' | 'leftOut'> {
   const poisoned = new Map<string, PoisonedKey>();
   const leftOut: PoisonedKey[] = [];
   for (const { event, keys, fault } of touching) {
@@ -113,8 +132,7 @@ export function foldBatch(
       }
     }
   }
-  const documents = Array.from(changed, ([key, after]) => ({ key, ...after }));
-  return { documents, poisoned: [...poisoned.values()], leftOut };
+  return { poisoned: [...poisoned.values()], leftOut };
 }
 
 /** The keys of all documents that a batch touches, each once. */

@@ -3,14 +3,19 @@ import type { SkippedEvents } from '../domain/skipped-events.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import {
   foldBatch,
+  foldInto,
   keysBegun,
   keysTouched,
   touchingEvents,
+  type FoldedBatch,
   type KnownDocument,
   type PoisonedKey,
+  type TouchingEvent,
 } from './fold-batch.ts';
 import { parkedView, type Parking } from './parking.ts';
 import type { KeptDocument, Projection, ReadModel, ViewWriter } from './read-model.ts';
+
+const NOTHING_KNOWN: ReadonlyMap<string, KnownDocument> = new Map();
 
 /** A filling met an event that can't be folded. It goes no further. */
 export class PoisonedFillError extends Error {
@@ -120,27 +125,8 @@ export class GenerationFeeder {
     const { projection } = this;
     const touching = touchingEvents(projection, events, this.#passed);
     if (touching.length > 0) {
-      if (this.#bulk && projection.ownStreams === true) {
-        for (const key of keysBegun(touching)) this.#begun.add(key);
-      }
-      const known = await this.#known(keysTouched(touching));
-      const skipped = this.#options.skipped();
-      const folded = foldBatch(projection, touching, known, this.#parked, skipped);
-      const { documents, poisoned, leftOut } = folded;
-      const [first] = poisoned;
-      if (first) await this.#park(first, poisoned);
-      if (leftOut.length > 0) this.#sayLeftOut(leftOut);
-      const to = upTo > this.#passed ? upTo : this.#passed;
-      if (this.#bulk) {
-        for (const { key, position, document } of documents) {
-          this.#unwritten.set(key, { position, document });
-        }
-        this.#unwrittenEvents += touching.length;
-        this.#unwrittenLeftOut += leftOut.length;
-      } else if (documents.length > 0) {
-        await this.#openWriter().write({ documents, from: this.#written, to });
-        this.#written = to;
-      }
+      if (this.#bulk) await this.#foldInBulk(touching);
+      else await this.#foldAndWrite(touching, upTo);
       this.handled += touching.length;
     }
     if (upTo > this.#passed) {
@@ -149,6 +135,33 @@ export class GenerationFeeder {
       this.#options.onPassed(upTo);
     }
     return touching.length;
+  }
+
+  /** Folds events, and writes what they have changed. */
+  async #foldAndWrite(touching: readonly TouchingEvent[], upTo: Position): Promise<void> {
+    const known = await this.#openWriter().load(keysTouched(touching));
+    const skipped = this.#options.skipped();
+    const folded = foldBatch(this.projection, touching, known, this.#parked, skipped);
+    await this.#holdBack(folded);
+    const { documents } = folded;
+    if (documents.length === 0) return;
+    const to = upTo > this.#passed ? upTo : this.#passed;
+    await this.#openWriter().write({ documents, from: this.#written, to });
+    this.#written = to;
+  }
+
+  /** Folds events into what has been folded and not written yet: all up to the next {@link flush} is one batch. */
+  async #foldInBulk(touching: readonly TouchingEvent[]): Promise<void> {
+    const { projection } = this;
+    if (projection.ownStreams === true) {
+      for (const key of keysBegun(touching)) this.#begun.add(key);
+    }
+    const known = await this.#known(touching);
+    const skipped = this.#options.skipped();
+    const held = foldInto(this.#unwritten, projection, touching, known, this.#parked, skipped);
+    await this.#holdBack(held);
+    this.#unwrittenEvents += touching.length;
+    this.#unwrittenLeftOut += held.leftOut.length;
   }
 
   /** Writes what has been folded in bulk, and keeps the checkpoint where it has come. */
@@ -190,22 +203,15 @@ export class GenerationFeeder {
     await writer?.close();
   }
 
-  /** The documents of these keys as they are after what has been folded. */
-  async #known(keys: readonly string[]): Promise<ReadonlyMap<string, KnownDocument>> {
-    if (this.#unwritten.size === 0 && this.#begun.size === 0) {
-      return this.#openWriter().load(keys);
+  /** In bulk: the kept documents that these events change, as far as they are not folded on already. */
+  async #known(touching: readonly TouchingEvent[]): Promise<ReadonlyMap<string, KnownDocument>> {
+    const missing = new Set<string>();
+    for (const { keys } of touching) {
+      for (const key of keys) {
+        if (!this.#unwritten.has(key) && !this.#begun.has(key)) missing.add(key);
+      }
     }
-    const known = new Map<string, KnownDocument>();
-    const missing: string[] = [];
-    for (const key of keys) {
-      const folded = this.#unwritten.get(key);
-      if (folded !== undefined) known.set(key, folded);
-      else if (!this.#begun.has(key)) missing.push(key);
-    }
-    if (missing.length === 0) return known;
-    const kept = await this.#openWriter().load(missing);
-    for (const [key, document] of kept) known.set(key, document);
-    return known;
+    return missing.size === 0 ? NOTHING_KNOWN : this.#openWriter().load([...missing]);
   }
 
   #forgetUnwritten(): void {
@@ -224,6 +230,12 @@ export class GenerationFeeder {
       const fields = { projection: projection.name, generation, ...each };
       telemetry.log.warn('an event that was skipped is left out', fields);
     }
+  }
+
+  async #holdBack({ poisoned, leftOut }: Pick<FoldedBatch, 'poisoned' | 'leftOut'>): Promise<void> {
+    const [first] = poisoned;
+    if (first) await this.#park(first, poisoned);
+    if (leftOut.length > 0) this.#sayLeftOut(leftOut);
   }
 
   /** Before the checkpoint passes the event, so that a crash between can't lose the gap out of sight. */

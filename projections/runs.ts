@@ -275,7 +275,19 @@ function attemptEnded(
   const last = run.attempts.at(-1);
   if (last === undefined || last.outcome !== null) return run.attempts;
   const { attempt, worker, started_at } = last;
-  return [...run.attempts.slice(0, -1), { attempt, worker, started_at, ...end }];
+  const { outcome, finished_at, error, step } = end;
+  // Written out, and without spreads: this is on the way of every run of a rebuild.
+  const attempts = run.attempts.slice();
+  attempts[attempts.length - 1] = {
+    attempt,
+    worker,
+    started_at,
+    outcome,
+    finished_at,
+    error,
+    step,
+  };
+  return attempts;
 }
 
 function withSteps(
@@ -283,9 +295,16 @@ function withSteps(
   ended: readonly StepEnd[],
 ): Pick<RunDocument, 'steps' | 'log'> {
   if (ended.length === 0) return run;
-  const lines = ended.flatMap((step) => step.log) as unknown as readonly JsonObject[];
-  const log = lines.length === 0 ? run.log : [...run.log, ...lines];
-  return { steps: [...run.steps, ...ended.map(stepOf)], log };
+  const steps = run.steps.slice();
+  let log: JsonObject[] | undefined;
+  for (const step of ended) {
+    steps.push(stepOf(step));
+    if (step.log.length === 0) continue;
+    log ??= run.log.slice();
+    // Its data is JSON, whatever the schema leaves open.
+    for (const line of step.log) log.push(line as JsonObject);
+  }
+  return { steps, log: log ?? run.log };
 }
 
 function stepOf(end: StepEnd): RunStep {

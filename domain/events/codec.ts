@@ -10,6 +10,7 @@ import {
 } from '../event-store.ts';
 import { catalogue, type EventType } from './catalogue.ts';
 import { MetadataSchema } from './metadata.ts';
+import { countCharactersRarely } from './text-length.ts';
 import { bringUp } from './upcasters.ts';
 
 /** A text of up to this many UTF-16 units can't exceed the limit in UTF-8. */
@@ -30,6 +31,7 @@ export function createEventCodec(): ServiceEventCodec {
     meta: false,
     validateSchema: false,
   });
+  countCharactersRarely(ajv);
   // Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start.
   const checks = new Map<string, ValidateFunction>();
   const checkOf = (type: string): ValidateFunction | undefined => {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { placeOfSkipped } from '../../domain/skipped-events.ts';
 import {
   foldBatch,
+  foldInto,
   keysBegun,
   keysTouched,
   touchingEvents,
@@ -88,6 +89,32 @@ describe('folding in batches', () => {
       );
     });
   }
+
+  it('gives the same where a batch comes in pieces, and changes nothing that was told', () => {
+    for (const projection of [runsProjection as Projection, statisticsProjection as Projection]) {
+      fc.assert(
+        fc.property(logs, sizes, (log, cuts) => {
+          const told = structuredClone(log.events);
+          const changed = new Map<string, KnownDocument>();
+          for (let done = 0, turn = 0; done < log.events.length; turn += 1) {
+            const piece = log.events.slice(done, done + (cuts[turn % cuts.length] ?? 1));
+            done += piece.length;
+            const touching = touchingEvents(projection, piece, '');
+            const none = new Map<string, never>();
+
+            const held = foldInto(changed, projection, touching, none, none, new Set());
+            expect(held).to.deep.equal({ poisoned: [], leftOut: [] });
+          }
+          const whole = touchingEvents(projection, log.events, '');
+          const batch = foldBatch(projection, whole, new Map(), new Map());
+          const inPieces = Array.from(changed, ([key, after]) => ({ key, ...after }));
+          expect(inPieces).to.deep.equal(batch.documents);
+          expect(log.events).to.deep.equal(told);
+        }),
+        { numRuns: 60 },
+      );
+    }
+  });
 
   it('changes neither what is known nor what was told', () => {
     const log = new LogOfTest();

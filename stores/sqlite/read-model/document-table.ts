@@ -22,8 +22,14 @@ export interface DocumentChange {
   readonly isFirst?: boolean;
 }
 
+/** A document of which there is surely no row yet. */
+type FirstChange = Pick<DocumentChange, 'key' | 'position'> & { readonly document: JsonObject };
+
 /** Update statements kept prepared, by the columns they set. */
 const KEPT_UPDATES = 128;
+
+/** Rows that are added together where nothing is to be looked for: a call costs about what a row of its own does. */
+const ROWS_AT_ONCE = 16;
 
 /** A row as it is read: id, position, document, then the columns. */
 type Row = readonly [number, string, string, ...Cell[]];
@@ -49,8 +55,12 @@ export class DocumentTable {
   }[];
   readonly #select: Prepared;
   /** Without looking whether the key is there. */
-  readonly #append: Prepared;
+  readonly #insertOne: Prepared;
+  /** The same for {@link ROWS_AT_ONCE} rows. */
+  #insertMany: Prepared | null = null;
   readonly #insertion: string;
+  /** A row's values, as {@link #insertion} ends with them. */
+  readonly #row: string;
   #insert: Prepared | null = null;
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
@@ -85,8 +95,9 @@ export class DocumentTable {
        FROM json_each(?) AS wanted CROSS JOIN documents ON documents.key = wanted.value`,
     );
     this.#load.setReturnArrays(true);
-    this.#insertion = `INSERT INTO documents (key, position, ${names}document) VALUES (?, ?, ${'?, '.repeat(columns.length)}?)`;
-    this.#append = database.prepare(this.#insertion);
+    this.#row = `(?, ?, ${'?, '.repeat(columns.length)}?)`;
+    this.#insertion = `INSERT INTO documents (key, position, ${names}document) VALUES ${this.#row}`;
+    this.#insertOne = database.prepare(this.#insertion);
     this.#delete = database.prepare('DELETE FROM documents WHERE id = ?');
     this.#lists = columns.flatMap((column, place) => {
       if (column.kind !== 'text-list') return [];
@@ -183,24 +194,64 @@ export class DocumentTable {
   }
 
   write(changes: readonly DocumentChange[]): void {
-    for (const { key, position, document, isFirst = false } of changes) {
+    const firsts: FirstChange[] = [];
+    for (const change of changes) {
+      const { key, position, document, isFirst = false } = change;
       if (document === null) {
         if (!isFirst) this.#remove(key, position);
-      } else this.#put(key, position, document, isFirst);
+      } else if (isFirst) firsts.push({ key, position, document });
+      else this.#put(key, position, document);
     }
+    // Last: what was there before is still remembered until then, and need not be looked for.
+    if (firsts.length > 0 && !this.#isKeyed()) this.#append(firsts);
+    else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
     this.#tallies?.flush();
   }
 
-  #put(key: string, position: Position, document: JsonObject, isFirst: boolean): void {
-    const cells = this.#columns.map((column) => cellOf(column, document));
+  /** Adds rows without looking whether their keys are there. */
+  #append(firsts: readonly FirstChange[]): void {
+    for (let at = 0; at < firsts.length;) {
+      const many = firsts.length - at >= ROWS_AT_ONCE;
+      const part = firsts.slice(at, at + (many ? ROWS_AT_ONCE : 1));
+      at += part.length;
+      const rows: (Omit<KnownRow, 'id'> & { readonly key: string })[] = [];
+      const values: Cell[] = [];
+      for (const { key, position, document } of part) {
+        const cells = this.#cellsOf(document);
+        const text = JSON.stringify(document);
+        values.push(key, position);
+        for (const cell of cells) values.push(cell);
+        values.push(text);
+        rows.push({ key, position, cells, document, size: text.length });
+      }
+      const statement = many ? this.#forMany() : this.#insertOne;
+      const { lastInsertRowid } = statement.run(...values);
+      // Each is put behind the last.
+      let id = Number(lastInsertRowid) - rows.length;
+      for (const { key, position, cells, document, size } of rows) {
+        id += 1;
+        this.#recent.set(key, { id, position, cells, document, size });
+      }
+    }
+  }
+
+  #forMany(): Prepared {
+    return (this.#insertMany ??= this.#database.prepare(
+      this.#insertion + `, ${this.#row}`.repeat(ROWS_AT_ONCE - 1),
+    ));
+  }
+
+  #cellsOf(document: JsonObject): readonly Cell[] {
+    const cells: Cell[] = [];
+    for (const column of this.#columns) cells.push(cellOf(column, document));
+    return cells;
+  }
+
+  #put(key: string, position: Position, document: JsonObject): void {
+    const cells = this.#cellsOf(document);
     const text = JSON.stringify(document);
     const size = text.length;
-    if (isFirst && !this.#isKeyed()) {
-      const { lastInsertRowid } = this.#append.run(key, position, ...cells, text);
-      this.#recent.set(key, { id: Number(lastInsertRowid), position, cells, document, size });
-      return;
-    }
     // While filling most are new: try that first, and look only when it was there.
     const isNew = this.#bulk || this.#absent.has(key);
     const row = this.#recent.get(key) ?? (isNew ? undefined : this.#known(key));

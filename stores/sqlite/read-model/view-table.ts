@@ -52,9 +52,8 @@ export function listTable(column: Column): string {
  * kept as JSON, without repetitions.
  */
 export function cellOf(column: Column, document: JsonObject): Cell {
-  const value: JsonValue | undefined = Object.hasOwn(document, column.field)
-    ? document[column.field]
-    : null;
+  // What every object has (`constructor`) is no value of a kind, and so null as well.
+  const value: JsonValue | undefined = document[column.field];
   switch (column.kind) {
     case 'text':
       return typeof value === 'string' ? value : null;

@@ -17,6 +17,9 @@ import { createIndexes, type Column } from './view-table.ts';
  */
 const COMMIT_WHEN_FILLING = 50_000;
 
+/** Bytes of a file that are mapped while its indexes are made: all of it. SQLite itself takes up to 2 GiB of that. */
+const MAPPED_WHEN_INDEXING = 2 ** 40;
+
 /** What a writer is made with; the file is open already and has its tables. */
 export interface WriterSetup {
   readonly projection: Projection;
@@ -178,6 +181,9 @@ export function finishFilling(
   projection: Projection,
   columns: readonly Column[],
 ): void {
+  // Each index is made of a reading of the whole file, which is larger than the cache and has just been written: as a
+  // map of the system's memory it costs a third less than page by page.
+  database.exec(`PRAGMA mmap_size = ${MAPPED_WHEN_INDEXING}`);
   database.exec('BEGIN IMMEDIATE');
   try {
     createIndexes(database, projection, columns);
@@ -186,6 +192,8 @@ export function finishFilling(
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
+  } finally {
+    database.exec('PRAGMA mmap_size = 0');
   }
   database.exec('PRAGMA synchronous = FULL');
   // With a rollback journal a commit waits for all that has been written; a WAL is waited for by its checkpoint.

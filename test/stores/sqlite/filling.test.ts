@@ -86,6 +86,38 @@ describe('a generation that is being filled', function () {
       expect((await readModel.get(projection, 'b'))?.document).to.deep.include({ name: 'z' });
     });
 
+    it('adds many together, and changes each by what it remembers of it', async () => {
+      const projection = thingsProjection();
+      const file = join(directory(), `${projection.name}-s1-g1.db`);
+      const writer = await writerOf(readModel, projection, { bulk: true });
+      const keys = Array.from({ length: 37 }, (_, i) => `k${i + 10}`);
+      const documents = keys.map((key, i) => first(key, i + 1));
+      await writer.write({ documents, from: BEGINNING, to: at(37) });
+      // More of what comes first than is remembered: what it changes is not to be looked for all the same.
+      const long = 'x'.repeat(60_000);
+      const more = Array.from({ length: 20 }, (_, i) => {
+        return { ...thing(`l${i + 10}`, 41 + i, { name: long }), isFirst: true };
+      });
+      const changed = [thing('k10', 61, { name: 'a' }), thing('k25', 62, { name: 'b' })];
+      const rest = [...more, ...changed, thing('k46', 63, null)];
+      await writer.write({ documents: rest, from: at(37), to: at(63) });
+      await writer.close();
+      expect(isKeyed(file)).to.equal(false);
+      const again = await writerOf(readModel, projection, { bulk: true });
+      await again.finish();
+      const kept = await again.page(null, 100);
+      await again.close();
+      const expected = [
+        ...keys.slice(0, -1).map((key, i) => {
+          if (key === 'k10') return [key, at(61), 'a'];
+          return key === 'k25' ? [key, at(62), 'b'] : [key, at(i + 1), String(i + 1)];
+        }),
+        ...more.map(({ key, position }) => [key, position, long]),
+      ];
+      const found = kept.map(({ key, position, document }) => [key, position, document['name']]);
+      expect(found).to.deep.equal(expected);
+    });
+
     it('has it as soon as another key is looked for', async () => {
       const projection = thingsProjection();
       const file = join(directory(), `${projection.name}-s1-g1.db`);
