@@ -71,6 +71,14 @@ export class MongoConnection {
   }
 
   /**
+   * Milliseconds after which nobody waits for a query any more. To be told to the server with each that may take long:
+   * it would go on with one that was given up, and with those that are asked in its place.
+   */
+  get maxTimeMS(): number {
+    return this.#operationTimeoutMs;
+  }
+
+  /**
    * Does something with the database.
    *
    * @param operation its name, for messages and measurements; from a closed set

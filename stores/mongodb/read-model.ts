@@ -75,6 +75,7 @@ class MongoReadModel implements ReadModel {
     return this.#read('find', projection, async (db, collection) => {
       const condition = pageOf(projection, query);
       const sort = sortOf(projection, query);
+      const { maxTimeMS } = this.#shared.connection;
       // To MongoDB a limit of 0 means none.
       if (query.limit <= 0) return [];
       const rows = await db
@@ -85,6 +86,7 @@ class MongoReadModel implements ReadModel {
           limit: query.limit,
           batchSize: Math.min(query.limit, 1000),
           projection: { _pos: 1, d: 1 },
+          maxTimeMS,
         })
         .toArray();
       return rows.map((row) => kept<D>(row));
@@ -102,10 +104,11 @@ class MongoReadModel implements ReadModel {
       // Looking at each of a million entries takes the server half a second, its own number nothing. That may be a
       // little off from when the server crashed until its `validate` or another generation. A shard's number is never
       // to be relied on: it also counts documents that are on their way to another shard.
-      if (filters.length > 0 || sharded) return documents.countDocuments(condition);
+      const { maxTimeMS } = this.#shared.connection;
+      if (filters.length > 0 || sharded) return documents.countDocuments(condition, { maxTimeMS });
       const [all, tombstones] = await Promise.all([
-        documents.estimatedDocumentCount(),
-        documents.countDocuments({ gone: { $gt: new Date(0) } }),
+        documents.estimatedDocumentCount({ maxTimeMS }),
+        documents.countDocuments({ gone: { $gt: new Date(0) } }, { maxTimeMS }),
       ]);
       return Math.max(0, all - tombstones);
     });

@@ -113,6 +113,35 @@ describe('MongoDB that goes away', () => {
     expect(await readModel.get(projection, 'a')).to.not.equal(null);
   });
 
+  it('is told with each query how long anybody waits for it, and is unavailable when it says that is over', async () => {
+    const readModel = await open({ limit: 5_000 });
+    const projection = thingsProjection();
+    await fill(readModel, projection, [thing('a', 1, { team: 'red' })]);
+    const filters = [{ field: 'team', op: 'eq', value: 'red' }] as const;
+    const collection = `${projection.name}_s1_g1`;
+    server.clearLog();
+    const queries = [
+      () => readModel.find(projection, { filters, sort: [], limit: 10 }),
+      () => readModel.count(projection, filters),
+      () => readModel.count(projection, []),
+    ];
+    for (const query of queries) await query();
+    const sent = server.log.filter((entry) => entry.collection === collection);
+    expect(sent.map(({ command, body }) => [command, body['maxTimeMS']])).to.have.deep.members([
+      ['find', 5_000],
+      ['aggregate', 5_000],
+      ['count', 5_000],
+      ['aggregate', 5_000],
+    ]);
+    const over = {
+      code: 50,
+      codeName: 'MaxTimeMSExpired',
+      message: 'operation exceeded time limit',
+    };
+    server.fault({ command: 'find', collection, effect: { kind: 'error', ...over } });
+    await rejectsWith('UNAVAILABLE', readModel.find(projection, { filters, sort: [], limit: 10 }));
+  });
+
   it('that stays silent in the handshake is unavailable within the time of a ping', async () => {
     const silence = server.fault({ command: '*', times: Infinity, effect: { kind: 'hold' } });
     const readModel = await open();
