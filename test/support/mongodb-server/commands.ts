@@ -32,6 +32,11 @@ export class Commands {
     this.#now = now;
   }
 
+  /** What a server forgets when it stops; what it has written stays. */
+  stopped(): void {
+    this.#sessions.forgetTransactions();
+  }
+
   /** A command's answer; what it throws as CommandError is an answer too. */
   execute(command: Doc): Doc {
     try {

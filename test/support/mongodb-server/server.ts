@@ -102,6 +102,7 @@ export class MongoServer {
     const closed = once(listener, 'close');
     listener.close();
     this.dropConnections();
+    this.#commands.stopped();
     await closed;
   }
 

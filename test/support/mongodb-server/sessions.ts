@@ -59,17 +59,22 @@ export class Sessions {
       if (session.answered === undefined) throw noSuchTransaction();
       return session.answered;
     }
-    session.transaction = undefined;
+    end(session);
     transaction.commit();
     session.answered = { ok: 1 };
     return session.answered;
+  }
+
+  /** What becomes of open transactions when a server stops. */
+  forgetTransactions(): void {
+    for (const session of this.#sessions.values()) end(session);
   }
 
   /** abortTransaction: whatever it wrote was never there. */
   abort(command: Doc): Doc {
     const session = this.#session(command);
     if (session.transaction === undefined) throw noSuchTransaction();
-    session.transaction = undefined;
+    end(session);
     return { ok: 1 };
   }
 
@@ -80,6 +85,7 @@ export class Sessions {
     run: (tables: Tables) => Doc,
   ): Doc {
     if (command['startTransaction'] === true) {
+      end(session);
       session.number = number;
       session.transaction = new Transaction(this.#storage);
       session.answered = undefined;
@@ -89,10 +95,10 @@ export class Sessions {
     try {
       const reply = run(transaction);
       // On a real server, too, an error of a single write ends the whole transaction.
-      if ('writeErrors' in reply) session.transaction = undefined;
+      if ('writeErrors' in reply) end(session);
       return reply;
     } catch (error) {
-      session.transaction = undefined;
+      end(session);
       throw error;
     }
   }
@@ -100,7 +106,7 @@ export class Sessions {
   #once(session: Session, number: number, run: (tables: Tables) => Doc): Doc {
     if (session.number === number && session.answered !== undefined) return session.answered;
     session.number = number;
-    session.transaction = undefined;
+    end(session);
     session.answered = undefined;
     session.answered = run(this.#storage);
     return session.answered;
@@ -115,4 +121,10 @@ export class Sessions {
     this.#sessions.set(key, made);
     return made;
   }
+}
+
+/** Ends a session's open transaction, if it has one; what it wrote is gone unless it has been committed. */
+function end(session: Session): void {
+  session.transaction?.end();
+  session.transaction = undefined;
 }

@@ -94,6 +94,8 @@ export interface Tables {
 
 /** All databases of one server. */
 export class Storage implements Tables {
+  /** Documents that an open transaction has changed, by namespace and key. */
+  readonly claims = new Map<string, Transaction>();
   readonly #tables = new Map<string, Table>();
 
   find(namespace: string): Table | undefined {
@@ -123,7 +125,8 @@ export class Storage implements Tables {
 
 /**
  * A transaction: reads a copy of each collection as it was first touched, and writes to that. What was changed since by
- * somebody else it can't change: the statement fails, and with it the transaction.
+ * somebody else, or in another transaction that is open, it can't change: the statement fails, and with it the
+ * transaction. (Writes outside of any wait at a real server until it has ended; here they go through.)
  */
 export class Transaction implements Tables {
   readonly #storage: Storage;
@@ -145,12 +148,21 @@ export class Transaction implements Tables {
     const real = this.#storage.find(namespace);
     const before = new Map(real?.documents);
     const table = new Table(namespace, new Map(before), real?.indexes, (id) => {
-      if (this.#storage.find(namespace)?.documents.get(id) !== before.get(id)) {
-        throw writeConflict();
-      }
+      const now = this.#storage.find(namespace)?.documents.get(id);
+      const claim = `${namespace} ${id}`;
+      const owner = this.#storage.claims.get(claim) ?? this;
+      if (now !== before.get(id) || owner !== this) throw writeConflict();
+      this.#storage.claims.set(claim, this);
     });
     this.#copies.set(namespace, { before, table });
     return table;
+  }
+
+  /** Lets others change what it has; to be called when it is over, however it ended. */
+  end(): void {
+    for (const [claim, owner] of this.#storage.claims) {
+      if (owner === this) this.#storage.claims.delete(claim);
+    }
   }
 
   /** @throws CommandError `WriteConflict` when a document it changed was changed by somebody else */

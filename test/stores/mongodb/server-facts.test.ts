@@ -1,0 +1,212 @@
+import { expect } from 'chai';
+import {
+  MongoBulkWriteError,
+  MongoClient,
+  MongoServerError,
+  type ClientSession,
+  type Collection,
+  type Db,
+} from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+
+const realServer = process.env['SVC_TEST_MONGODB_URL'];
+
+interface Row {
+  readonly _id: string;
+  readonly n?: number;
+  readonly value?: unknown;
+  readonly list?: readonly string[];
+  readonly other?: unknown;
+}
+
+interface Subject {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * What the adapters take for granted of a server, asked of the stand-in, and of a real one where the environment names
+ * one: so that what is only right for the stand-in shows.
+ */
+function describeFacts(name: string, start: () => Promise<Subject>): void {
+  describe(name, function () {
+    this.timeout(30_000);
+    let subject: Subject;
+    let client: MongoClient;
+    let db: Db;
+    let rows: Collection<Row>;
+    let replicated: boolean;
+
+    afterEach(async () => {
+      await db.dropDatabase();
+      await client.close();
+      await subject.stop();
+    });
+    leavesNothingOpen();
+    beforeEach(async () => {
+      subject = await start();
+      client = new MongoClient(subject.url, { serverSelectionTimeoutMS: 5_000 });
+      db = client.db(`svc_facts_${randomUUID().replaceAll('-', '')}`);
+      rows = db.collection<Row>('rows');
+      const hello = await db.admin().command({ hello: 1 });
+      replicated = typeof hello['setName'] === 'string' || hello['msg'] === 'isdbgrid';
+    });
+
+    it('fails an upsert whose filter misses the document by another field than its key', async () => {
+      const upsert = (n: number) =>
+        rows.updateOne({ _id: 'a', n: { $lt: n } }, { $set: { n } }, { upsert: true });
+      await upsert(5);
+      expect(await failureOf(upsert(4))).to.include({ code: 11000 });
+      expect((await upsert(6)).matchedCount).to.equal(1);
+    });
+
+    it('goes on after an error of an unordered bulk, and names its place', async () => {
+      await rows.insertOne({ _id: 'b', n: 5 });
+      const upserts = ['a', 'b', 'c'].map((_id) => ({
+        updateOne: { filter: { _id, n: { $lt: 1 } }, update: { $set: { n: 1 } }, upsert: true },
+      }));
+      const failure = await failureOf(rows.bulkWrite(upserts, { ordered: false }));
+      expect(failure).to.be.instanceOf(MongoBulkWriteError).and.to.include({ code: 11000 });
+      const faults = (failure as MongoBulkWriteError).writeErrors;
+      expect([faults].flat().map(({ index, code }) => [index, code])).to.deep.equal([[1, 11000]]);
+      expect(await rows.countDocuments()).to.equal(3);
+    });
+
+    it('puts none before numbers, numbers before texts, texts by their bytes, and those before booleans', async () => {
+      const values = [null, -1, 2 ** 40, '', 'Z', 'z', 'é', '\uFFFD', '\u{1F600}', false, true];
+      await rows.insertMany(values.map((value, i) => ({ _id: `k${i}`, value })).reverse());
+      const found = await rows.find({}, { sort: { value: 1 } }).toArray();
+      expect(found.map(({ value }) => value)).to.deep.equal(values);
+      const compared = await rows.find({ value: { $lt: 'a' } }).toArray();
+      expect(compared.map(({ value }) => value)).to.have.members(['', 'Z']);
+    });
+
+    it('refuses two lists in one index, and two operators over one field', async () => {
+      await rows.createIndex({ list: 1, other: 1 });
+      const lists = rows.insertOne({ _id: 'a', list: ['x'], other: ['y'] });
+      expect(await failureOf(lists)).to.include({ code: 171 });
+      const twice = { $set: { n: 1 }, $setOnInsert: { n: 2 } };
+      const updated = rows.updateOne({ _id: 'a' }, twice, { upsert: true });
+      expect(await failureOf(updated)).to.include({ code: 40 });
+    });
+
+    it('refuses a document that grows beyond 16 MiB', async () => {
+      const half = 'x'.repeat(9 * 1024 * 1024);
+      await rows.insertOne({ _id: 'a', value: half });
+      const grown = await failureOf(rows.updateOne({ _id: 'a' }, { $set: { other: half } }));
+      // In words of its own where an update makes it grow.
+      expect(Number((grown as MongoServerError).code)).to.be.oneOf([10334, 17419, 17420]);
+    });
+
+    it('refuses another index of the same name, and takes the same one again', async () => {
+      const options = { name: 'one', expireAfterSeconds: 60 };
+      await rows.createIndex({ n: 1 }, options);
+      await rows.createIndex({ n: 1 }, options);
+      expect(await failureOf(rows.createIndex({ value: 1 }, { name: 'one' }))).to.include({
+        code: 86,
+      });
+      const longer = rows.createIndex({ n: 1 }, { ...options, expireAfterSeconds: 61 });
+      expect(await failureOf(longer)).to.include({ code: 85 });
+    });
+
+    it('takes a quorum for an index unless it stands alone', async () => {
+      const made = rows.createIndex({ n: 1 }, { commitQuorum: 'majority' });
+      if (replicated) await made;
+      else expect(await failureOf(made)).to.include({ code: 2 });
+    });
+
+    it('does not mind a collection that is not there', async () => {
+      await db.dropCollection('nothing');
+      expect(await db.collection('nothing').estimatedDocumentCount()).to.equal(0);
+    });
+
+    it('computes an update from the document as it was, with its own clock', async () => {
+      const change = [{ $set: { value: '$n', n: { $add: ['$n', 1] }, other: '$$NOW' } }];
+      await rows.insertOne({ _id: 'a', n: 1 });
+      const after = await rows.findOneAndUpdate({ _id: 'a' }, change, { returnDocument: 'after' });
+      expect(after).to.include({ value: 1, n: 2 });
+      expect(after?.other).to.be.instanceOf(Date);
+      const early = { $expr: { $lte: ['$other', { $add: ['$$NOW', 1] }] } };
+      expect(await rows.countDocuments(early)).to.equal(1);
+    });
+
+    it('has transactions unless it stands alone', async () => {
+      await rows.insertOne({ _id: 'a' });
+      await inSession(async (session) => {
+        session.startTransaction();
+        const written = rows.updateOne({ _id: 'a' }, { $set: { n: 1 } }, { session });
+        if (!replicated) {
+          const { originalError } = (await failureOf(written)) as MongoServerError;
+          expect(originalError).to.include({ code: 20 });
+          return;
+        }
+        await written;
+        expect(await rows.countDocuments({ n: 1 }, { session })).to.equal(1);
+        expect(await rows.countDocuments({ n: 1 })).to.equal(0);
+        await session.commitTransaction();
+        expect(await rows.countDocuments({ n: 1 })).to.equal(1);
+      });
+    });
+
+    it('tells a transaction at its statement that somebody else was faster', async function () {
+      if (!replicated) return this.skip();
+      await rows.insertOne({ _id: 'a', n: 0 });
+      const change = { updateOne: { filter: { _id: 'a' }, update: { $set: { n: 1 } } } };
+      await inSession(async (session) => {
+        session.startTransaction();
+        await rows.findOne({ _id: 'a' }, { session });
+        await rows.updateOne({ _id: 'a' }, { $set: { n: 2 } });
+        expectConflict(await failureOf(rows.bulkWrite([change], { session })));
+      });
+      await inSession((first) =>
+        inSession(async (second) => {
+          first.startTransaction();
+          second.startTransaction();
+          await rows.bulkWrite([change], { session: first });
+          expectConflict(await failureOf(rows.bulkWrite([change], { session: second })));
+          await first.commitTransaction();
+        }),
+      );
+      expect((await rows.findOne({ _id: 'a' }))?.n).to.equal(1);
+    });
+
+    async function inSession(act: (session: ClientSession) => Promise<void>): Promise<void> {
+      const session = client.startSession();
+      try {
+        await act(session);
+      } finally {
+        if (session.inTransaction()) await session.abortTransaction();
+        await session.endSession();
+      }
+    }
+  });
+}
+
+function expectConflict(failure: unknown): void {
+  expect(failure).to.be.instanceOf(MongoServerError).and.to.include({ code: 112 });
+  expect((failure as MongoServerError).hasErrorLabel('TransientTransactionError')).to.equal(true);
+}
+
+function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => 'it resolved',
+    (error: unknown) => error,
+  );
+}
+
+describe('what the adapters take for granted of MongoDB', () => {
+  for (const replicaSet of [undefined, 'rs0']) {
+    const kind = replicaSet === undefined ? 'a server alone' : 'a replica set';
+    describeFacts(`of the stand-in for ${kind}`, async () => {
+      const server = await MongoServer.start(replicaSet === undefined ? {} : { replicaSet });
+      return { url: server.url(), stop: () => server.stop() };
+    });
+  }
+  if (realServer !== undefined) {
+    describeFacts('of the server that the environment names', () =>
+      Promise.resolve({ url: realServer, stop: () => Promise.resolve() }),
+    );
+  }
+});
