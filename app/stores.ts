@@ -32,7 +32,7 @@ export type StoreSettings = Pick<Configuration, 'dataDirectory' | 'eventStoreUrl
 export async function openStores(settings: StoreSettings, telemetry: Telemetry): Promise<Stores> {
   const { dataDirectory: directory, eventStoreUrl, readModelUrl } = settings;
   const embedded = eventStoreUrl === undefined || readModelUrl === undefined;
-  if (embedded) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (embedded) makeDirectory(directory);
   const notices = embedded ? await openNotices(directory) : null;
   const codec = createEventCodec();
   const { traces } = telemetry;
@@ -57,6 +57,16 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
       await notices?.close();
     },
   };
+}
+
+/** @throws Error naming the setting and the folder */
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`SVC_DATA_DIR: ${directory} can't be made: ${why}`, { cause: error });
+  }
 }
 
 // The adapters are loaded when they are asked for: the drivers that a process does not use would be most of what

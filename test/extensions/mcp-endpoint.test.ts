@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect } from 'chai';
+import { version } from '../../app/service.ts';
 import { morning, namesOf, registered, serviceTools, useToolService } from './tool-protocol.ts';
 
 describe('the endpoint of the Model Context Protocol', () => {
@@ -23,7 +24,7 @@ describe('the endpoint of the Model Context Protocol', () => {
 
   it("serves the SDK's own client: tools listed, called, and refused", async () => {
     const client = await connect(service().admin.client.token);
-    expect(client.getServerVersion()).to.include({ name: 'mcp_http', version: '1.0.0' });
+    expect(client.getServerVersion()).to.include({ name: 'mcp_http', version });
     expect(client.getServerCapabilities()).to.deep.equal({ tools: { listChanged: false } });
     expect(client.getInstructions()).to.include('preview_schedule');
     const { tools } = await client.listTools();

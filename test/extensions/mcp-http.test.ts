@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { version } from '../../app/service.ts';
 import type { ApiAnswer, ApiClient } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
@@ -31,7 +32,7 @@ describe('the tool protocol over plain HTTP', () => {
     const meta = await open.get('/ext/mcp_http/meta');
     expect(meta.json).to.deep.equal({
       server: 'mcp_http',
-      version: '1.0.0',
+      version,
       capabilities: ['handshake', 'list_tools', 'invoke', 'schema', 'sse'],
     });
     const paths = ['/tools', '/schema', '/tools/echo/schema', '/sse', '/mcp'];
@@ -46,7 +47,7 @@ describe('the tool protocol over plain HTTP', () => {
     const client = { name: 'test', version: '2.0' };
     const answer = await admin.post('/ext/mcp_http/handshake', { client });
     expect(answer.status).to.equal(200);
-    expect(answer.at('server')).to.deep.equal({ name: 'mcp_http', version: '1.0.0' });
+    expect(answer.at('server')).to.deep.equal({ name: 'mcp_http', version });
     expect(answer.textAt('session_id')).to.match(/^[0-9a-f-]{36}$/);
     const faults: readonly (readonly [unknown, string])[] = [
       [{}, 'client'],

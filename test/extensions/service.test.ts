@@ -282,6 +282,14 @@ describe('a service with extensions', () => {
       loaded_extensions: 5,
       failed_extensions: 0,
     });
+    const found = Object.values(
+      status.at('extensions') as Readonly<
+        Record<string, { readonly info: { readonly source: string; readonly version: string } }>
+      >,
+    );
+    const builtIn = found.filter(({ info }) => info.source === 'builtin');
+    const versions = new Set(builtIn.map(({ info }) => info.version));
+    expect([...versions], 'of what is built in').to.deep.equal([health.at('version')]);
     expect(status.at('extensions.webui.metrics')).to.have.all.keys(
       'requests_total',
       'errors_total',
