@@ -9,6 +9,7 @@ import {
   liveness,
   pingCheck,
   readiness,
+  refusingCheck,
   type HealthCheck,
 } from '../observability/health.ts';
 import {
@@ -66,6 +67,12 @@ export function createHealth(options: {
       pingCheck('stream_store', () => store.ping()),
     ]);
 
+  /** A log that takes nothing can still be read: that keeps nobody from being ready. */
+  const withRefusal = (check: HealthCheck): HealthCheck => {
+    const why = check.name === 'stream_store' ? stores.refusal() : null;
+    return why === null || check.status !== 'healthy' ? check : refusingCheck(check.name, why);
+  };
+
   const scheduler = async (): Promise<HealthCheck> => {
     const members = await coordination.alive();
     const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
@@ -105,7 +112,10 @@ export function createHealth(options: {
         orUnhealthy('workers', workers),
         orUnhealthy('projections', views),
       ]);
-      const answer = healthReport([...stored, ...rest], { now: clock.now(), version });
+      const answer = healthReport([...stored.map(withRefusal), ...rest], {
+        now: clock.now(),
+        version,
+      });
       return { status: answer.httpStatus, body: answer.body };
     },
     async ready() {

@@ -8,6 +8,7 @@ import { readingOlderShapes } from '../projections/older-shape.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
 import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
+import { watchAppends } from './append-watch.ts';
 import type { Configuration } from './configuration.ts';
 
 /** The three ports, as the settings say. */
@@ -15,6 +16,8 @@ export interface Stores {
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly coordination: Coordination;
+  /** Why the log has not taken the last event that this process had for it; null where it has, or a minute ago. */
+  readonly refusal: () => string | null;
   /** What the processes of this machine tell each other at once; null where each store is a server. */
   readonly notices: Notices | null;
   /** Makes ready what the first events would have to wait for, a little at a time. */
@@ -37,13 +40,15 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
   const codec = createEventCodec();
   const { traces } = telemetry;
   const opened = await openEventStore(settings, codec, telemetry, notices);
-  const store = traces === undefined ? opened : tracedEventStore(opened, traces);
+  const { store: watched, refusal } = watchAppends(opened);
+  const store = traces === undefined ? watched : tracedEventStore(watched, traces);
   const [views, coordination] = await openViews(settings, telemetry);
   const readModel = readingOlderShapes(views);
   return {
     store,
     readModel,
     coordination,
+    refusal,
     notices,
     async warmUp() {
       for (const type of Object.keys(catalogue) as EventType[]) {

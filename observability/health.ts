@@ -102,7 +102,15 @@ export async function pingCheck(name: CheckName, ping: () => Promise<void>): Pro
     return { name, status: 'healthy', message: 'answers' };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    const firstLine = redactedText(why).split('\n', 1)[0] ?? '';
-    return { name, status: 'unhealthy', message: `does not answer: ${firstLine}` };
+    return { name, status: 'unhealthy', message: `does not answer: ${lineOf(why)}` };
   }
 }
+
+/** The check of a store that answers, and keeps nothing. @param why what it said */
+export const refusingCheck = (name: CheckName, why: string): HealthCheck => ({
+  name,
+  status: 'unhealthy',
+  message: `answers, but takes nothing: ${lineOf(why)}`,
+});
+
+const lineOf = (text: string): string => redactedText(text).split('\n', 1)[0] ?? '';

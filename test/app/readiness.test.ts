@@ -19,6 +19,8 @@ describe('readiness', () => {
   const telemetry = createTelemetry({ level: 'silent' });
   const clock = new SystemClock();
   let stores: Stores;
+  /** Why the log takes nothing. */
+  let refusal: string | null;
 
   beforeEach(async () => {
     const shared = { directory: directory(), telemetry };
@@ -30,7 +32,11 @@ describe('readiness', () => {
       await Promise.all(opened.map((each) => each.close()));
     };
     const warmUp = async (): Promise<void> => {};
-    stores = { store, readModel, coordination, notices: null, warmUp, close };
+    refusal = null;
+    stores = {
+      ...{ store, readModel, coordination, notices: null, warmUp, close },
+      refusal: () => refusal,
+    };
   });
 
   afterEach(() => stores.close());
@@ -63,5 +69,22 @@ describe('readiness', () => {
       await running;
       await going.end();
     }
+  });
+
+  it('does not hang on whether the log takes events; the report of health does', async () => {
+    const going = new Going(clock, telemetry);
+    const health = createHealth({ stores, clock, going, version: '0.0.0', started: () => true });
+    refusal = 'the event log cannot grow, the disk is full';
+    const found = async (answer: Promise<{ readonly body: unknown }>): Promise<unknown> => {
+      const { checks } = (await answer).body as { checks: readonly { readonly name: string }[] };
+      return checks.find(({ name }) => name === 'stream_store');
+    };
+    expect(await found(health.ready())).to.include({ status: 'healthy' });
+    expect(await found(health.report())).to.include({
+      status: 'unhealthy',
+      message: `answers, but takes nothing: ${refusal}`,
+    });
+    refusal = null;
+    expect(await found(health.report())).to.include({ status: 'healthy' });
   });
 });

@@ -344,6 +344,7 @@ describe("the scheduler's audit", () => {
       readModel,
       coordination,
       notices: null,
+      refusal: () => null,
       warmUp: async () => {},
       close: async () => {},
     };
