@@ -17,7 +17,7 @@ import type { KeptDocument, Projection, ReadModel, ViewWriter } from './read-mod
 
 const NOTHING_KNOWN: ReadonlyMap<string, KnownDocument> = new Map();
 
-/** A filling met an event that can't be folded. It goes no further. */
+/** A filling beside what is read met an event that can't be folded. It goes no further. */
 export class PoisonedFillError extends Error {
   readonly poisoned: PoisonedKey;
 
@@ -36,6 +36,11 @@ export interface FeederOptions {
   readonly fence: number;
   readonly parking: Parking;
   readonly telemetry: Telemetry;
+  /**
+   * Whether a filling ends at an event that can't be folded: there is something else to read. Where there is not, one
+   * key that is held back is better than no view at all.
+   */
+  readonly endsAtPoison: boolean;
   /** Events that an operator had left out. */
   readonly skipped: () => SkippedEvents;
   /** Told whenever everything up to a position is in the documents. */
@@ -119,7 +124,7 @@ export class GenerationFeeder {
    * passed `upTo`. In bulk the documents stay in memory until {@link flush}.
    *
    * @returns how many of them are this view's
-   * @throws PoisonedFillError in bulk; ReadModelError
+   * @throws PoisonedFillError in bulk, where it ends at one; ReadModelError
    */
   async take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
     const { projection } = this;
@@ -242,7 +247,8 @@ export class GenerationFeeder {
   async #park(first: PoisonedKey, poisoned: readonly PoisonedKey[]): Promise<void> {
     const { projection, generation } = this;
     const { parking, telemetry } = this.#options;
-    if (this.#bulk) throw new PoisonedFillError(projection.name, first);
+    const { endsAtPoison } = this.#options;
+    if (this.#bulk && endsAtPoison) throw new PoisonedFillError(projection.name, first);
     await parking.park(parkedView(projection, generation), poisoned);
     for (const each of poisoned) {
       this.#parked.set(each.key, each.position);

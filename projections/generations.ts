@@ -11,6 +11,8 @@ import type { ViewOptions } from './view-options.ts';
 export interface GenerationListener {
   /** What feeds the generation that is read; null for none. */
   live(): Following | null;
+  /** What feeds an older shape, which is read until there is one to read of this; null for none. */
+  older(): Following | null;
   /** Events that an operator had left out. */
   skipped(): SkippedEvents;
   /** What fed a generation has ended by itself: the generation was thrown away, or is another projector's. */
@@ -41,7 +43,8 @@ export class Generations {
     if (!(await this.all()).includes(version)) {
       await parking.forget(parkedView(projection, version), await store.head());
     }
-    const feeder = this.#feederOf(version);
+    const isAlone = this.#listener.live() === null && this.#listener.older() === null;
+    const feeder = this.#feederOf(version, !isAlone);
     const { fillBatchSize } = this.#options;
     // At a slow rate, a little at a time: a rest between large batches would be long.
     const batchSize = Math.min(fillBatchSize, Math.ceil((rate ?? Infinity) / 4));
@@ -84,10 +87,10 @@ export class Generations {
     return following;
   }
 
-  #feederOf(generation: number): GenerationFeeder {
+  #feederOf(generation: number, endsAtPoison = true): GenerationFeeder {
     const { readModel, projection, fence, parking, telemetry, onPassed } = this.#options;
     const feeder: GenerationFeeder = new GenerationFeeder({
-      ...{ readModel, projection, generation, fence, parking, telemetry },
+      ...{ readModel, projection, generation, fence, parking, telemetry, endsAtPoison },
       skipped: () => this.#listener.skipped(),
       onPassed: (position) => {
         if (this.#listener.live()?.feeder === feeder) onPassed(position);

@@ -108,6 +108,7 @@ export class OlderShape {
       { ...this.#options, projection: shape },
       {
         live: () => this.#following,
+        older: () => null,
         // It only follows, and each event comes to it once: none of them can have been skipped before.
         skipped: () => new Set(),
         onUnwanted: () => (this.#following = null),

@@ -8,7 +8,7 @@ import type { RebuildSwitch } from '../domain/vocabulary.ts';
  * `opening`: not yet open. `filling`: its first generation is being made; there is nothing to read yet.
  * `following`: it takes what the log brings. `waiting`: a store does not answer, or another writer came
  * between; it tries again by itself. `halted`: its first filling met an event that can't be folded, and
- * waits for a rebuild. `newer_schema`: the log holds events of a newer release; nothing is taken until
+ * waits for a rebuild, as an older shape of it is read meanwhile; without one the event's key is held back. `newer_schema`: the log holds events of a newer release; nothing is taken until
  * this release is replaced. `stopped`: the projector does not run.
  */
 export const projectionStates = [

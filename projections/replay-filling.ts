@@ -39,6 +39,7 @@ export class ReplayFilling {
     this.#feeder = new GenerationFeeder({
       ...{ readModel, projection, generation, fence, telemetry },
       skipped: () => options.skipped,
+      endsAtPoison: true,
       // Nothing is held back while filling in bulk: it fails where an event can't be folded.
       parking: new Parking(readModel, fence),
       onPassed: () => undefined,

@@ -57,6 +57,7 @@ export class View {
     this.#insistence = new Insistence(clock, telemetry, projection.name);
     this.#generations = new Generations(options, {
       live: () => this.#live,
+      older: () => this.#older.following,
       skipped: () => this.#orders.current.skipped,
       onUnwanted: (following) => this.#lost(following),
       onChange: () => this.notice(),

@@ -1,6 +1,7 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
-import type { RawEvent } from '../../domain/event-store.ts';
+import { EventStoreError, type EventCodec, type RawEvent } from '../../domain/event-store.ts';
 import type { DataOf, KeyEvent } from '../../domain/events/catalogue.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
 import { load } from '../../domain/handle.ts';
 import { judge } from '../../domain/key-judgement.ts';
 import type { KeyState } from '../../domain/key.ts';
@@ -83,11 +84,12 @@ export async function checkLog(
   const keys = new Map<string, KeyState>();
   let events = 0;
   const damaged: string[] = [];
+  const codec = createEventCodec();
   for await (const part of log.contents()) {
     progress.signal.throwIfAborted();
     for (const event of part.events) {
       events += 1;
-      if (!follow(event, fires, keys)) damaged.push(`${event.revision} of ${event.stream}`);
+      if (!follow(event, codec, fires, keys)) damaged.push(`${event.revision} of ${event.stream}`);
     }
     // A run of which nothing is left was there.
     for (const { stream } of part.truncations) fires.delete(stream);
@@ -102,7 +104,7 @@ export async function checkLog(
       : fault(
           'events',
           `damaged: revision ${some(damaged)}`,
-          'restore a backup, or see what they are about',
+          'see by svc streams show what they are about; or restore a backup',
         ),
     orphans.length === 0
       ? ok('fires', 'each has its run')
@@ -118,9 +120,14 @@ export async function checkLog(
 }
 
 /** @returns false for an event that is damaged */
-function follow(event: RawEvent, fires: Map<string, string>, keys: Map<string, KeyState>): boolean {
+function follow(
+  event: RawEvent,
+  codec: EventCodec,
+  fires: Map<string, string>,
+  keys: Map<string, KeyState>,
+): boolean {
   const { stream, type, createdAt } = event;
-  const data = parsed(event);
+  const data = dataOf(event, codec);
   if (data === null) return false;
   if (type === 'Fired') {
     const { run_id } = data as DataOf<'Fired'>;
@@ -135,13 +142,15 @@ function follow(event: RawEvent, fires: Map<string, string>, keys: Map<string, K
   return true;
 }
 
-/** An event's data; null where they, or its metadata, are no JSON. */
-function parsed({ data, metadata }: RawEvent): unknown {
+/** An event's data; null where they, or its metadata, do not fit their schema. */
+function dataOf(event: RawEvent, codec: EventCodec): unknown {
   try {
-    JSON.parse(metadata);
-    return JSON.parse(data) as unknown;
+    const { data, fault } = codec.decode(event);
+    return fault === undefined ? data : null;
   } catch (error) {
-    if (error instanceof SyntaxError) return null;
+    // Of a newer release: what it says can't be checked by this one.
+    const isNewer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';
+    if (isNewer) return JSON.parse(event.data) as unknown;
     throw error;
   }
 }

@@ -136,6 +136,8 @@ describe('svc doctor', function () {
       });
     });
     await addRaw(directory(), 'key-broken', { type: 'KeyHeld', data: '{', metadata: '{}' });
+    const unfit = { type: 'RunStarted', data: '{"worker":5}', metadata: '{"schemaVersion":"1"}' };
+    await addRaw(directory(), 'run-unfit', unfit);
     const minute = Date.now() + 2 * 60_000;
     const clock = { now: () => minute } as never;
     const called = await svc(['doctor', '--json'], {
@@ -148,7 +150,7 @@ describe('svc doctor', function () {
       findings.find((each) => each.check === check && each.verdict === 'fault')?.found ?? '';
     expect(found('fires')).to.include(orphan);
     expect(found('keys')).to.include(over).and.to.include('concurrency one');
-    expect(found('events')).to.equal('damaged: revision 0 of key-broken');
+    expect(found('events')).to.equal('damaged: revision 0 of key-broken, 0 of run-unfit');
   });
 
   it('tells of a hold, of an import that was broken off, and of a time that lies ahead', async () => {
