@@ -36,7 +36,7 @@ export async function overviewView(place, { signal }) {
   const due = h('div');
   const trend = h('div');
   const live = liveMark();
-  const figures = { waiting: 0, failures: [], failedMore: false, due: null, lag: null, ended: 0 };
+  const figures = { waiting: 0, failures: [], failed: 0, due: null, lag: null, ended: 0 };
   let health = null;
   let summary = null;
 
@@ -47,12 +47,7 @@ export async function overviewView(place, { signal }) {
       tiles,
       tile('Running', count(going), `${count(under.size - going)} waiting`, '#/runs?state=running'),
       figures.due !== null && tile('Due in the next hour', figures.due),
-      tile(
-        'Failed in 24 hours',
-        `${count(figures.failures.length)}${figures.failedMore ? '+' : ''}`,
-        null,
-        '#/runs?state=failed',
-      ),
+      tile('Failed in 24 hours', count(figures.failed), null, '#/runs?state=failed'),
       day &&
         tile('Ended today (UTC)', count(day.total_runs), `${count(figures.ended)} since you look`),
       summary && tile('Succeeded in 7 days', percent(summary.success_rate)),
@@ -114,7 +109,7 @@ export async function overviewView(place, { signal }) {
       ...underWayStates.map((each) => runs(each)),
     ]);
     figures.failures = failures.items;
-    figures.failedMore = failures.has_more;
+    figures.failed = failures.total;
     under.clear();
     for (const { items } of lists) for (const run of items) under.set(run.id, run);
     await titled([...[...under.values()].slice(0, SHOWN), ...failures.items.slice(0, 10)]);
@@ -234,7 +229,10 @@ export async function overviewView(place, { signal }) {
       else under.delete(run.id);
       if (name !== 'run.ended') return;
       figures.ended += 1;
-      if (run.state === 'failed') figures.failures = [run, ...figures.failures].slice(0, 50);
+      if (run.state === 'failed') {
+        figures.failed += 1;
+        figures.failures = [run, ...figures.failures].slice(0, 50);
+      }
     },
   });
 }
