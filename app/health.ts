@@ -210,7 +210,9 @@ class ViewLag {
     const position = await this.readModel.checkpoint(projection);
     const progressed = this.last.get(name) !== position;
     this.last.set(name, position);
-    return { name, lagSeconds: await this.lagOf(position, head), progressed };
+    // The log may have gone on since; a view that is ahead of it still is of another log.
+    const ahead = position > head && position > (await this.store.head());
+    return { name, lagSeconds: await this.lagOf(position, head), progressed, ahead };
   }
 
   private async lagOf(position: Position, head: Position): Promise<number> {

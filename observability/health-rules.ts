@@ -11,6 +11,8 @@ export interface ProjectionState {
   readonly progressed: boolean;
   /** How many documents are parked on an event that could not be folded. */
   readonly parked: number;
+  /** Whether it has passed more than the log has: it was folded from another one. Left out: no. */
+  readonly ahead?: boolean;
 }
 
 /**
@@ -25,6 +27,11 @@ export function projectionsCheck(
   const stuck = late.filter((state) => !state.progressed);
   const parked = states.filter((state) => state.parked > 0);
   const name = 'projections';
+  const ahead = states.filter((state) => state.ahead === true);
+  if (ahead.length > 0) {
+    const message = `${namesOf(ahead)}: ahead of the log, so of another one; svc doctor says what to do`;
+    return { name, status: 'unhealthy', message };
+  }
   if (stuck.length > 0) {
     const message = `${namesOf(stuck)}: behind by more than ${String(limitSeconds)} s, and not moving`;
     return { name, status: 'unhealthy', message };

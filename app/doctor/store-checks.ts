@@ -107,13 +107,17 @@ export async function checkProcesses(
   return findings;
 }
 
+/** What to do about views of another log. */
+const MAKE_ANEW =
+  'stop the service; remove views.db, coordination.db and each *-s*-g*.db, with their -wal and -shm (or the database); start it again';
+
 /** Looks how far the views are behind the log, and whether they hold keys back. */
 export async function checkViews(
   { store, readModel, coordination }: Stores,
   now: Instant,
 ): Promise<readonly Finding[]> {
   const check = 'lag';
-  const head = await store.head();
+  let head = await store.head();
   const running = (await coordination.alive()).length > 0;
   const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
   const findings: Finding[] = [];
@@ -126,10 +130,11 @@ export async function checkViews(
       continue;
     }
     const position = await readModel.checkpoint(projection);
+    // A service that runs has gone on since.
+    if (position > head) head = await store.head();
     if (position > head) {
       const what = `the view ${name} is ahead of the log: it is of another`;
-      const how = 'stop the service, remove views.db and views/ (or the database), start it again';
-      findings.push(fault(check, what, how));
+      findings.push(fault(check, what, MAKE_ANEW));
       continue;
     }
     const [next] = position === head ? [] : await store.readAll(position || BEGINNING, 1);

@@ -110,6 +110,13 @@ describe('the check of projections', () => {
     expect(found.message).to.match(/^runs: /);
   });
 
+  it('is unhealthy by one that is ahead of the log, as what it says is of another', () => {
+    const ahead = { ...fine, name: 'runs', ahead: true };
+    const found = projectionsCheck([fine, ahead], 10);
+    expect(found.status).to.equal('unhealthy');
+    expect(found.message).to.match(/^runs: ahead of the log/);
+  });
+
   it('is degraded by parked documents', () => {
     expect(projectionsCheck([{ ...fine, parked: 1 }], 10).status).to.equal('degraded');
   });
