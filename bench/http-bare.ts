@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { beforeBenchFoldersGo } from './bench-folder.ts';
+import { startOptions } from './bench-service.ts';
 
 /** What a bare Express server is to do. */
 export interface BareOrder {
@@ -20,7 +21,11 @@ export interface BareServer {
 
 /** Starts what a service is measured beside; see `http-bare-process.ts`. */
 export async function startBareServer(order: BareOrder): Promise<BareServer> {
-  const child = fork(fileURLToPath(new URL('http-bare-process.ts', import.meta.url)));
+  const child = fork(
+    fileURLToPath(new URL('http-bare-process.ts', import.meta.url)),
+    // The service has them, so this has them.
+    { execArgv: [...process.execArgv, ...startOptions] },
+  );
   const forget = beforeBenchFoldersGo(() => child.kill('SIGKILL'));
   const ended = once(child, 'exit').finally(forget);
   const listening = once(child, 'message') as Promise<[number]>;
