@@ -12,7 +12,8 @@ import type { FieldKind, KeptDocument, Projection } from '../../projections/read
  * - `_checkpoints`: how far each generation is, and the largest fence that its writers had.
  *
  * A document is kept as JSON text, so that any key (with dots, with `$`) and any number comes back as it
- * was; the queried fields stand beside it, for filters, sorts and indexes.
+ * was; the queried fields stand beside it, for filters, sorts and indexes. A text that is too large for a row is
+ * kept in parts, in `<collection>_parts`.
  */
 
 /** A document of a view, or the tombstone of one. */
@@ -24,6 +25,8 @@ export interface StoredDocument {
   readonly live: boolean;
   /** The document, as JSON text. */
   readonly d?: string;
+  /** In how many parts its text is kept elsewhere, where it is too large for a row; then there is no `d`. */
+  readonly parts?: number;
   /** The queried fields; each is there, null where the document has none. */
   readonly f?: Readonly<Record<string, StoredField>>;
   /** When it was deleted, by the server's clock. */

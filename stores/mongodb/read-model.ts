@@ -20,6 +20,7 @@ import {
   kept,
   viewOf,
 } from './layout.ts';
+import { LargeTexts, partsCollectionOf } from './large-texts.ts';
 import { LiveGenerations } from './live-generations.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
 import { MongoViewWriter, type WriterConnection } from './view-writer.ts';
@@ -63,8 +64,9 @@ class MongoReadModel implements ReadModel {
     return this.#read('get', projection, async (db, collection) => {
       const row = await db
         .collection<StoredDocument>(collection)
-        .findOne({ _id: key, live: true }, { projection: { _pos: 1, d: 1 } });
-      return row === null ? null : kept<D>(row);
+        .findOne({ _id: key, live: true }, { projection: { _pos: 1, d: 1, parts: 1 } });
+      const [whole] = row === null ? [] : await new LargeTexts(db, collection).whole([row]);
+      return whole === undefined ? null : kept<D>(whole);
     });
   }
 
@@ -85,11 +87,12 @@ class MongoReadModel implements ReadModel {
           skip: query.offset ?? 0,
           limit: query.limit,
           batchSize: Math.min(query.limit, 1000),
-          projection: { _pos: 1, d: 1 },
+          projection: { _pos: 1, d: 1, parts: 1 },
           maxTimeMS,
         })
         .toArray();
-      return rows.map((row) => kept<D>(row));
+      const whole = await new LargeTexts(db, collection).whole(rows);
+      return whole.map((row) => kept<D>(row));
     });
   }
 
@@ -185,6 +188,7 @@ class MongoReadModel implements ReadModel {
       }
       const checkpoints = db.collection<StoredCheckpoint>(CHECKPOINTS);
       await checkpoints.updateOne({ _id: name }, { $set: { position: BEGINNING } });
+      await db.dropCollection(partsCollectionOf(name));
       await db.dropCollection(name);
       await checkpoints.deleteOne({ _id: name });
     });

@@ -17,6 +17,7 @@ import { Checkpoint } from './checkpoints.ts';
 import type { Deployment } from './connection.ts';
 import { duplicatesOf, isWorthAnotherTransaction, isWithoutTransactions } from './failures.ts';
 import { buildIndexes } from './index-builds.ts';
+import { LargeTexts, partsOf } from './large-texts.ts';
 import {
   type StoredDocument,
   collectionOf,
@@ -29,6 +30,12 @@ import {
 
 type Batch = Parameters<ViewWriter['write']>[0];
 type Written = Batch['documents'][number];
+
+/** What is to be written, with what is kept of it: the text in the row, or its parts where it is too large for that. */
+type Prepared = Written & {
+  readonly text: string | null;
+  readonly parts: readonly string[] | null;
+};
 
 /** What a writer needs of the connection. */
 export interface WriterConnection {
@@ -79,6 +86,8 @@ export class MongoViewWriter implements ViewWriter {
   readonly #projection: Projection;
   readonly #options: WriterOptions;
   readonly #name: string;
+  /** Keys of which parts are kept, as far as this writer has seen. */
+  readonly #large = new Set<string>();
   #bulk: boolean;
 
   private constructor(
@@ -118,25 +127,30 @@ export class MongoViewWriter implements ViewWriter {
     ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
   > {
     if (keys.length === 0) return new Map();
-    const rows = await this.#connection.run('load', (db) =>
-      this.#documents(db)
+    const rows = await this.#connection.run('load', async (db) => {
+      const found = await this.#documents(db)
         .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
-        .toArray(),
-    );
+        .toArray();
+      for (const { _id, parts } of found) if (parts !== undefined) this.#large.add(_id);
+      return this.#texts(db).whole(found);
+    });
     return new Map(
       rows.map((row) => [row._id, { position: row._pos, document: row.live ? parse(row) : null }]),
     );
   }
 
   async write(batch: Batch): Promise<void> {
-    const documents = latestOfEach(batch.documents);
+    const documents = latestOfEach(batch.documents).map(prepared);
     await this.#connection.run('write', async (db) => {
+      await this.#keepParts(db, documents);
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
-      if (transactional && (await this.#writeAtOnce(db, documents, batch))) return;
-      const checkpoint = this.#checkpoint(db);
-      await checkpoint.expect(batch.from);
-      await this.#writeGuarded(db, documents);
-      await checkpoint.move(batch.from, batch.to);
+      if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
+        const checkpoint = this.#checkpoint(db);
+        await checkpoint.expect(batch.from);
+        await this.#writeGuarded(db, documents);
+        await checkpoint.move(batch.from, batch.to);
+      }
+      await this.#forgetParts(db, documents);
     });
   }
 
@@ -146,7 +160,7 @@ export class MongoViewWriter implements ViewWriter {
       const rows = await this.#documents(db)
         .find(condition, { sort: { _id: 1 }, limit, projection: { f: 0 }, batchSize: limit })
         .toArray();
-      return rows.map((row) => kept(row));
+      return (await this.#texts(db).whole(rows)).map((row) => kept(row));
     });
   }
 
@@ -174,7 +188,7 @@ export class MongoViewWriter implements ViewWriter {
    * Documents and checkpoint in one transaction.
    * @returns false when it was not to be had; the guarded way is then as good
    */
-  async #writeAtOnce(db: Db, documents: readonly Written[], batch: Batch): Promise<boolean> {
+  async #writeAtOnce(db: Db, documents: readonly Prepared[], batch: Batch): Promise<boolean> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const session = this.#connection.startSession();
       try {
@@ -209,7 +223,7 @@ export class MongoViewWriter implements ViewWriter {
    * when the kept position says so: it is also what the second of two inserts at once meets, whose
    * document may be the later one, and what any other unique index would say.
    */
-  async #writeGuarded(db: Db, documents: readonly Written[]): Promise<void> {
+  async #writeGuarded(db: Db, documents: readonly Prepared[]): Promise<void> {
     let left = documents;
     for (let attempt = 1; left.length > 0; attempt += 1) {
       try {
@@ -234,9 +248,9 @@ export class MongoViewWriter implements ViewWriter {
   /** Those of which nothing, or only an earlier position, is kept. */
   async #keptBehind(
     db: Db,
-    documents: readonly Written[],
+    documents: readonly Prepared[],
     session?: ClientSession,
-  ): Promise<readonly Written[]> {
+  ): Promise<readonly Prepared[]> {
     if (documents.length === 0) return [];
     const rows = await this.#documents(db)
       .find(
@@ -253,6 +267,24 @@ export class MongoViewWriter implements ViewWriter {
       const there = positions.get(key);
       return there === undefined || there < position;
     });
+  }
+
+  /** Before the rows that name them. Nobody reads them before, and to a writer that comes too late they do no harm. */
+  async #keepParts(db: Db, documents: readonly Prepared[]): Promise<void> {
+    for (const { key, position, parts } of documents) {
+      if (parts === null) continue;
+      this.#large.add(key);
+      await this.#texts(db).keep(key, position, parts);
+    }
+  }
+
+  /** What the rows do not name any more; whatever a death leaves goes with the generation. */
+  async #forgetParts(db: Db, documents: readonly Prepared[]): Promise<void> {
+    for (const { key, position, parts } of documents) {
+      if (!this.#large.has(key)) continue;
+      await this.#texts(db).forget(key, position, parts === null);
+      if (parts === null) this.#large.delete(key);
+    }
   }
 
   async #isRelaxed(): Promise<boolean> {
@@ -274,30 +306,45 @@ export class MongoViewWriter implements ViewWriter {
     return new Checkpoint(db, this.#name, this.#options.fence);
   }
 
+  #texts(db: Db): LargeTexts {
+    return new LargeTexts(db, this.#name);
+  }
+
   #documents(db: Db): Collection<StoredDocument> {
     return db.collection<StoredDocument>(this.#name);
   }
 
-  #guarded({ key, position, document }: Written): AnyBulkWriteOperation<StoredDocument> {
+  #guarded(written: Prepared): AnyBulkWriteOperation<StoredDocument> {
+    const { key, position, document, text, parts } = written;
     const filter = { _id: key, _pos: { $lt: position } };
     const update =
       document === null
         ? {
             $set: { _pos: position, live: false },
-            $unset: { d: '' as const, f: '' as const },
+            $unset: { d: '' as const, f: '' as const, parts: '' as const },
             $currentDate: { gone: true as const },
           }
         : {
             $set: {
               _pos: position,
               live: true,
-              d: JSON.stringify(document),
+              ...(parts === null ? { d: text ?? '' } : { parts: parts.length }),
               f: fieldsOf(this.#projection, document),
             },
-            $unset: { gone: '' as const },
+            $unset: {
+              gone: '' as const,
+              ...(parts === null ? { parts: '' as const } : { d: '' as const }),
+            },
           };
     return { updateOne: { filter, update, upsert: true } };
   }
+}
+
+function prepared(written: Written): Prepared {
+  if (written.document === null) return { ...written, text: null, parts: null };
+  const text = JSON.stringify(written.document);
+  const parts = partsOf(text);
+  return { ...written, text: parts === null ? text : null, parts };
 }
 
 /** One document to a key: an unordered write could otherwise leave the earlier of two. */

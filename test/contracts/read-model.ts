@@ -108,6 +108,13 @@ function describeDocuments(readModel: () => ReadModel): void {
       expect((await readModel().get(projection, 'a'))?.document).to.deep.equal(document);
     });
 
+    it('may be larger than what an engine keeps as one', async () => {
+      const projection = thingsProjection();
+      const about = 'x'.repeat(17 * 1024 * 1024);
+      await fill(readModel(), projection, [thing('a', 1, { about })]);
+      expect((await readModel().get(projection, 'a'))?.document.about === about).to.equal(true);
+    });
+
     it('is gone once deleted, and comes back when written again', async () => {
       const projection = thingsProjection();
       await fill(readModel(), projection, [

@@ -1,0 +1,116 @@
+import type { Collection, Db } from 'mongodb';
+import type { Position } from '../../domain/event-store.ts';
+import { ReadModelError } from '../../projections/read-model.ts';
+import type { StoredDocument } from './layout.ts';
+
+/**
+ * The texts of documents that are too large for one of MongoDB's own, which has 16 MiB at most: a run of many large
+ * steps, for one, and a view must not stand still for it. Such a text is kept in parts beside the generation, each
+ * under the key, the position and its number; the row says how many there are. Parts are written before the row that
+ * names them and never changed, so that whoever dies in between leaves some that nobody reads.
+ */
+interface StoredPart {
+  readonly _id: string;
+  readonly text: string;
+}
+
+/** The longest text that stands in the row itself, in bytes of UTF-8. */
+const IN_ROW = 8 * 1024 * 1024;
+
+/** Of a part, in UTF-16 units, of which each has three bytes at most. */
+const PART_LENGTH = 4 * 1024 * 1024;
+
+/** How often a row is read again whose parts were replaced meanwhile. */
+const ATTEMPTS = 5;
+
+/** Stands between key, position and number, and in none of them. */
+const SEPARATOR = '\u0001';
+
+type Row = Pick<StoredDocument, '_id' | '_pos' | 'd' | 'parts'>;
+
+/** Where the parts of a generation are. */
+export function partsCollectionOf(collection: string): string {
+  return `${collection}_parts`;
+}
+
+/** A text in parts where it is too large for a row; else null. No pair of surrogates is split. */
+export function partsOf(text: string): readonly string[] | null {
+  if (text.length * 3 <= IN_ROW || Buffer.byteLength(text) <= IN_ROW) return null;
+  const parts: string[] = [];
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(at + PART_LENGTH, text.length);
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1;
+    parts.push(text.slice(at, end));
+    at = end;
+  }
+  return parts;
+}
+
+/** The parts beside one generation. Inside of `run`. */
+export class LargeTexts {
+  readonly #parts: Collection<StoredPart>;
+  readonly #rows: Collection<StoredDocument>;
+
+  /** @param collection the generation's */
+  constructor(db: Db, collection: string) {
+    this.#rows = db.collection<StoredDocument>(collection);
+    this.#parts = db.collection<StoredPart>(partsCollectionOf(collection));
+  }
+
+  /** Writes the parts of one text, before the row that names them. */
+  async keep(key: string, position: Position, parts: readonly string[]): Promise<void> {
+    for (const [number, text] of parts.entries()) {
+      const filter = { _id: idOf(key, position, number) };
+      await this.#parts.replaceOne(filter, { text }, { upsert: true });
+    }
+  }
+
+  /** Throws away what a key had at earlier positions; with `itself`, at that one too. */
+  async forget(key: string, position: Position, itself = false): Promise<void> {
+    const from = key + SEPARATOR;
+    const end = from + position + (itself ? '\u0002' : '');
+    await this.#parts.deleteMany({ _id: { $gte: from, $lt: end } });
+  }
+
+  /**
+   * Rows with their whole texts. One whose parts were replaced since it was read comes as it is now, or not at all
+   * when it is gone.
+   * @throws ReadModelError `UNAVAILABLE` where the parts of one are never whole
+   */
+  async whole<R extends Row>(rows: readonly R[]): Promise<readonly R[]> {
+    if (!rows.some(({ parts }) => parts !== undefined)) return rows;
+    const found: R[] = [];
+    for (const row of rows) {
+      const whole = await this.#wholeOf(row);
+      if (whole !== null) found.push(whole);
+    }
+    return found;
+  }
+
+  async #wholeOf<R extends Row>(read: R): Promise<R | null> {
+    let row: R = read;
+    for (let attempt = 1; row.parts !== undefined; attempt += 1) {
+      const ids = Array.from({ length: row.parts }, (_, n) => idOf(row._id, row._pos, n));
+      const stored = await this.#parts.find({ _id: { $in: ids } }, { batchSize: 1 }).toArray();
+      const texts = new Map(stored.map(({ _id, text }) => [_id, text]));
+      if (texts.size === ids.length) {
+        return { ...row, d: ids.map((id) => texts.get(id)).join('') };
+      }
+      if (attempt === ATTEMPTS) {
+        throw new ReadModelError('UNAVAILABLE', `Parts of the document ${row._id} are missing`);
+      }
+      const now = await this.#rows.findOne({ _id: row._id, live: true });
+      if (now === null) return null;
+      row = { ...row, _pos: now._pos, parts: now.parts, d: now.d };
+    }
+    return row;
+  }
+}
+
+function idOf(key: string, position: Position, number: number): string {
+  return [key, position, String(number)].join(SEPARATOR);
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import type { Projection, ReadModel, ViewWriter } from '../../../projections/read-model.ts';
+import { partsOf } from '../../../stores/mongodb/large-texts.ts';
+import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
+import {
+  at,
+  fill,
+  thing,
+  thingsProjection,
+  writerOf,
+  type Thing,
+} from '../../contracts/read-model-things.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+
+const MIB = 1024 * 1024;
+
+describe('a text that is too large for a row', () => {
+  it('is in parts that make it whole, none of which ends within a character', () => {
+    for (const start of ['', 'x']) {
+      const text = start + '\u{1F389}'.repeat(5 * MIB);
+      const parts = partsOf(text) ?? [];
+      expect(parts).to.have.length.greaterThan(1);
+      expect(parts.join('') === text).to.equal(true);
+      for (const part of parts) {
+        expect(Buffer.byteLength(part)).to.be.lessThan(16 * MIB);
+        expect(part).not.to.match(/[\uD800-\uDBFF]$/);
+      }
+    }
+  });
+
+  it('is one by its bytes', () => {
+    expect(partsOf('x'.repeat(8 * MIB))).to.equal(null);
+    expect(partsOf('é'.repeat(5 * MIB))).to.have.length(2);
+  });
+});
+
+for (const replicaSet of [undefined, 'rs0']) {
+  describe(`a large document on ${replicaSet === undefined ? 'a server alone' : 'a replica set'}`, () => {
+    let server: MongoServer;
+    let readModel: ReadModel;
+    let projection: Projection<Thing>;
+    let collection: string;
+
+    afterEach(async () => {
+      await readModel.close();
+      await server.stop();
+    });
+    leavesNothingOpen();
+    beforeEach(async () => {
+      server = await MongoServer.start(replicaSet === undefined ? {} : { replicaSet });
+      readModel = await openMongoReadModel({ url: server.url(), telemetry: silent });
+      projection = thingsProjection();
+      collection = `${projection.name}_s1_g1`;
+    });
+
+    const large = (name: string): Thing => ({ name, about: 'x'.repeat(9 * MIB) });
+    const parts = () => server.documents('svc', `${collection}_parts`).length;
+    const nameOf = async (): Promise<unknown> =>
+      (await readModel.get(projection, 'a'))?.document.name;
+
+    async function names(writer: ViewWriter): Promise<readonly unknown[]> {
+      const found = await readModel.find(projection, { filters: [], sort: [], limit: 9 });
+      const page = await writer.page(null, 9);
+      const loaded = [...(await writer.load(['a', 'b'])).values()];
+      const lengths = [...found, ...page, ...loaded].map(({ document }) => [
+        document?.['name'],
+        typeof document?.['about'] === 'string' ? document['about'].length : 0,
+      ]);
+      return lengths;
+    }
+
+    it('is whole wherever it is read', async () => {
+      await fill(readModel, projection, [thing('a', 1, large('one')), thing('b', 1, {})]);
+      const writer = await writerOf(readModel, projection);
+      const [one, two] = [
+        ['one', 9 * MIB],
+        [undefined, 0],
+      ];
+      expect(await names(writer)).to.deep.equal([one, two, one, two, one, two]);
+      expect(parts()).to.equal(3);
+    });
+
+    it('leaves no parts behind when it changes, shrinks or goes', async () => {
+      const writer = await writerOf(readModel, projection);
+      let last = BEGINNING;
+      for (const [position, document, left] of [
+        [1, large('one'), 3],
+        [2, large('two'), 3],
+        [3, { name: 'small' }, 0],
+        [4, large('three'), 3],
+        [5, null, 0],
+      ] as const) {
+        const to = at(position);
+        await writer.write({ documents: [thing('a', position, document)], from: last, to });
+        last = to;
+        expect(parts(), String(document?.name)).to.equal(left);
+      }
+    });
+
+    it('is forgotten by a writer that came after it, too, and with its generation', async () => {
+      await fill(readModel, projection, [thing('a', 1, large('one')), thing('b', 1, large('b'))]);
+      const writer = await writerOf(readModel, projection);
+      await writer.load(['a']);
+      await writer.write({ documents: [thing('a', 2, null)], from: at(1), to: at(2) });
+      expect(parts()).to.equal(3);
+      await fill(readModel, projection, [], 2);
+      await readModel.discard(projection, 1);
+      expect(parts()).to.equal(0);
+    });
+
+    it('is read anew when it is replaced while it is read', async () => {
+      await fill(readModel, projection, [thing('a', 1, large('one'))]);
+      const replace = (change: object) => ({
+        command: 'find',
+        collection: `${collection}_parts`,
+        effect: {
+          kind: 'interpose',
+          act: () => {
+            server.execute('svc', {
+              delete: `${collection}_parts`,
+              deletes: [{ q: {}, limit: 0 }],
+            });
+            server.execute('svc', {
+              update: collection,
+              updates: [{ q: { _id: 'a' }, u: change }],
+            });
+          },
+        } as const,
+      });
+      const small = { $set: { _pos: at(2), d: '{"name":"two"}' }, $unset: { parts: '' } };
+      server.fault(replace(small));
+      expect(await nameOf()).to.equal('two');
+      await fill(readModel, projection, [thing('a', 3, large('three'))]);
+      server.fault(replace({ $set: { live: false }, $unset: { d: '', f: '', parts: '' } }));
+      expect(await readModel.get(projection, 'a')).to.equal(null);
+    });
+  });
+}
