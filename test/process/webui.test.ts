@@ -196,6 +196,8 @@ describe('the web page', function () {
       await here().expectAccessible();
       await here().answer('Backfill', 'the figures are needed');
       await page.getByRole('region', { name: 'Backfills' }).getByText('completed').waitFor();
+      await page.locator('.bars a').first().waitFor();
+      await here().expectAccessible();
       await client.post(`${path}/cancel`, {});
       expect(complaints).to.deep.equal([]);
     });
