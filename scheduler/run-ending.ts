@@ -48,8 +48,7 @@ export function endingEvents(
     const retry_at = toIso(retryAt);
     return [...recorded, { type: 'RunAttemptFailed', data: { attempt, error, step, retry_at } }];
   }
-  const { steps } = outcome;
-  const output = outcome.kind === 'failed' ? outcome.output : {};
+  const { steps, output } = outcome;
   return [{ type: 'RunFailed', data: { ...ended, error, step, steps: [...steps], output } }];
 }
 

@@ -253,7 +253,7 @@ class Execution implements RunHandle {
     });
     try {
       return await new Promise<PipelineOutcome>((resolve, reject) => {
-        this.giveUp = () => resolve({ kind: 'aborted', steps: [] });
+        this.giveUp = () => resolve({ kind: 'aborted', steps: [], output: {} });
         work.then(resolve, reject);
       });
     } finally {

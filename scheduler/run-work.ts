@@ -77,7 +77,12 @@ export type PipelineOutcome =
       readonly steps: readonly StepEnd[];
       readonly output: JsonObject;
     }
-  | { readonly kind: 'aborted'; readonly steps: readonly StepEnd[] };
+  | {
+      readonly kind: 'aborted';
+      readonly steps: readonly StepEnd[];
+      /** What there is so far. */
+      readonly output: JsonObject;
+    };
 
 /** Executes a task's pipeline: `scheduler/pipeline-execution.ts`, given its tools. */
 export type PipelineRunner = (work: {

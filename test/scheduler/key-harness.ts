@@ -138,7 +138,7 @@ export class WorkerProcess {
     if (!this.hold) return Promise.resolve(succeeded);
     const gate = deferred<PipelineOutcome>();
     this.gates.set(runId, gate);
-    const aborted = { kind: 'aborted', steps: [] } as const;
+    const aborted = { kind: 'aborted', steps: [], output: {} } as const;
     stop.addEventListener('abort', () => gate.resolve(aborted), { once: true });
     return gate.promise;
   }
