@@ -184,13 +184,30 @@ export function nextRunOf(rhythm: Rhythm): string | null {
   return next !== null && next === next_fire_at && next_run_at !== null ? next_run_at : next;
 }
 
+/** Written out: what is left by taking fields away is an object of the slow and large kind, and each task has one in memory. */
 function firingDefinition(definition: TaskDefinition): FiringDefinition {
-  const {
-    payload: _payload,
-    title: _title,
-    description: _description,
-    tags: _tags,
-    ...rest
-  } = definition;
-  return rest;
+  return {
+    schedule_kind: definition.schedule_kind,
+    schedule_expr: definition.schedule_expr,
+    timezone: definition.timezone,
+    created_by: definition.created_by,
+    priority: definition.priority,
+    max_retries: definition.max_retries,
+    backoff_strategy: definition.backoff_strategy,
+    dedupe_key: definition.dedupe_key,
+    dedupe_window_seconds: definition.dedupe_window_seconds,
+    concurrency_key: definition.concurrency_key,
+    concurrency_limit: definition.concurrency_limit,
+    overlap_policy: definition.overlap_policy,
+    misfire_policy: definition.misfire_policy,
+    misfire_grace_seconds: definition.misfire_grace_seconds,
+    retry_delay_seconds: definition.retry_delay_seconds,
+    retry_max_delay_seconds: definition.retry_max_delay_seconds,
+    timeout_seconds: definition.timeout_seconds,
+    starts_at: definition.starts_at,
+    ends_at: definition.ends_at,
+    max_runs: definition.max_runs,
+    jitter_seconds: definition.jitter_seconds,
+    pause_after_failures: definition.pause_after_failures,
+  };
 }

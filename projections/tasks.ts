@@ -128,7 +128,8 @@ function evolveTaskDocument(
   if (known.type === 'TaskCreated') {
     const dates = { created_at: occurredAt, updated_at: occurredAt };
     const { revision } = event;
-    return { ...known.data.definition, id, ...dates, revision, ...derived } as TaskDocument;
+    // By a field first: added to what a spread begins, each further field takes a slow way.
+    return { id, ...known.data.definition, ...dates, revision, ...derived } as TaskDocument;
   }
   if (task === null) return null;
   const changes = known.type === 'TaskUpdated' ? known.data.changes : {};

@@ -17,12 +17,12 @@ export function normalise(definition: TaskDefinition): TaskDefinition {
     const issue = `"${timezone}" is not a zone of the tz database here`;
     throw badRequest([{ field: 'timezone', issue }]);
   }
-  const instants: Record<string, string | null> = {};
-  for (const field of ['starts_at', 'ends_at'] as const) {
+  const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
     const text = definition[field];
-    if (text !== null) instants[field] = toIso(instantOf(field, text, timezone));
-  }
-  return { ...definition, ...instants, created_by: definition.created_by.toLowerCase() };
+    return text === null ? null : toIso(instantOf(field, text, timezone));
+  };
+  const [starts_at, ends_at] = [inUtc('starts_at'), inUtc('ends_at')];
+  return { ...definition, starts_at, ends_at, created_by: definition.created_by.toLowerCase() };
 }
 
 /** What the schema can't say. @throws HttpError 400, 413 */

@@ -1,6 +1,6 @@
 import { requireTask } from '../../domain/task.ts';
 import { createTaskCommand, nextRunAt, updateTaskCommand } from '../../domain/task-commands.ts';
-import { taskDefaults, type TaskDefinition } from '../../domain/task-definition.ts';
+import { withDefaults, type TaskDefinition } from '../../domain/task-definition.ts';
 import { runsProjection } from '../../projections/runs.ts';
 import { taskFilters, tasksProjection } from '../../projections/tasks.ts';
 import { Task, TaskPage } from '../schemas/answer-schemas-tasks.ts';
@@ -28,7 +28,7 @@ const create = endpoint<CreateTask>({
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, tasks } = dependencies;
-    const definition = normalise({ ...taskDefaults, ...body });
+    const definition = normalise(withDefaults(body));
     const { warnings } = checkDefinition(definition, dependencies);
     await checkOwner(call, definition.created_by);
     const id = createdId('task', call);
