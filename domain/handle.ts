@@ -256,7 +256,10 @@ export function revisionMismatch(
   expected: ExpectedRevision,
   actual: number | 'none',
 ): Refusal {
-  return new Refusal('REVISION_MISMATCH', `${stream} is at revision ${actual}, not ${expected}`, {
+  // Below 0 is what an ETag of something else is taken for: no stream is ever there.
+  const isOurs = typeof expected !== 'number' || expected >= 0;
+  const seen = isOurs ? String(expected) : 'at one that this ETag is of';
+  return new Refusal('REVISION_MISMATCH', `${stream} is at revision ${actual}, not ${seen}`, {
     expected,
     actual,
   });

@@ -38,7 +38,12 @@ export function queryCheck(schema: TSchema): (query: Record<string, unknown>) =>
     const values: Record<string, unknown> = {};
     for (const name of known) {
       const value = query[name];
-      if (value !== undefined) values[name] = value;
+      if (value === undefined) continue;
+      // Stores cut a text off there, and would look for another one.
+      if (typeof value === 'string' && value.includes('\0')) {
+        throw badRequest([{ field: name, issue: 'must not hold the character U+0000' }]);
+      }
+      values[name] = value;
     }
     if (!check(values)) throw faultsOf(check, 'query');
     return values;

@@ -8,7 +8,7 @@ import {
   type ServerSentEvent,
 } from '../../api/client/client.ts';
 import type { Clock } from '../../domain/clock.ts';
-import { CommandFault, exitCodes, type ExitCode } from './faults.ts';
+import { CommandFault, exitCodes, usageFault, type ExitCode } from './faults.ts';
 
 /** A refusal by the service: its error body, and what the process ends with because of it. */
 export class ServiceFault extends CommandFault {
@@ -198,7 +198,13 @@ function isRefused(error: unknown): boolean {
   return [...causes(error)].some(({ code }) => code === 'ECONNREFUSED' || code === 'ENOTFOUND');
 }
 
+const isAddress = (url: string): boolean =>
+  URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol);
+
 function unanswered(url: string, error: unknown): CommandFault {
+  if (!isAddress(url)) {
+    return usageFault(`${url} is no address of a service: it begins with http:// or https://`);
+  }
   const why = [...causes(error)].map(({ code }) => code).find((code) => code !== undefined);
   const said = why === undefined ? '' : ` (${why})`;
   const advice = 'is the service running there? SVC_URL or --url says where to look';

@@ -144,6 +144,12 @@ describe('the agents of the HTTP interface', () => {
     expect((await admin.client.put(`/agents/${id}`, { scopes: ['x'] }, match)).status).to.equal(
       412,
     );
+    const foreign = { headers: { 'if-match': '"of-something-else"' } };
+    const refused = await admin.client.put(`/agents/${id}`, { scopes: ['x'] }, foreign);
+    expect(refused.status).to.equal(412);
+    expect(refused.textAt('message')).to.match(
+      /is at revision 2, not at one that this ETag is of$/,
+    );
   });
 
   it('writes no secret into the log or an event', async () => {

@@ -48,6 +48,17 @@ describe('what clients give, over HTTP', () => {
     }
   });
 
+  it('has no character in a query at which a store would cut it off', async () => {
+    for (const [path, field] of [
+      ['/tasks?search=%00', 'search'],
+      ['/tasks?tag=a%00b', 'tag'],
+      ['/agents?name_filter=x%00', 'name_filter'],
+    ] as const) {
+      const answer = await me.client.get(path);
+      expect([answer.status, faultOf(answer).field], path).to.deep.equal([400, field]);
+    }
+  });
+
   it('has no moment beyond the years that have a text', async () => {
     const beyond = '9999-12-31T23:59:59-10:00';
     const read = await me.client.get(`/runs?start_time=${beyond}`);

@@ -53,6 +53,14 @@ describe('the command line', () => {
     expect((await svc(['tasks', 'ls'], { env: kept })).code).to.equal(4);
   });
 
+  it('says that an address is none, and not that nobody answers there', async () => {
+    for (const SVC_URL of ['nonsense', 'ftp://127.0.0.1', 'http:']) {
+      const called = await svc(['tasks', 'ls'], { env: { SVC_URL, SVC_TOKEN: 'any' } });
+      expect(called).to.include({ code: 2, out: '' });
+      expect(called.err).to.include(`${SVC_URL} is no address of a service`);
+    }
+  });
+
   it('takes a secret from the standard input', async () => {
     const made = await call(['agents', 'create', 'given', '--json']);
     const id = String(made.json['id']);
