@@ -188,8 +188,9 @@ class MongoReadModel implements ReadModel {
       }
       const checkpoints = db.collection<StoredCheckpoint>(CHECKPOINTS);
       await checkpoints.updateOne({ _id: name }, { $set: { position: BEGINNING } });
-      await db.dropCollection(partsCollectionOf(name));
+      // The rows first: who opened it after a death between the two would look for parts that are gone.
       await db.dropCollection(name);
+      await db.dropCollection(partsCollectionOf(name));
       await checkpoints.deleteOne({ _id: name });
     });
   }

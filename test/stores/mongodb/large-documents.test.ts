@@ -111,6 +111,24 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(parts()).to.equal(0);
     });
 
+    it('is missed by nobody when its generation is thrown away by half', async () => {
+      await fill(readModel, projection, [thing('a', 1, large('one'))]);
+      await fill(readModel, projection, [], 2);
+      let drops = 0;
+      server.fault({
+        command: 'drop',
+        when: () => (drops += 1) === 2,
+        effect: { kind: 'error', code: 8000, codeName: 'AtlasError', message: 'it ends' },
+      });
+      const failure = await readModel.discard(projection, 1).catch((error: unknown) => error);
+      expect(failure).to.be.instanceOf(Error);
+      const writer = await writerOf(readModel, projection, { generation: 1 });
+      expect([...(await writer.load(['a']))]).to.deep.equal([]);
+      await writer.close();
+      await readModel.discard(projection, 1);
+      expect(parts()).to.equal(0);
+    });
+
     it('is read anew when it is replaced while it is read', async () => {
       await fill(readModel, projection, [thing('a', 1, large('one'))]);
       const replace = (change: object) => ({
