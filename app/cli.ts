@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { SystemClock } from './clock.ts';
 import { createCommandLine } from './cli/commands.ts';
-import type { Screen } from './cli/surroundings.ts';
+import type { Screen } from './cli/calling/surroundings.ts';
 
 /** The command line as a process: `svc …`. */
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { ApiError } from '../api/client/client.ts';
 import { createTelemetry } from '../observability/create-telemetry.ts';
 import { SystemClock } from './clock.ts';
-import { readConfiguration } from './configuration.ts';
-import { startReceiver, type Received } from './demo-receiver.ts';
-import { DemoFault, DemoScenario, type DemoOutcome } from './demo-scenario.ts';
-import { runsTable, streamTable } from './demo-tables.ts';
-import { faultsOf } from './demo-verdict.ts';
+import { readConfiguration } from './configuration/configuration.ts';
+import { startReceiver, type Received } from './demo/demo-receiver.ts';
+import { DemoFault, DemoScenario, type DemoOutcome } from './demo/demo-scenario.ts';
+import { runsTable, streamTable } from './demo/demo-tables.ts';
+import { faultsOf } from './demo/demo-verdict.ts';
 import { startService } from './service.ts';
 
 /**

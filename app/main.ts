@@ -1,11 +1,11 @@
 import { createTelemetry } from '../observability/create-telemetry.ts';
 import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
-import { readConfiguration, type Configuration } from './configuration.ts';
-import { credentialsFile } from './first-start.ts';
+import { readConfiguration, type Configuration } from './configuration/configuration.ts';
+import { credentialsFile } from './starting/first-start.ts';
 import { startService, version, type RunningService } from './service.ts';
-import { ConfigurationError } from './setting-readers.ts';
-import { openTraces, withTraces } from './traces.ts';
+import { ConfigurationError } from './configuration/setting-readers.ts';
+import { openTraces, withTraces } from './watching/traces.ts';
 
 /** The service as a process: settings from the environment, ends by SIGTERM or SIGINT with exit code 0. */
 async function main(): Promise<void> {

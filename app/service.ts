@@ -9,30 +9,33 @@ import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
-import { createPositionWaiter, type PositionWaiter } from '../projections/position-waiter.ts';
-import type { ProjectionStatus } from '../projections/projection-status.ts';
+import {
+  createPositionWaiter,
+  type PositionWaiter,
+} from '../projections/reading/position-waiter.ts';
+import type { ProjectionStatus } from '../projections/projector/projection-status.ts';
 import { Hold } from '../scheduler/hold.ts';
-import { Membership } from '../scheduler/membership.ts';
-import { recallPosition } from '../scheduler/remembered-position.ts';
-import { CHECKPOINT } from '../scheduler/run-requester.ts';
+import { Membership } from '../scheduler/processes/membership.ts';
+import { recallPosition } from '../scheduler/processes/remembered-position.ts';
+import { CHECKPOINT } from '../scheduler/fires/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
-import type { Configuration } from './configuration.ts';
-import { startExtensions, type ProcessExtensions } from './extensions.ts';
-import { makeFirstAdmin, type AdminCredentials } from './first-start.ts';
-import { addGauges } from './gauges.ts';
-import { Going } from './going.ts';
-import { refuseHalfImport } from './half-import.ts';
-import { createHealth } from './health.ts';
-import { jwtKeys, webhookSecrets } from './keys.ts';
-import { followIndexes, type LiveIndexes } from './live-indexes.ts';
-import { CHECKPOINT_NOTICE } from './projector-host.ts';
-import { projections } from './projections.ts';
-import { startProjector, type RunningProjector } from './projector.ts';
-import { retentionLimits, startSchedulerRole, type SchedulerRole } from './scheduler-role.ts';
-import { listen, stopServing } from './serving.ts';
+import type { Configuration } from './configuration/configuration.ts';
+import { startExtensions, type ProcessExtensions } from './extending/extensions.ts';
+import { makeFirstAdmin, type AdminCredentials } from './starting/first-start.ts';
+import { addGauges } from './watching/gauges.ts';
+import { Going } from './roles/going.ts';
+import { refuseHalfImport } from './starting/half-import.ts';
+import { createHealth } from './watching/health.ts';
+import { jwtKeys, webhookSecrets } from './starting/keys.ts';
+import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
+import { CHECKPOINT_NOTICE } from './projecting/projector-host.ts';
+import { projections } from './projecting/projections.ts';
+import { startProjector, type RunningProjector } from './projecting/projector.ts';
+import { retentionLimits, startSchedulerRole, type SchedulerRole } from './roles/scheduler-role.ts';
+import { listen, stopServing } from './roles/serving.ts';
 import { openStores, type Stores } from './stores.ts';
-import { serviceActions } from './service-actions.ts';
-import { startWorkerRole, type WorkerRole } from './worker-role.ts';
+import { serviceActions } from './roles/service-actions.ts';
+import { startWorkerRole, type WorkerRole } from './roles/worker-role.ts';
 
 /** A service that runs in this process. */
 export interface RunningService {

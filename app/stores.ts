@@ -4,12 +4,12 @@ import type { EventCodec, EventStore } from '../domain/event-store.ts';
 import { catalogue, type EventType } from '../domain/events/catalogue.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { tracedEventStore } from '../observability/traced-event-store.ts';
-import { readingOlderShapes } from '../projections/older-shape.ts';
+import { readingOlderShapes } from '../projections/generations/older-shape.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
 import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
-import { watchAppends } from './append-watch.ts';
-import type { Configuration } from './configuration.ts';
+import { watchAppends } from './watching/append-watch.ts';
+import type { Configuration } from './configuration/configuration.ts';
 
 /** The three ports, as the settings say. */
 export interface Stores {

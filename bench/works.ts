@@ -1,20 +1,20 @@
 import { existsSync } from 'node:fs';
-import { CHROMIUM } from '../test/process/webui-browser.ts';
-import { benchAppend } from './append.ts';
-import { benchAsOf } from './as-of.ts';
-import { benchExport } from './export.ts';
-import { benchExtRoute } from './ext-route.ts';
-import { httpWorks } from './http-works.ts';
-import { benchIdle } from './idle.ts';
-import { benchKeys, benchOneKey } from './keys.ts';
-import { benchManyTasks } from './many-tasks.ts';
-import { benchNextFire } from './next-fire.ts';
-import { benchRebuild } from './rebuild.ts';
-import { benchRebuildReads } from './rebuild-reads.ts';
-import { runWorkloads, type RunWorkload } from './runs.ts';
+import { CHROMIUM } from '../test/process/webui/webui-browser.ts';
+import { benchAppend } from './stores/append.ts';
+import { benchAsOf } from './stores/as-of.ts';
+import { benchExport } from './stores/export.ts';
+import { benchExtRoute } from './http/ext-route.ts';
+import { httpWorks } from './http/http-works.ts';
+import { benchIdle } from './scheduling/idle.ts';
+import { benchKeys, benchOneKey } from './scheduling/keys.ts';
+import { benchManyTasks } from './scheduling/many-tasks.ts';
+import { benchNextFire } from './scheduling/next-fire.ts';
+import { benchRebuild } from './stores/rebuild.ts';
+import { benchRebuildReads } from './stores/rebuild-reads.ts';
+import { runWorkloads, type RunWorkload } from './scheduling/runs.ts';
 import { percentile } from './statistics.ts';
-import { benchViews } from './views.ts';
-import { benchWebPage } from './webui.ts';
+import { benchViews } from './stores/views.ts';
+import { benchWebPage } from './webui/webui.ts';
 
 const VIEW_DOCUMENTS = 100_000;
 

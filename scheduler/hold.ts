@@ -6,7 +6,7 @@ import {
   operationsFold,
   type MissedOrder,
   type OperationsState,
-} from '../domain/operations.ts';
+} from '../domain/operators/operations.ts';
 import { streams } from '../domain/streams.ts';
 
 /** What a scheduler and a worker ask before each step: plain values in memory. */

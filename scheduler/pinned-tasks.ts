@@ -3,9 +3,9 @@ import type { TaskEvent } from '../domain/events/catalogue.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { compilePipeline } from '../domain/pipeline/compile.ts';
 import { streams } from '../domain/streams.ts';
-import { requireTask, taskFold, type LiveTask, type TaskState } from '../domain/task.ts';
-import type { LiveStreams } from '../projections/live-streams.ts';
-import { WeighedCache } from '../projections/weighed-cache.ts';
+import { requireTask, taskFold, type LiveTask, type TaskState } from '../domain/tasks/task.ts';
+import type { LiveStreams } from '../projections/reading/live-streams.ts';
+import { WeighedCache } from '../projections/reading/weighed-cache.ts';
 
 const CAPACITY = 20_000;
 

@@ -1,12 +1,12 @@
 import { fromIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
 import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
-import { decideFires, type FiresDecision } from '../domain/fires.ts';
-import { nextRunOf, type Rhythm } from '../domain/rhythm.ts';
+import { decideFires, type FiresDecision } from '../domain/tasks/fires.ts';
+import { nextRunOf, type Rhythm } from '../domain/tasks/rhythm.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
-import type { DueEntry, DueIndex } from './due-index.ts';
-import { FireWriter, type PreparedFires } from './fire-writer.ts';
+import type { DueEntry, DueIndex } from './fires/due-index.ts';
+import { FireWriter, type PreparedFires } from './fires/fire-writer.ts';
 import { neverHeld, type HoldView } from './hold.ts';
-import type { Leadership } from './leadership.ts';
+import type { Leadership } from './processes/leadership.ts';
 import { traceFire } from './tracing.ts';
 
 /** How many tasks are taken at a time, and for how long before others get a turn on the event loop. Milliseconds. */

@@ -1,12 +1,12 @@
 import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
 import type { EventType, RunEvent } from '../domain/events/catalogue.ts';
-import type { FiresDecision } from '../domain/fires.ts';
-import type { Rhythm } from '../domain/rhythm.ts';
+import type { FiresDecision } from '../domain/tasks/fires.ts';
+import type { Rhythm } from '../domain/tasks/rhythm.ts';
 import { streams } from '../domain/streams.ts';
 import type { Span, Traces } from '../observability/telemetry.ts';
-import type { Progress } from './pipeline-execution-progress.ts';
-import type { StepOutcome } from './pipeline-execution-step.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { Progress } from './pipeline/pipeline-execution-progress.ts';
+import type { StepOutcome } from './pipeline/pipeline-execution-step.ts';
+import type { QueuedRun } from './runs/run-queue.ts';
 
 /** How much of a stream's end is looked through for the event that something comes from. */
 const LOOKED_THROUGH = 200;

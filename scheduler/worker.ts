@@ -3,16 +3,16 @@ import type { NewEvent, RecordedEvent } from '../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
 import { occurAt, toNewEvents } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
-import { startRun } from '../domain/run.ts';
+import { startRun } from '../domain/runs/run.ts';
 import { streams } from '../domain/streams.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { neverHeld, type HoldView } from './hold.ts';
-import type { Membership } from './membership.ts';
-import { prefers } from './preference.ts';
-import type { RunExecutor, RunHandle } from './run-executor.ts';
-import type { QueuedRun, RunQueue } from './run-queue.ts';
-import type { Begun, EarlyDraft, EarlyStart, EarlyStarts } from './run-work.ts';
-import { StartsFirst } from './starts-first.ts';
+import type { Membership } from './processes/membership.ts';
+import { prefers } from './runs/preference.ts';
+import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
+import type { QueuedRun, RunQueue } from './runs/run-queue.ts';
+import type { Begun, EarlyDraft, EarlyStart, EarlyStarts } from './runs/run-work.ts';
+import { StartsFirst } from './runs/starts-first.ts';
 
 /** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
 const HOLD_BACK = 75;

@@ -1,4 +1,4 @@
-import { agentFold, type RegisteredAgent } from '../../domain/agent.ts';
+import { agentFold, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { load } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ApiDependencies } from '../dependencies.ts';

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { fromIso, type Instant } from '../../domain/clock.ts';
-import type { AgentState, RegisteredAgent } from '../../domain/agent.ts';
+import type { AgentState, RegisteredAgent } from '../../domain/agents/agent.ts';
 import type { Loaded } from '../../domain/handle.ts';
-import type { SessionState } from '../../domain/session.ts';
+import type { SessionState } from '../../domain/agents/session.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
-import type { RegisteredAgent } from '../../domain/agent.ts';
+import type { RegisteredAgent } from '../../domain/agents/agent.ts';
 import type { Instant } from '../../domain/clock.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { agentBySecret } from './agent-secret.ts';

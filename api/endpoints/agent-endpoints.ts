@@ -1,16 +1,20 @@
-import { withdrawAdmin } from '../../domain/admin-withdrawal.ts';
+import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
 import {
   agentFold,
   requireAgent,
   setCredentials,
   type RegisteredAgent,
-} from '../../domain/agent.ts';
-import { registerWithName, updateWithName } from '../../domain/agent-registration.ts';
+} from '../../domain/agents/agent.ts';
+import { registerWithName, updateWithName } from '../../domain/agents/agent-registration.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { handle } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
-import { documentAsOf } from '../../projections/as-of.ts';
-import { agentFilters, agentsProjection, type AgentDocument } from '../../projections/agents.ts';
+import { documentAsOf } from '../../projections/reading/as-of.ts';
+import {
+  agentFilters,
+  agentsProjection,
+  type AgentDocument,
+} from '../../projections/views/agents.ts';
 import { Agent, AgentList, Credentials } from '../schemas/answer-schemas-agents.ts';
 import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';

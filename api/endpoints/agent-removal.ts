@@ -1,12 +1,12 @@
-import { withdrawAdmin } from '../../domain/admin-withdrawal.ts';
-import { agentFold, removeAgent } from '../../domain/agent.ts';
-import { release } from '../../domain/agent-registration.ts';
+import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
+import { agentFold, removeAgent } from '../../domain/agents/agent.ts';
+import { release } from '../../domain/agents/agent-registration.ts';
 import type { Position } from '../../domain/event-store.ts';
 import { handle } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
-import { agentFilters, agentsProjection } from '../../projections/agents.ts';
-import { runsProjection } from '../../projections/runs.ts';
-import { liveTasksOf, tasksProjection } from '../../projections/tasks.ts';
+import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
+import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
 import { AgentRemoved } from '../schemas/answer-schemas-agents.ts';
 import { endpoint, idIn, type Call } from '../endpoint.ts';
 import { HttpError, notFound } from '../errors.ts';

@@ -3,7 +3,7 @@ import { toIso } from '../../domain/clock.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Moment } from '../../projections/as-of.ts';
+import type { Moment } from '../../projections/reading/as-of.ts';
 import type { Call } from '../endpoint.ts';
 import { badRequest, forbidden } from '../errors.ts';
 import { instant } from './instant.ts';

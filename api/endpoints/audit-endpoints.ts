@@ -8,7 +8,7 @@ import {
   passes,
   type AuditDocument,
   type AuditFilters,
-} from '../../projections/audit.ts';
+} from '../../projections/views/audit.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { AuditPage } from '../schemas/answer-schemas-audit.ts';
 import { eventStream } from '../schemas/answer-schemas.ts';

@@ -1,10 +1,10 @@
-import { agentFold, type RegisteredAgent } from '../../domain/agent.ts';
+import { agentFold, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { toIso } from '../../domain/clock.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionEvent } from '../../domain/events/catalogue.ts';
 import { handle, load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
-import { endSession, refreshSession, sessionFold } from '../../domain/session.ts';
+import { endSession, refreshSession, sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
 import { agentBySecret } from '../access/agent-secret.ts';
 import { Revoked, Tokens } from '../schemas/answer-schemas-agents.ts';

@@ -4,20 +4,24 @@ import {
   planBackfill,
   previewBackfill,
   requestBackfillCommand,
-} from '../../domain/backfill-commands.ts';
-import { DEFAULT_CONCURRENCY, backfillFold, type KnownBackfill } from '../../domain/backfill.ts';
+} from '../../domain/backfills/backfill-commands.ts';
+import {
+  DEFAULT_CONCURRENCY,
+  backfillFold,
+  type KnownBackfill,
+} from '../../domain/backfills/backfill.ts';
 import type { Instant } from '../../domain/clock.ts';
 import type { Issue } from '../../domain/errors.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import { load } from '../../domain/handle.ts';
 import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
 import { streams } from '../../domain/streams.ts';
-import { taskFold } from '../../domain/task.ts';
+import { taskFold } from '../../domain/tasks/task.ts';
 import {
   backfillsOf,
   backfillsProjection,
   type BackfillDocument,
-} from '../../projections/backfills.ts';
+} from '../../projections/views/backfills.ts';
 import {
   Backfill,
   BackfillCanceled,

@@ -1,8 +1,8 @@
-import { concurrencyOf } from '../../domain/key-stream.ts';
-import { LONGEST_LINE } from '../../domain/key.ts';
+import { concurrencyOf } from '../../domain/keys/key-stream.ts';
+import { LONGEST_LINE } from '../../domain/keys/key.ts';
 import type { KeptDocument, ReadModel } from '../../projections/read-model.ts';
-import { runsProjection } from '../../projections/runs.ts';
-import { tasksProjection, tasksWithKey, type TaskDocument } from '../../projections/tasks.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
+import { tasksProjection, tasksWithKey, type TaskDocument } from '../../projections/views/tasks.ts';
 import { ConcurrencyKey } from '../schemas/answer-schemas-schedules.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { toIso } from '../../domain/clock.ts';
-import { dueProjection } from '../../projections/due.ts';
+import { dueProjection } from '../../projections/views/due.ts';
 import type { Filter } from '../../projections/read-model.ts';
-import { tasksProjection } from '../../projections/tasks.ts';
+import { tasksProjection } from '../../projections/views/tasks.ts';
 import { id, pageOf, time } from '../schemas/answer-schemas.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 import { listPage, pageParameters } from './listing.ts';

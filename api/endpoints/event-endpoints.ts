@@ -1,9 +1,9 @@
 import type { Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { publishEvent } from '../../domain/publishing.ts';
-import { MAX_PUBLISHED_BYTES } from '../../domain/topic.ts';
+import { publishEvent } from '../../domain/topics/publishing.ts';
+import { MAX_PUBLISHED_BYTES } from '../../domain/topics/topic.ts';
 import type { Sort } from '../../projections/read-model.ts';
-import { topicsProjection } from '../../projections/topics.ts';
+import { topicsProjection } from '../../projections/views/topics.ts';
 import { EventPublished, Topics } from '../schemas/answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from '../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../errors.ts';

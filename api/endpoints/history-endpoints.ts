@@ -4,7 +4,7 @@ import {
   taskHistory,
   type HistoryPage,
   type HistorySpan,
-} from '../../projections/history.ts';
+} from '../../projections/reading/history.ts';
 import { History } from '../schemas/answer-schemas-audit.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { HistoryQuery } from '../schemas/audit-schemas.ts';

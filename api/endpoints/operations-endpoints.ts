@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { load } from '../../domain/handle.ts';
-import { holdCommand, operationsFold, releaseCommand } from '../../domain/operations.ts';
+import { holdCommand, operationsFold, releaseCommand } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
 import {
   Held,

@@ -9,11 +9,15 @@ import {
   rollbackCommand,
   switchCommand,
   type ProjectionCommand,
-} from '../../domain/projection-commands.ts';
-import type { ProjectionOrders } from '../../domain/projection-orders.ts';
+} from '../../domain/operators/projection-commands.ts';
+import type { ProjectionOrders } from '../../domain/operators/projection-orders.ts';
 import type { Handled } from '../../domain/handle.ts';
 import type { ParkedOrder } from '../../domain/vocabulary.ts';
-import { parkedProjection, parkedView, type ParkedDocument } from '../../projections/parking.ts';
+import {
+  parkedProjection,
+  parkedView,
+  type ParkedDocument,
+} from '../../projections/projector/parking.ts';
 import {
   ReadModelError,
   type KeptDocument,

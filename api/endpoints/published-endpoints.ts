@@ -1,12 +1,12 @@
 import { toIso } from '../../domain/clock.ts';
-import { trimTopic, type Trimmed } from '../../domain/topic-trimming.ts';
+import { trimTopic, type Trimmed } from '../../domain/topics/topic-trimming.ts';
 import {
   olderTopics,
   publishedProjection,
   recentQuery,
   type PublishedDocument,
   type TopicExtentDocument,
-} from '../../projections/published.ts';
+} from '../../projections/views/published.ts';
 import type { KeptDocument } from '../../projections/read-model.ts';
 import { EventsRemoved, RecentEvents } from '../schemas/answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from '../endpoint.ts';

@@ -1,9 +1,9 @@
 import { toIso, type Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
-import { dropReplay, requestReplay, type Replay } from '../../domain/replays.ts';
+import { dropReplay, requestReplay, type Replay } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
-import { positionAt, type PlaceInLog } from '../../projections/position-at.ts';
-import { replayable } from '../../projections/replay-views.ts';
+import { positionAt, type PlaceInLog } from '../../projections/reading/position-at.ts';
+import { replayable } from '../../projections/replays/replay-views.ts';
 import {
   ReplayBody,
   ReplayDropOrdered,

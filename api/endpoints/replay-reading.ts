@@ -1,9 +1,13 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import { load } from '../../domain/handle.ts';
-import { replaysFold, type Replay } from '../../domain/replays.ts';
+import { replaysFold, type Replay } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
-import { parseReplayProgress, REPLAY_REPORT } from '../../projections/replay-report.ts';
-import { readModelOfReplay, replayable, replayedAs } from '../../projections/replay-views.ts';
+import { parseReplayProgress, REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
+import {
+  readModelOfReplay,
+  replayable,
+  replayedAs,
+} from '../../projections/replays/replay-views.ts';
 import { recordReading } from './audit-access.ts';
 import type { ReplayState } from '../schemas/answer-schemas-replays.ts';
 import type { ApiDependencies } from '../dependencies.ts';

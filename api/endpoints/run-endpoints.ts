@@ -1,22 +1,22 @@
 import { load } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
-import { runFold } from '../../domain/run.ts';
+import { runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
-import { cancelRunCommand } from '../../domain/task-commands.ts';
-import { documentAsOf } from '../../projections/as-of.ts';
-import { latestRunOf, runListing } from '../../projections/run-queries.ts';
-import { runsProjection, type RunDocument } from '../../projections/runs.ts';
+import { cancelRunCommand } from '../../domain/tasks/task-commands.ts';
+import { documentAsOf } from '../../projections/reading/as-of.ts';
+import { latestRunOf, runListing } from '../../projections/reading/run-queries.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import {
   daysSince,
   statisticsProjection,
   tasksExecutedSince,
   type DayDocument,
-} from '../../projections/statistics.ts';
+} from '../../projections/views/statistics.ts';
 import {
   firstDayOf,
   statisticsSummary,
   taskStatistics,
-} from '../../projections/statistics-answers.ts';
+} from '../../projections/reading/statistics-answers.ts';
 import {
   LatestRun,
   Run,

@@ -1,7 +1,7 @@
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import { outputOf } from '../../domain/pipeline/output.ts';
 import { start } from '../../domain/pipeline/size.ts';
-import type { RunDocument } from '../../projections/runs.ts';
+import type { RunDocument } from '../../projections/views/runs.ts';
 
 /** An error in a list that does not ask for errors is cut to its first line and so many characters. */
 const SHORT_ERROR = 120;

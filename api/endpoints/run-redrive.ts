@@ -1,9 +1,9 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { Position } from '../../domain/event-store.ts';
-import type { PassedOver, Redriven } from '../../domain/run-redrive.ts';
+import type { PassedOver, Redriven } from '../../domain/runs/run-redrive.ts';
 import type { KeptDocument, ReadModel } from '../../projections/read-model.ts';
-import type { RunListing } from '../../projections/run-queries.ts';
-import { runsProjection, type RunDocument } from '../../projections/runs.ts';
+import type { RunListing } from '../../projections/reading/run-queries.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { cursorOf, parseCursor } from './listing.ts';
 
 /** Documents that are read at once: a run may have megabytes of results. */

@@ -1,8 +1,8 @@
-import { isMadeBy, redriveRun } from '../../domain/run-redrive.ts';
-import { requestedAs, retryFailedRun } from '../../domain/run-retry.ts';
-import { requireTask, type LiveTask } from '../../domain/task.ts';
-import { runListing } from '../../projections/run-queries.ts';
-import { runsProjection, type RunDocument } from '../../projections/runs.ts';
+import { isMadeBy, redriveRun } from '../../domain/runs/run-redrive.ts';
+import { requestedAs, retryFailedRun } from '../../domain/runs/run-retry.ts';
+import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
+import { runListing } from '../../projections/reading/run-queries.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { RunRetried, RunsRedriven } from '../schemas/answer-schemas-runs.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../endpoint.ts';
 import { forbidden, notFound, type HttpError } from '../errors.ts';

@@ -1,10 +1,10 @@
 import type { Position } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { load } from '../../domain/handle.ts';
-import { hasEnded, runFold } from '../../domain/run.ts';
+import { hasEnded, runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
-import { runsProjection, type RunDocument } from '../../projections/runs.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 
 /** How long the view may take to show the end of a run. Milliseconds. */

@@ -7,11 +7,11 @@ import {
   wholeBudget,
   type Budget,
   type PreviewedFire,
-} from '../../domain/preview.ts';
+} from '../../domain/tasks/preview.ts';
 import { streams } from '../../domain/streams.ts';
-import { anchorAt, type LiveTask } from '../../domain/task.ts';
-import { scheduleOf } from '../../domain/task-commands.ts';
-import { taskDefaults, type TaskDefinition } from '../../domain/task-definition.ts';
+import { anchorAt, type LiveTask } from '../../domain/tasks/task.ts';
+import { scheduleOf } from '../../domain/tasks/task-commands.ts';
+import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import { SchedulePreview } from '../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';

@@ -4,10 +4,14 @@ import type { TaskEvent } from '../../domain/events/catalogue.ts';
 import type { Handled } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
-import { taskFold, type TaskState } from '../../domain/task.ts';
-import { cancelRunCommand, cancelTaskCommand, type MayChange } from '../../domain/task-commands.ts';
+import { taskFold, type TaskState } from '../../domain/tasks/task.ts';
+import {
+  cancelRunCommand,
+  cancelTaskCommand,
+  type MayChange,
+} from '../../domain/tasks/task-commands.ts';
 import type { TaskStatus } from '../../domain/vocabulary.ts';
-import { runsProjection } from '../../projections/runs.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
 import type { Call } from '../endpoint.ts';
 
 const PAGE = 200;

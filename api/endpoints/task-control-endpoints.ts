@@ -1,14 +1,14 @@
 import type { EventStore, Position } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
-import { requireTask } from '../../domain/task.ts';
+import { requireTask } from '../../domain/tasks/task.ts';
 import {
   pauseTaskCommand,
   requestManualRun,
   resumeTaskCommand,
   snoozeTaskCommand,
   type ManualRun,
-} from '../../domain/task-commands.ts';
-import { runsProjection } from '../../projections/runs.ts';
+} from '../../domain/tasks/task-commands.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
 import {
   RunRequested,
   Snoozed,
@@ -18,7 +18,7 @@ import {
 import { endpoint, idIn, type Answer, type Call, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { showRun } from './run-records.ts';
-import type { RunDocument } from '../../projections/runs.ts';
+import type { RunDocument } from '../../projections/views/runs.ts';
 import { runAtEnd } from './run-waiting.ts';
 import { ResumeQuery, RunNowQuery, SnoozeTask } from '../schemas/schemas.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';

@@ -1,8 +1,12 @@
-import { requireTask } from '../../domain/task.ts';
-import { createTaskCommand, nextRunAt, updateTaskCommand } from '../../domain/task-commands.ts';
-import { withDefaults, type TaskDefinition } from '../../domain/task-definition.ts';
-import { runsProjection } from '../../projections/runs.ts';
-import { taskFilters, tasksProjection } from '../../projections/tasks.ts';
+import { requireTask } from '../../domain/tasks/task.ts';
+import {
+  createTaskCommand,
+  nextRunAt,
+  updateTaskCommand,
+} from '../../domain/tasks/task-commands.ts';
+import { withDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
+import { taskFilters, tasksProjection } from '../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../schemas/answer-schemas-tasks.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from '../endpoint.ts';

@@ -3,7 +3,7 @@ import type { Position } from '../../domain/event-store.ts';
 import { explainTask } from '../../domain/explain/explain-task.ts';
 import { ABOUT } from '../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Filter } from '../../projections/read-model.ts';
-import { runsProjection } from '../../projections/runs.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
 import { Explanation } from '../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, idIn, type Endpoint } from '../endpoint.ts';

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { checkPayload } from '../../domain/pipeline/check.ts';
-import type { LiveTask } from '../../domain/task.ts';
-import { lastRunAsOf, taskAsOf, type Moment } from '../../projections/as-of.ts';
-import { latestRunOf, latestStartedRunOf } from '../../projections/run-queries.ts';
-import { runsProjection } from '../../projections/runs.ts';
-import type { TaskDocument } from '../../projections/tasks.ts';
+import type { LiveTask } from '../../domain/tasks/task.ts';
+import { lastRunAsOf, taskAsOf, type Moment } from '../../projections/reading/as-of.ts';
+import { latestRunOf, latestStartedRunOf } from '../../projections/reading/run-queries.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
+import type { TaskDocument } from '../../projections/views/tasks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer } from '../endpoint.ts';
 import { notFound } from '../errors.ts';

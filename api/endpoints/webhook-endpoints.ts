@@ -1,11 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { agentFold, requireAgent, rotateWebhookSecret } from '../../domain/agent.ts';
+import { agentFold, requireAgent, rotateWebhookSecret } from '../../domain/agents/agent.ts';
 import { OneOf } from '../../domain/events/schema-parts.ts';
 import { handle } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import { webhookStates, webhookTypes } from '../../domain/vocabulary.ts';
-import { repeatWebhookCommand, testWebhookCommand } from '../../domain/webhook-commands.ts';
-import { webhooksOf, webhooksProjection } from '../../projections/webhooks.ts';
+import {
+  repeatWebhookCommand,
+  testWebhookCommand,
+} from '../../domain/webhooks/webhook-commands.ts';
+import { webhooksOf, webhooksProjection } from '../../projections/views/webhooks.ts';
 import {
   WebhookDeliveryPage,
   WebhookSecret,

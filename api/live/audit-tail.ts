@@ -6,7 +6,7 @@ import {
   auditProjection,
   isAudited,
   type AuditFilters,
-} from '../../projections/audit.ts';
+} from '../../projections/views/audit.ts';
 import { unavailable } from '../errors.ts';
 import type { Frame, LiveClient } from '../client/live-client.ts';
 

@@ -1,8 +1,8 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { BackOff } from '../../projections/back-off.ts';
-import { RunChanges, type RunChange } from '../../projections/run-changes.ts';
+import { BackOff } from '../../projections/projector/back-off.ts';
+import { RunChanges, type RunChange } from '../../projections/views/run-changes.ts';
 import { unavailable } from '../errors.ts';
 import type { Frame, LiveClient } from '../client/live-client.ts';
 import { LiveSending } from './live-sending.ts';

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { ComparisonSchema } from '../../domain/events/projection-events.ts';
 import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { parkedOrders, rebuildSwitches } from '../../domain/vocabulary.ts';
-import { projectionStates, rebuildStates } from '../../projections/projection-status.ts';
+import { projectionStates, rebuildStates } from '../../projections/projector/projection-status.ts';
 import { count, done, pageOf, time } from './answer-schemas.ts';
 
 /** What the endpoints answer that tell of views, and what they take. */

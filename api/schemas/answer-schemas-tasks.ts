@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
-import { taskFields } from '../../domain/task-definition.ts';
+import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { taskStatuses } from '../../domain/vocabulary.ts';
 import { count, done, id, pageOf, time } from './answer-schemas.ts';
 import { Run } from './answer-schemas-runs.ts';

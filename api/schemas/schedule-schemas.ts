@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { MOST_CONCURRENCY } from '../../domain/backfill.ts';
+import { MOST_CONCURRENCY } from '../../domain/backfills/backfill.ts';
 import { OneOf, closed } from '../../domain/events/schema-parts.ts';
-import { taskFields } from '../../domain/task-definition.ts';
+import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { backfillScopes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { uuid } from './schemas.ts';

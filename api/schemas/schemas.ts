@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { taskFields } from '../../domain/task-definition.ts';
+import { taskFields } from '../../domain/tasks/task-definition.ts';
 import {
   misfirePolicies,
   runStates,
@@ -8,7 +8,7 @@ import {
   taskStatuses,
 } from '../../domain/vocabulary.ts';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
-import { KEPT_OF_A_TOPIC } from '../../projections/published.ts';
+import { KEPT_OF_A_TOPIC } from '../../projections/views/published.ts';
 import { ReplayName } from './answer-schemas-replays.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 

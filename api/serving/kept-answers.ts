@@ -1,4 +1,4 @@
-import { WeighedCache } from '../../projections/weighed-cache.ts';
+import { WeighedCache } from '../../projections/reading/weighed-cache.ts';
 import type { Answer } from '../endpoint.ts';
 
 /** How many answers of an endpoint are kept, and of how many characters together. */

@@ -1,11 +1,20 @@
 import { fromIso, toIso, type Instant } from '../../domain/clock.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
-import { projectionOrdersFold, type ProjectionOrders } from '../../domain/projection-orders.ts';
+import {
+  projectionOrdersFold,
+  type ProjectionOrders,
+} from '../../domain/operators/projection-orders.ts';
 import { streams } from '../../domain/streams.ts';
-import { parkedProjection, parkedView } from '../../projections/parking.ts';
-import { PROJECTION_REPORT, parseProjectionReport } from '../../projections/projection-report.ts';
-import { rebuildStatus, type ProjectionStatus } from '../../projections/projection-status.ts';
+import { parkedProjection, parkedView } from '../../projections/projector/parking.ts';
+import {
+  PROJECTION_REPORT,
+  parseProjectionReport,
+} from '../../projections/projector/projection-report.ts';
+import {
+  rebuildStatus,
+  type ProjectionStatus,
+} from '../../projections/projector/projection-status.ts';
 import { ReadModelError, type Projection } from '../../projections/read-model.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';

@@ -1,7 +1,7 @@
 import { showRun } from '../../api/endpoints/run-records.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, KeptDocument, ReadModel } from '../../projections/read-model.ts';
-import { runsProjection, type RunDocument } from '../../projections/runs.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { csvLine, type Cell } from './csv.ts';
 import type { ExportedPart, ExportFormat } from './export-events.ts';
 

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { ArchiveFault } from '../archive/archive-fault.ts';
 import { syncFolder } from '../archive/durable-folder.ts';
 import { HashedFile } from '../archive/hashed-file.ts';
-import type { Screen } from '../cli/surroundings.ts';
+import type { Screen } from '../cli/calling/surroundings.ts';
 
 /** Where an export's lines go. */
 export interface RowWriter {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { silent } from '../../observability/telemetry.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import { projections } from '../projections.ts';
+import { projections } from '../projecting/projections.ts';
 import type { StoreSettings } from '../stores.ts';
 import { ArchiveFault } from './archive-fault.ts';
 

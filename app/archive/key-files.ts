@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { credentialsFile } from '../first-start.ts';
-import { KEY_FILE } from '../keys.ts';
+import { credentialsFile } from '../starting/first-start.ts';
+import { KEY_FILE } from '../starting/keys.ts';
 import { syncFile } from './durable-folder.ts';
 import { describeFile, type FileOfArchive } from './manifest.ts';
 

@@ -1,6 +1,6 @@
 import { fromIso, toIso, type Instant } from '../../domain/clock.ts';
-import { compileRule } from '../../scheduler/due-index.ts';
-import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/rhythm.ts';
+import { compileRule } from '../../scheduler/fires/due-index.ts';
+import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
 import { ScheduleError } from '../../domain/schedule/schedule.ts';
 import type { MisfirePolicy } from '../../domain/vocabulary.ts';
 

@@ -1,21 +1,21 @@
-import { addAdminCommands } from './admin-command.ts';
-import { addAgentCommands } from './agent-commands.ts';
-import { addApplyCommand } from './apply-command.ts';
-import { addArchiveCommands } from './archive-commands.ts';
-import { addAuditCommands } from './audit-commands.ts';
+import { addAdminCommands } from './store/admin-command.ts';
+import { addAgentCommands } from './records/agent-commands.ts';
+import { addApplyCommand } from './apply/apply-command.ts';
+import { addArchiveCommands } from './store/archive-commands.ts';
+import { addAuditCommands } from './records/audit-commands.ts';
 import { addCompletionCommand } from './completion-command.ts';
-import { addDoctorCommand } from './doctor-command.ts';
-import { addEventCommands } from './event-commands.ts';
-import { addExportCommand } from './export-command.ts';
-import { addOperationsCommands } from './operations-commands.ts';
-import { addOverviewCommands } from './overview-commands.ts';
-import { addProjectionCommands } from './projection-commands.ts';
+import { addDoctorCommand } from './store/doctor-command.ts';
+import { addEventCommands } from './records/event-commands.ts';
+import { addExportCommand } from './store/export-command.ts';
+import { addOperationsCommands } from './records/operations-commands.ts';
+import { addOverviewCommands } from './records/overview-commands.ts';
+import { addProjectionCommands } from './views/projection-commands.ts';
 import { CommandLine } from './program.ts';
-import { addReplayCommand } from './replay-command.ts';
-import { addRunCommands } from './run-commands.ts';
-import { addSimulateCommand } from './simulate-command.ts';
-import { addTaskCommands } from './task-commands.ts';
-import type { Surroundings } from './surroundings.ts';
+import { addReplayCommand } from './views/replay-command.ts';
+import { addRunCommands } from './runs/run-commands.ts';
+import { addSimulateCommand } from './forecast/simulate-command.ts';
+import { addTaskCommands } from './tasks/task-commands.ts';
+import type { Surroundings } from './calling/surroundings.ts';
 
 /**
  * The command line with all its commands.

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
-import { BrokenOff, CommandFault, exitCodes } from './faults.ts';
-import { Session, type GlobalOptions } from './session.ts';
-import type { Surroundings } from './surroundings.ts';
+import { BrokenOff, CommandFault, exitCodes } from './calling/faults.ts';
+import { Session, type GlobalOptions } from './calling/session.ts';
+import type { Surroundings } from './calling/surroundings.ts';
 
 /** What a command does; the exit code, where it is not 0. */
 export type Work<O> = (

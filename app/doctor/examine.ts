@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { onTransfer } from '../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
-import type { Environment } from '../setting-readers.ts';
+import type { Environment } from '../configuration/setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
 import { fault, wordsOf, type Finding } from './finding.ts';
 import { checkLog, checkTasks } from './invariant-checks.ts';

@@ -3,17 +3,17 @@ import { EventStoreError, type EventCodec, type RawEvent } from '../../domain/ev
 import type { DataOf, KeyEvent } from '../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { load } from '../../domain/handle.ts';
-import { judge } from '../../domain/key-judgement.ts';
-import type { KeyState } from '../../domain/key.ts';
+import { judge } from '../../domain/keys/key-judgement.ts';
+import type { KeyState } from '../../domain/keys/key.ts';
 import type { LogTransfer } from '../../domain/log-transfer.ts';
-import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/rhythm.ts';
-import { runFold } from '../../domain/run.ts';
-import { placesOf } from '../../domain/run-request.ts';
+import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import { runFold } from '../../domain/runs/run.ts';
+import { placesOf } from '../../domain/runs/run-request.ts';
 import { ScheduleError } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
-import { compileRule } from '../../scheduler/due-index.ts';
+import { compileRule } from '../../scheduler/fires/due-index.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
-import { presentRhythms } from '../cli/present-rhythms.ts';
+import { presentRhythms } from '../cli/forecast/present-rhythms.ts';
 import type { Stores } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
 

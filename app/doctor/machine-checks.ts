@@ -9,9 +9,9 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { readConfiguration, type Configuration } from '../configuration.ts';
-import { KEY_FILE } from '../keys.ts';
-import { ConfigurationError, type Environment } from '../setting-readers.ts';
+import { readConfiguration, type Configuration } from '../configuration/configuration.ts';
+import { KEY_FILE } from '../starting/keys.ts';
+import { ConfigurationError, type Environment } from '../configuration/setting-readers.ts';
 import type { StoreSettings } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
 

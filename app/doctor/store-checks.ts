@@ -1,14 +1,17 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import { BEGINNING } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
-import { importUnderWay } from '../../domain/import.ts';
-import { operationsFold } from '../../domain/operations.ts';
+import { importUnderWay } from '../../domain/operators/import.ts';
+import { operationsFold } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
 import { parseReport, SCHEDULER_REPORT, totals } from '../../scheduler/audit/report.ts';
-import { PROJECTION_REPORT, parseProjectionReport } from '../../projections/projection-report.ts';
+import {
+  PROJECTION_REPORT,
+  parseProjectionReport,
+} from '../../projections/projector/projection-report.ts';
 import { eventStoreDbVersion } from '../../stores/eventstoredb/server-version.ts';
 import { sqliteVersion } from '../../stores/sqlite/version.ts';
-import { projections } from '../projections.ts';
+import { projections } from '../projecting/projections.ts';
 import type { Stores, StoreSettings } from '../stores.ts';
 import { fault, ok, warn, wordsOf, type Finding } from './finding.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeAnalysed } from '../../test/process/analysis-store.ts';
+import { makeAnalysed } from '../../test/process/running/analysis-store.ts';
 import type { ApiClient } from '../../test/support/api-client.ts';
 
 /** Tasks that each published order sets off, and runs that may wait before more is published. */

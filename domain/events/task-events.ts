@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { TaskDefinitionSchema, taskFields } from '../task-definition.ts';
+import { TaskDefinitionSchema, taskFields } from '../tasks/task-definition.ts';
 import { misfirePolicies, spanSkipReasons } from '../vocabulary.ts';
 import { Id, Nullable, OneOf, Timestamp, closed } from './schema-parts.ts';
 

@@ -1,5 +1,5 @@
 import { fromIso, type Instant } from '../clock.ts';
-import type { TaskDefinition } from '../task-definition.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { MisfirePolicy } from '../vocabulary.ts';
 import type { Asked } from './asked.ts';
 import { isDecision } from './decisions.ts';

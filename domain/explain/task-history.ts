@@ -4,9 +4,9 @@ import { Refusal } from '../errors.ts';
 import type { TaskEvent } from '../events/catalogue.ts';
 import type { Schedule } from '../schedule/schedule.ts';
 import { streams } from '../streams.ts';
-import { requireTask, taskFold, type LiveTask, type TaskState } from '../task.ts';
-import { scheduleOf } from '../task-commands.ts';
-import type { TaskDefinition } from '../task-definition.ts';
+import { requireTask, taskFold, type LiveTask, type TaskState } from '../tasks/task.ts';
+import { scheduleOf } from '../tasks/task-commands.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { RecordOf } from './explanation.ts';
 
 const PAGE = 1000;

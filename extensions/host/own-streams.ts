@@ -4,7 +4,7 @@ import type { EventStore, Position, RecordedEvent } from '../../domain/event-sto
 import { toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { isTopic } from '../../domain/schedule/topic-pattern.ts';
-import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../domain/topic.ts';
+import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../domain/topics/topic.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../contract.ts';
 import { checkActing } from './acting.ts';

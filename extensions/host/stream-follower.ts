@@ -1,5 +1,5 @@
 import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
-import { streamIdOf } from '../../domain/topic.ts';
+import { streamIdOf } from '../../domain/topics/topic.ts';
 import type { StreamEntry } from '../contract.ts';
 
 const PAGE = 200;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { TopicPattern } from '../../domain/schedule/topic-pattern.ts';
-import { streamIdOf } from '../../domain/topic.ts';
+import { streamIdOf } from '../../domain/topics/topic.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import type { TopicEventView } from '../contract.ts';

@@ -8,9 +8,9 @@ import {
 } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Coordination } from '../coordination.ts';
-import type { Leadership } from '../leadership.ts';
-import { recallPosition } from '../remembered-position.ts';
-import { CHECKPOINT as REQUESTED } from '../run-requester.ts';
+import type { Leadership } from '../processes/leadership.ts';
+import { recallPosition } from '../processes/remembered-position.ts';
+import { CHECKPOINT as REQUESTED } from '../fires/run-requester.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { nextPage } from './log-page.ts';

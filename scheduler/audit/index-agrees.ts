@@ -1,10 +1,10 @@
 import type { Clock } from '../../domain/clock.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
-import type { Rhythm } from '../../domain/rhythm.ts';
+import type { Rhythm } from '../../domain/tasks/rhythm.ts';
 import { streams } from '../../domain/streams.ts';
-import { dueProjection, type DueDocument } from '../../projections/due.ts';
+import { dueProjection, type DueDocument } from '../../projections/views/due.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import type { DueIndex } from '../due-index.ts';
+import type { DueIndex } from '../fires/due-index.ts';
 import type { AuditCheck } from './audit.ts';
 import type { FindingKind, Findings } from './findings.ts';
 import { readRhythm } from './read-rhythm.ts';

@@ -1,16 +1,16 @@
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../domain/clock.ts';
 import { isConflict, type EventStore } from '../../domain/event-store.ts';
-import { correctNextFire, ruleInForce, type FiresDecision } from '../../domain/fires.ts';
+import { correctNextFire, ruleInForce, type FiresDecision } from '../../domain/tasks/fires.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
-import { nextFireOf, type FiringDefinition } from '../../domain/rhythm.ts';
+import { nextFireOf, type FiringDefinition } from '../../domain/tasks/rhythm.ts';
 import { tzVersion } from '../../domain/schedule/zone.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
-import { compileRule, type DueEntry, type DueIndex } from '../due-index.ts';
-import type { Leadership } from '../leadership.ts';
+import { compileRule, type DueEntry, type DueIndex } from '../fires/due-index.ts';
+import type { Leadership } from '../processes/leadership.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 

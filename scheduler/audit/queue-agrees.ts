@@ -1,11 +1,11 @@
 import type { Clock } from '../../domain/clock.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
-import { hasEnded, runFold, type KnownRun } from '../../domain/run.ts';
+import { hasEnded, runFold, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import { runsProjection, type RunDocument } from '../../projections/runs.ts';
-import type { RunQueue } from '../run-queue.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
+import type { RunQueue } from '../runs/run-queue.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { ViewPages } from './view-pages.ts';

@@ -1,7 +1,7 @@
 import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
-import type { Rhythm } from '../../domain/rhythm.ts';
+import type { Rhythm } from '../../domain/tasks/rhythm.ts';
 import { streams } from '../../domain/streams.ts';
-import { evolveRhythmOf } from '../../projections/due.ts';
+import { evolveRhythmOf } from '../../projections/views/due.ts';
 
 const PAGE = 500;
 

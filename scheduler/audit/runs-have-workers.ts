@@ -1,10 +1,10 @@
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import { runsProjection } from '../../projections/runs.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
 import type { Coordination } from '../coordination.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { freeRun, type AbandonedRun } from '../take-over.ts';
+import { freeRun, type AbandonedRun } from '../runs/take-over.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { ViewPages } from './view-pages.ts';

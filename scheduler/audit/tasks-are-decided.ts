@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/clock.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
-import type { Rhythm } from '../../domain/rhythm.ts';
-import type { DueEntry, DueIndex } from '../due-index.ts';
+import type { Rhythm } from '../../domain/tasks/rhythm.ts';
+import type { DueEntry, DueIndex } from '../fires/due-index.ts';
 import { neverHeld, type HoldView } from '../hold.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';

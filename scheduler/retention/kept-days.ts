@@ -8,7 +8,7 @@ import {
   statisticsProjection,
   type DayDocument,
   type StatisticsDocument,
-} from '../../projections/statistics.ts';
+} from '../../projections/views/statistics.ts';
 import { oldEvents } from './old-events.ts';
 
 const DAY = 86_400_000;

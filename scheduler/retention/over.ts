@@ -3,10 +3,10 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import type { Fold } from '../../domain/handle.ts';
 import { idempotencyFold } from '../../domain/idempotency.ts';
-import { hasEnded, runFold } from '../../domain/run.ts';
-import { sessionFold } from '../../domain/session.ts';
+import { hasEnded, runFold } from '../../domain/runs/run.ts';
+import { sessionFold } from '../../domain/agents/session.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
-import { webhookFold } from '../../domain/webhook.ts';
+import { webhookFold } from '../../domain/webhooks/webhook.ts';
 
 /** What is to be known of a kind of records, to take it out of the log. */
 export interface Retained {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfiguration } from '../../app/configuration.ts';
-import { settings } from '../../app/known-settings.ts';
+import { readConfiguration } from '../../app/configuration/configuration.ts';
+import { settings } from '../../app/configuration/known-settings.ts';
 import { projectRoot } from '../support/project-root.ts';
 
 function read(file: string): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openStores } from '../../app/stores.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
-import { runsProjection } from '../../projections/runs.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 
 describe('the stores of a process', () => {

@@ -6,7 +6,7 @@ import { anchorsOf, codeIn, documents, read } from './documents.ts';
 
 const rooms = ['api', 'app', 'bench', 'domain', 'docs', 'observability'];
 const folders = [...rooms, 'projections', 'scheduler', 'stores', 'test'].join('|');
-/** A file or a folder of the project, as texts name it: `domain/run.ts`, `stores/sqlite/`. */
+/** A file or a folder of the project, as texts name it: `domain/runs/run.ts`, `stores/sqlite/`. */
 const projectPath = new RegExp(`^(?:${folders})/[a-z0-9/.-]*$`);
 
 for (const document of documents) {
@@ -42,6 +42,8 @@ describe('the check of links', () => {
   });
 
   it('looks at what is code in a line, and not at blocks', () => {
-    expect(codeIn('see `domain/run.ts`\n```sh\nls `x`\n```\n')).to.deep.equal(['domain/run.ts']);
+    expect(codeIn('see `domain/runs/run.ts`\n```sh\nls `x`\n```\n')).to.deep.equal([
+      'domain/runs/run.ts',
+    ]);
   });
 });

@@ -6,7 +6,7 @@ import {
   requireAgent,
   updateAgent,
   type AgentState,
-} from '../../domain/agent.ts';
+} from '../../domain/agents/agent.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { AgentEvent } from '../../domain/events/catalogue.ts';

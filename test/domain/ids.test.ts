@@ -10,7 +10,7 @@ import {
   triggeredRunId,
 } from '../../domain/ids.ts';
 import { idOf, streams } from '../../domain/streams.ts';
-import { streamIdOf } from '../../domain/topic.ts';
+import { streamIdOf } from '../../domain/topics/topic.ts';
 
 describe('ids', () => {
   it('made of names are UUIDs of version 5, the same for the same names', () => {

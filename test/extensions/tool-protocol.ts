@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { SystemClock } from '../../app/clock.ts';
-import { readConfiguration } from '../../app/configuration.ts';
+import { readConfiguration } from '../../app/configuration/configuration.ts';
 import { startService, type RunningService } from '../../app/service.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { ApiClient } from '../support/api-client.ts';

@@ -138,7 +138,7 @@ describe('the code of OpenTelemetry', () => {
     expect(importing(/from '@opentelemetry\//)).to.deep.equal(['observability/open-telemetry.ts']);
     expect(importing(/from '[./]*(?:observability\/)?open-telemetry\.ts'/)).to.deep.equal([]);
     expect(importing(/import\('[./]*observability\/open-telemetry\.ts'\)/)).to.deep.equal([
-      'app/traces.ts',
+      'app/watching/traces.ts',
     ]);
   });
 });

@@ -1,5 +1,5 @@
 import type { ApiClient } from '../support/api-client.ts';
-import type { CreatedTask } from './kill-tasks.ts';
+import type { CreatedTask } from './killing/kill-tasks.ts';
 import type { Ledger } from './ledger.ts';
 
 const states: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import { faultsOfFires } from '../support/expected-fires.ts';
-import type { SentCommand } from './command-load.ts';
-import type { CreatedTask, Sharing } from './kill-tasks.ts';
+import type { SentCommand } from './killing/command-load.ts';
+import type { CreatedTask, Sharing } from './killing/kill-tasks.ts';
 import { mayEndBy } from './sharing-checks.ts';
 import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
 

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
-import type { CreatedTask, Sharing } from './kill-tasks.ts';
+import type { CreatedTask, Sharing } from './killing/kill-tasks.ts';
 import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
 
 /*

@@ -2,12 +2,15 @@ import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, NewEvent, Position } from '../../domain/event-store.ts';
 import { newId } from '../../domain/ids.ts';
-import { rebuildCommand, type ProjectionCommand } from '../../domain/projection-commands.ts';
+import {
+  rebuildCommand,
+  type ProjectionCommand,
+} from '../../domain/operators/projection-commands.ts';
 import type { RebuildSwitch } from '../../domain/vocabulary.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
-import { createProjector, type Projector } from '../../projections/projector.ts';
+import { createProjector, type Projector } from '../../projections/projector/projector.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';

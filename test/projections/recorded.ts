@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import { catalogue, type DataOf, type EventType } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameBasedId } from '../../domain/ids.ts';
-import { taskDefaults, type TaskDefinition } from '../../domain/task-definition.ts';
+import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { KeptDocument, Projection } from '../../projections/read-model.ts';
 
 /** A log under construction: events get their revision in the stream, a position and a time, one second apart. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { holdCommand, releaseCommand } from '../../domain/operations.ts';
+import { holdCommand, releaseCommand } from '../../domain/operators/operations.ts';
 import type { MisfirePolicy } from '../../domain/vocabulary.ts';
 import { Hold } from '../../scheduler/hold.ts';
 import { minute, World } from './scheduler-world.ts';

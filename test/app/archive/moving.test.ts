@@ -10,7 +10,7 @@ import {
   manifestIn,
   onLog,
 } from './small-log.ts';
-import { requestReplay } from '../../../domain/replays.ts';
+import { requestReplay } from '../../../domain/operators/replays.ts';
 import { Ledger } from '../../process/ledger.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';

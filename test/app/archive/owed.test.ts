@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { owedBy } from '../../../app/archive/owed.ts';
 import { fromIso, toIso } from '../../../domain/clock.ts';
-import { decideFires } from '../../../domain/fires.ts';
-import type { Rhythm } from '../../../domain/rhythm.ts';
-import type { TaskDefinition } from '../../../domain/task-definition.ts';
+import { decideFires } from '../../../domain/tasks/fires.ts';
+import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
+import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
-import { evolveRhythmOf } from '../../../projections/due.ts';
-import { compileRule } from '../../../scheduler/due-index.ts';
+import { evolveRhythmOf } from '../../../projections/views/due.ts';
+import { compileRule } from '../../../scheduler/fires/due-index.ts';
 import { definition, LogOfTest } from '../../projections/recorded.ts';
 
 const MINUTE = 60_000;

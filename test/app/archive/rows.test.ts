@@ -3,10 +3,10 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { csvLine } from '../../../app/analysis/csv.ts';
 import { exportRuns } from '../../../app/analysis/export-runs.ts';
-import { progressBar } from '../../../app/cli/archive-screen.ts';
+import { progressBar } from '../../../app/cli/store/archive-screen.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { folded, LogOfTest, request, success } from '../../projections/recorded.ts';
-import { runsProjection, type RunDocument } from '../../../projections/runs.ts';
+import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import type { Query, ReadModel } from '../../../projections/read-model.ts';
 import {
   makeTemporaryDirectory,

@@ -8,7 +8,7 @@ import { toNewEvents } from '../../../domain/handle.ts';
 import { nameBasedId, newId } from '../../../domain/ids.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { streams } from '../../../domain/streams.ts';
-import { createTaskCommand } from '../../../domain/task-commands.ts';
+import { createTaskCommand } from '../../../domain/tasks/task-commands.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteTransfer } from '../../../stores/sqlite/event-log/transfer.ts';

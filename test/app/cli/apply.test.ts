@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { TaskRecord } from '../../../app/cli/records.ts';
+import type { TaskRecord } from '../../../app/cli/calling/records.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc, type Called } from './command-line.ts';
 

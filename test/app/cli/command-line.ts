@@ -1,6 +1,6 @@
 import { SystemClock } from '../../../app/clock.ts';
 import { createCommandLine } from '../../../app/cli/commands.ts';
-import type { Environment } from '../../../app/setting-readers.ts';
+import type { Environment } from '../../../app/configuration/setting-readers.ts';
 import type { Clock } from '../../../domain/clock.ts';
 import { Signal } from '../../support/signals.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { streams } from '../../../domain/streams.ts';
 import { plainTask } from '../../api/plain-task.ts';
-import { start } from '../../api/failed-runs.ts';
+import { start } from '../../api/endpoints/failed-runs.ts';
 import { read } from '../../docs/documents.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { useRunningApi } from '../../support/running-api.ts';

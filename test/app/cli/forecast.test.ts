@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { Forecaster, HOUR, MINUTE, type Forecast } from '../../../app/cli/forecast.ts';
+import { Forecaster, HOUR, MINUTE, type Forecast } from '../../../app/cli/forecast/forecast.ts';
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
-import { jitterOf } from '../../../domain/fires.ts';
-import { evolveRhythm, type Rhythm } from '../../../domain/rhythm.ts';
+import { jitterOf } from '../../../domain/tasks/fires.ts';
+import { evolveRhythm, type Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { compileSchedule } from '../../../domain/schedule/schedule.ts';
-import type { TaskDefinition } from '../../../domain/task-definition.ts';
+import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { definition } from '../../projections/recorded.ts';
 
 const NOW = Date.parse('2026-03-27T10:17:31.250Z');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../../../app/setting-readers.ts';
+import type { Environment } from '../../../app/configuration/setting-readers.ts';
 import type { Clock } from '../../../domain/clock.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useRunningApi } from '../../support/running-api.ts';

@@ -3,8 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifySecret } from '../../../api/access/secrets.ts';
 import { SystemClock } from '../../../app/clock.ts';
-import { agentFold, requireAgent } from '../../../domain/agent.ts';
-import { registerWithName } from '../../../domain/agent-registration.ts';
+import { agentFold, requireAgent } from '../../../domain/agents/agent.ts';
+import { registerWithName } from '../../../domain/agents/agent-registration.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { load, type CommandContext } from '../../../domain/handle.ts';
@@ -13,12 +13,12 @@ import {
   cancelTaskCommand,
   createTaskCommand,
   pauseTaskCommand,
-} from '../../../domain/task-commands.ts';
+} from '../../../domain/tasks/task-commands.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { dueProjection } from '../../../projections/due.ts';
-import { createProjector } from '../../../projections/projector.ts';
+import { dueProjection } from '../../../projections/views/due.ts';
+import { createProjector } from '../../../projections/projector/projector.ts';
 import type { Projection, ReadModel } from '../../../projections/read-model.ts';
-import { tasksProjection } from '../../../projections/tasks.ts';
+import { tasksProjection } from '../../../projections/views/tasks.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { definition } from '../../projections/recorded.ts';

@@ -4,8 +4,8 @@ import type { RawEvent } from '../../../domain/event-store.ts';
 import { catalogue, type EventType } from '../../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { bringUp, upcasters } from '../../../domain/events/upcasters.ts';
-import { requireRun, runFold } from '../../../domain/run.ts';
-import { endsOf } from '../../../domain/run-steps.ts';
+import { requireRun, runFold } from '../../../domain/runs/run.ts';
+import { endsOf } from '../../../domain/runs/run-steps.ts';
 
 const directory = new URL('./samples/', import.meta.url);
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execute } from '../pipeline-execution-harness.ts';
+import { execute } from '../pipeline/pipeline-execution-harness.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';

@@ -5,12 +5,12 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ExecutionResult } from '../../../scheduler/pipeline-execution.ts';
+import type { ExecutionResult } from '../../../scheduler/pipeline/pipeline-execution.ts';
 import { createHttpTool } from '../../../scheduler/tools/http-request.ts';
 import type { AddressCheck, LookUpAll } from '../../../scheduler/tools/private-addresses.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { execute } from '../pipeline-execution-harness.ts';
+import { execute } from '../pipeline/pipeline-execution-harness.ts';
 
 /** A request as the server saw it. */
 export interface Seen {

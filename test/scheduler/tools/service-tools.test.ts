@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../../domain/errors.ts';
 import { serviceTools, type ServiceActions } from '../../../scheduler/tools/service-tools.ts';
-import { execute, type Went } from '../pipeline-execution-harness.ts';
+import { execute, type Went } from '../pipeline/pipeline-execution-harness.ts';
 
 interface Asked {
   readonly topic?: string;

@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { runStates, runTriggers, scheduleKinds, taskStatuses } from '../../../domain/vocabulary.ts';
-import { auditFilters, auditProjection, newestAudited } from '../../../projections/audit.ts';
+import { auditFilters, auditProjection, newestAudited } from '../../../projections/views/audit.ts';
 import type { Filter, Projection, Sort } from '../../../projections/read-model.ts';
-import { runListing, type RunFilters } from '../../../projections/run-queries.ts';
-import { runsProjection } from '../../../projections/runs.ts';
-import { taskFilters, tasksProjection, type TaskFilters } from '../../../projections/tasks.ts';
+import { runListing, type RunFilters } from '../../../projections/reading/run-queries.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import {
+  taskFilters,
+  tasksProjection,
+  type TaskFilters,
+} from '../../../projections/views/tasks.ts';
 import {
   compileCount,
   compileFind,

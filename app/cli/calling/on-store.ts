@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import {
+  eventStoreSchemes,
+  storeAddress,
+  type Environment,
+} from '../../configuration/setting-readers.ts';
+import { openStores, type Stores, type StoreSettings } from '../../stores.ts';
+import { usageFault } from './faults.ts';
+import { dataDirectoryOf } from './sign-in.ts';
+
+/**
+ * Where the stores are, as the service's own settings say.
+ * @param dataDirectory in place of `SVC_DATA_DIR`
+ * @throws ConfigurationError for an address that is none
+ */
+export function storeSettings(env: Environment, dataDirectory?: string): StoreSettings {
+  return {
+    dataDirectory: dataDirectory ?? dataDirectoryOf(env),
+    eventStoreUrl: storeAddress(env, 'SVC_EVENT_STORE_URL', eventStoreSchemes),
+    readModelUrl: storeAddress(env, 'SVC_READ_MODEL_URL', ['mongodb://', 'mongodb+srv://']),
+  };
+}
+
+/**
+ * Works on the stores themselves, past the interface, beside whatever service runs on them.
+ * @throws CommandFault where there is no store: a mistyped folder must not become a new, empty one
+ */
+export async function onStore<T>(
+  settings: StoreSettings,
+  work: (stores: Stores) => Promise<T>,
+): Promise<T> {
+  const { dataDirectory, eventStoreUrl } = settings;
+  if (eventStoreUrl === undefined && !existsSync(logFile(dataDirectory))) {
+    throw usageFault(`there is no store in ${dataDirectory}: set SVC_DATA_DIR or --data-dir`);
+  }
+  const stores = await openStores(settings, silent);
+  try {
+    return await work(stores);
+  } finally {
+    await stores.close();
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../../domain/clock.ts';
+import { textOf } from '../../configuration/setting-readers.ts';
+import { table, type Column } from '../../demo/table.ts';
+import { Client } from './client.ts';
+import { paintFor, printable, type Paint } from '../terminal/paint.ts';
+import { keptTokens } from './kept-tokens.ts';
+import { accessOf } from './sign-in.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** The options that every command takes. */
+export interface GlobalOptions {
+  readonly url?: string;
+  readonly json?: boolean;
+  /** What `--no-color` makes false. */
+  readonly color: boolean;
+  readonly reason?: string;
+}
+
+export const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+/** One call of the command line: how it writes, and the client it calls with. */
+export class Session {
+  readonly surroundings: Surroundings;
+  readonly clock: Clock;
+  readonly paint: Paint;
+  readonly json: boolean;
+  /** Why the caller does this, in its own words. */
+  readonly reason: string | undefined;
+  readonly client: Client;
+
+  constructor(surroundings: Surroundings, options: GlobalOptions) {
+    const { env, clock, signal, out } = surroundings;
+    this.surroundings = surroundings;
+    this.clock = clock;
+    this.paint = paintFor(out, env, options.color);
+    this.json = options.json ?? false;
+    this.reason = options.reason;
+    const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
+    const access = { ...accessOf(env), ...keptTokens(env, url, clock) };
+    this.client = new Client({ url, access, clock, signal, reason: options.reason });
+  }
+
+  /** The id of the agent that calls, as its token says. */
+  async caller(): Promise<string> {
+    const [, claims = ''] = (await this.client.token()).split('.');
+    const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub: string };
+    return sub;
+  }
+
+  /** A line of the answer. */
+  line(text = ''): void {
+    this.surroundings.out.write(`${text}\n`);
+  }
+
+  /** A line beside the answer, for the person: what is going on, what to look at. */
+  aside(text: string): void {
+    this.surroundings.err.write(`${text}\n`);
+  }
+
+  /** The answer: as JSON where that is asked for, and else as `human` writes it. */
+  answer(value: unknown, human: () => string): void {
+    this.line(this.json ? JSON.stringify(value, null, 2) : human());
+  }
+
+  /** One JSON object on one line, for what goes on and on. */
+  jsonLine(value: unknown): void {
+    this.line(JSON.stringify(value));
+  }
+
+  /** Rows under titles; says so when there are none. */
+  table(columns: readonly Column[], rows: Parameters<typeof table>[1], none: string): string {
+    if (rows.length === 0) return this.paint.faint(none);
+    const shown = rows.map((row) =>
+      row.map((cell) => (typeof cell === 'string' ? printable(cell) : cell)),
+    );
+    return table(columns, shown);
+  }
+
+  /** Names and values under each other; what is null or empty is left out. */
+  fields(values: readonly (readonly [name: string, value: string | number | null])[]): string {
+    const given = values.filter(([, value]) => value !== null && value !== '');
+    const width = Math.max(...given.map(([name]) => name.length));
+    return given
+      .map(([name, value]) => {
+        const text = printable(String(value)).replaceAll('\n', `\n${' '.repeat(width + 2)}`);
+        return `${this.paint.faint(name.padEnd(width))}  ${text}`;
+      })
+      .join('\n');
+  }
+}

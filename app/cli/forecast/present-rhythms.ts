@@ -1,0 +1,64 @@
+import { BEGINNING, type EventStore, type RecordedEvent } from '../../../domain/event-store.ts';
+import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { idOf } from '../../../domain/streams.ts';
+import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../../projections/views/due.ts';
+import type { ReadModel } from '../../../projections/read-model.ts';
+
+const PAGE = 500;
+
+/**
+ * The rhythm of every task that is not canceled, each once, as the log has it now: the view `due`, and over it what
+ * the log says after the view. In memory are a page of the view and the tasks that changed since; where there is no
+ * view, all tasks.
+ */
+export async function* presentRhythms(
+  store: EventStore,
+  readModel: ReadModel,
+): AsyncGenerator<{ readonly taskId: string; readonly rhythm: Rhythm }> {
+  const seen = (await readModel.liveGeneration(dueProjection)) !== null;
+  const checkpoint = seen ? await readModel.checkpoint(dueProjection) : null;
+  const changed = new Map<string, Rhythm | null>();
+  const kept = async (taskId: string): Promise<Rhythm | null> =>
+    (await readModel.get(dueProjection, taskId))?.document.rhythm ?? null;
+  const done = new AbortController();
+  const after = checkpoint ?? BEGINNING;
+  for await (const message of store.subscribe({
+    after,
+    prefixes: rhythmStreams,
+    signal: done.signal,
+  })) {
+    if (message.kind === 'caught-up') break;
+    for (const event of message.events) {
+      if (event.fault !== undefined) continue;
+      const taskId = idOf(event.stream);
+      const rhythm = changed.get(taskId) ?? (checkpoint === null ? null : await kept(taskId));
+      changed.set(taskId, isKnown(rhythm, event) ? rhythm : evolveRhythmOf(rhythm, event));
+    }
+  }
+  done.abort();
+  for (const [taskId, rhythm] of changed) {
+    if (rhythm !== null && rhythm.status !== 'canceled') yield { taskId, rhythm };
+  }
+  let key: string | null = checkpoint === null ? null : '';
+  while (key !== null) {
+    const page: readonly { readonly key: string; readonly document: { rhythm: Rhythm } }[] =
+      await readModel.find(dueProjection, {
+        filters: [],
+        sort: [],
+        limit: PAGE,
+        ...(key === '' ? {} : { after: { values: [], key } }),
+      });
+    for (const { key: taskId, document } of page) {
+      if (!changed.has(taskId)) yield { taskId, rhythm: document.rhythm };
+    }
+    key = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
+  }
+}
+
+/** The view may have gone on since its checkpoint was asked for. */
+function isKnown(rhythm: Rhythm | null, event: RecordedEvent): boolean {
+  if (rhythm === null) return false;
+  return event.stream.startsWith('task-')
+    ? event.revision <= rhythm.task_revision
+    : event.revision <= (rhythm.fires?.revision ?? -1);
+}

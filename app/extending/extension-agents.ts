@@ -1,0 +1,133 @@
+import { signToken } from '../../api/access/tokens.ts';
+import { agentFold, requireAgent, type RegisteredAgent } from '../../domain/agents/agent.ts';
+import { registerWithName } from '../../domain/agents/agent-registration.ts';
+import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
+import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
+import { nameBasedId, newId } from '../../domain/ids.ts';
+import { isJsonObject } from '../../domain/json.ts';
+import { publishEvent } from '../../domain/topics/publishing.ts';
+import { isTopic } from '../../domain/schedule/topic-pattern.ts';
+import { streams } from '../../domain/streams.ts';
+import { MAX_PUBLISHED_BYTES } from '../../domain/topics/topic.ts';
+import { ExtensionError, badInput } from '../../extensions/contract.ts';
+import type { AgentPort, Grantee } from '../../extensions/host/ports.ts';
+import type { LiveIndexes } from '../roles/live-indexes.ts';
+
+/**
+ * What an extension's own agent may do; of events, what the extension was granted when the agent was made. An
+ * administrator may change it: the agent is one as others are.
+ */
+function scopesOf({ granted }: Grantee): readonly string[] {
+  const scopes = ['tasks:read', 'tasks:write', 'runs:read'];
+  if (granted.includes('EVENTS_SUB')) scopes.push('events:read');
+  if (granted.includes('EVENTS_PUB')) scopes.push('events:publish');
+  return scopes;
+}
+
+/** A token is made anew this long before its end. Milliseconds. */
+const MARGIN = 60_000;
+
+/** The agents `ext-<id>`, as which extensions act by themselves. Each is made when it is needed for the first time. */
+export class ExtensionAgents implements AgentPort {
+  readonly #store: EventStore;
+  readonly #indexes: LiveIndexes;
+  readonly #clock: Clock;
+  readonly #settings: Parameters<typeof signToken>[3];
+  readonly #life: number;
+  readonly #signal: AbortSignal;
+  readonly #tokens = new Map<string, { readonly token: string; readonly until: Instant }>();
+
+  /** @param options.tokenSeconds life of an access token */
+  constructor(options: {
+    readonly store: EventStore;
+    readonly indexes: LiveIndexes;
+    readonly clock: Clock;
+    readonly jwtKey: Parameters<typeof signToken>[3];
+    readonly tokenSeconds: number;
+    readonly signal: AbortSignal;
+  }) {
+    this.#store = options.store;
+    this.#indexes = options.indexes;
+    this.#clock = options.clock;
+    this.#settings = options.jwtKey;
+    this.#life = options.tokenSeconds;
+    this.#signal = options.signal;
+  }
+
+  async idOf(extension: Grantee): Promise<string> {
+    const id = agentIdOf(extension.id);
+    await this.#agent(extension);
+    return id;
+  }
+
+  async tokenOf(extension: Grantee): Promise<string> {
+    const now = this.#clock.now();
+    const kept = this.#tokens.get(extension.id);
+    if (kept !== undefined && kept.until - MARGIN > now) return kept.token;
+    const agent = await this.#agent(extension);
+    const sub = agentIdOf(extension.id);
+    const sid = newId(now);
+    const until = now + this.#life * 1000;
+    const data = {
+      agent_id: sub,
+      refresh_id: newId(now),
+      expires_at: toIso(until),
+      credentials_revision: agent.credentials?.revision ?? null,
+    };
+    const stream = streams.session(sid);
+    const events = [{ type: 'SessionStarted', data }] as const;
+    await this.#store.append(stream, toNewEvents(stream, events, this.#context(sub)), 'none');
+    const claims = { sub, type: 'access', name: agent.name, sid, jti: newId(now) } as const;
+    const scope = agent.scopes.join(' ');
+    const token = signToken({ ...claims, scope }, this.#life, now, this.#settings);
+    this.#tokens.set(extension.id, { token, until });
+    return token;
+  }
+
+  async publish(extension: Grantee, topic: string, payload: object): Promise<string> {
+    if (typeof topic !== 'string' || !isTopic(topic)) throw badInput('topic', 'is no topic');
+    const json: unknown = JSON.parse(JSON.stringify(payload));
+    if (!isJsonObject(json)) throw badInput('data', 'must be an object');
+    if (Buffer.byteLength(JSON.stringify(json)) > MAX_PUBLISHED_BYTES) {
+      const details = { limit: MAX_PUBLISHED_BYTES };
+      throw new ExtensionError('payload_too_large', 'the event is too large', details);
+    }
+    const agent = await this.idOf(extension);
+    const { topics } = this.#indexes;
+    // A process that has just started does not know yet who listens.
+    await topics.passed(BEGINNING, this.#signal);
+    const event = { topic, payload: json, source_agent_id: agent };
+    const triggered = topics.matching(topic);
+    const published = await publishEvent(this.#store, event, triggered, this.#context(agent));
+    return published.event_id;
+  }
+
+  /** @throws Refusal where the agent was removed: who did that does not want the extension to act */
+  async #agent(extension: Grantee): Promise<RegisteredAgent> {
+    const id = agentIdOf(extension.id);
+    const { state } = await load(this.#store, streams.agent(id), agentFold);
+    if (state.status !== 'none') return requireAgent(state);
+    const fields = { name: `ext-${extension.id}`, scopes: scopesOf(extension), webhook_url: null };
+    // The same command in every process: whoever is second finds what the first has done.
+    const context = { ...this.#context('service'), commandId: nameBasedId('extension', id) };
+    const handled = await registerWithName(this.#store, id, fields, null, context);
+    this.#indexes.agents.learn(id, handled);
+    return requireAgent(handled.state);
+  }
+
+  #context(actor: string): CommandContext {
+    const now = this.#clock.now();
+    return {
+      commandId: newId(now),
+      actor,
+      source: 'extension',
+      correlationId: newId(now),
+      now,
+    };
+  }
+}
+
+function agentIdOf(extensionId: string): string {
+  return nameBasedId('extension agent', extensionId);
+}

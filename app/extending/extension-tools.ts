@@ -1,0 +1,97 @@
+import type { Clock } from '../../domain/clock.ts';
+import { newId } from '../../domain/ids.ts';
+import type { JsonValue } from '../../domain/json.ts';
+import type { Log } from '../../observability/telemetry.ts';
+import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import { ToolError } from '../../scheduler/tools/tool.ts';
+import { ExtensionError } from '../../extensions/contract.ts';
+import type { LentTool, ToolPort } from '../../extensions/host/ports.ts';
+
+/** The tool registry of this process, as extensions see it. */
+export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPort {
+  const view = (name: string, caller: string): LentTool | undefined => {
+    const found = registry.find(name);
+    if (found === undefined) return undefined;
+    const { tool, check } = found;
+    return {
+      name,
+      description: tool.description,
+      schema: frozen(tool.schema),
+      async call(args, { actAs, signal, origin }) {
+        const [fault, ...more] = check(args);
+        if (fault !== undefined) {
+          const issues = [fault, ...more].map(({ path, issue }) => ({
+            field: ['parameters', ...path].join('.'),
+            issue,
+          }));
+          const first = issues[0] ?? { field: 'parameters', issue: 'is at fault' };
+          const message = `${first.field}: ${first.issue}`;
+          throw new ExtensionError('bad_request', message, { ...first, issues });
+        }
+        const id = newId(clock.now());
+        return tool.run(args as JsonValue, {
+          signal: signal ?? new AbortController().signal,
+          idempotencyKey: id,
+          clock,
+          runId: id,
+          taskId: id,
+          step: name,
+          actAs,
+          origin: origin ?? { source: 'extension', correlationId: id },
+          log: (level, message, data) => log[level](message, { tool: name, caller, data }),
+        });
+      },
+    };
+  };
+  return {
+    register: (name, description, schema, func) => {
+      registry.register({
+        name,
+        description,
+        schema,
+        run: async (args, call) => {
+          try {
+            // Copies: what the extension does to them later changes neither the pipeline nor what is recorded.
+            return plain(await func(plain(args), call));
+          } catch (error) {
+            throw withRetrying(error);
+          }
+        },
+      });
+    },
+    unregister: (name) => registry.unregister(name),
+    list: (caller) =>
+      registry.list().flatMap(({ name }) => {
+        const found = view(name, caller);
+        return found === undefined ? [] : [found];
+      }),
+    get: view,
+  };
+}
+
+/** @throws ToolError for what is no JSON: a circle, a bigint, what throws when it is read */
+function plain(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value) as string | undefined;
+    return text === undefined ? null : (JSON.parse(text) as unknown);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n', 1)[0] : 'it can not be read';
+    throw new ToolError(`the result is no JSON: ${why}`, { retryable: false });
+  }
+}
+
+/** What is shown to extensions is what all others are shown. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const each of Object.values(value)) frozen(each);
+  return value;
+}
+
+/** An error that says whether trying again helps is taken at its word. */
+function withRetrying(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof ToolError) return error;
+  const { retryable } = error as Error & { readonly retryable?: unknown };
+  if (typeof retryable !== 'boolean') return error;
+  return new ToolError(error.message, { retryable, cause: error });
+}

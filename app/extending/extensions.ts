@@ -1,0 +1,107 @@
+import { join } from 'node:path';
+import type { Clock } from '../../domain/clock.ts';
+import { ExtensionHost } from '../../extensions/host/host.ts';
+import type { ProcessTelemetry } from '../../observability/create-telemetry.ts';
+import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import { Containment } from './containment.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+import { LoopbackCore } from './core-client.ts';
+import { ExtensionAgents } from './extension-agents.ts';
+import { toolPort } from './extension-tools.ts';
+import { ExtensionWatchdog } from './extension-watchdog.ts';
+import type { Going } from '../roles/going.ts';
+import { jwtKeys } from '../starting/keys.ts';
+import type { LiveIndexes } from '../roles/live-indexes.ts';
+import type { Stores } from '../stores.ts';
+
+/** The extensions of a process, and what they call it by. */
+export interface ProcessExtensions {
+  readonly host: ExtensionHost;
+  readonly core: LoopbackCore;
+  close(): Promise<void>;
+}
+
+/** Finds the extensions of this process and begins to set them up; readiness waits until that has ended. */
+export async function startExtensions(options: {
+  readonly configuration: Configuration;
+  readonly stores: Stores;
+  readonly indexes: LiveIndexes;
+  readonly clock: Clock;
+  readonly telemetry: ProcessTelemetry;
+  readonly going: Going;
+  readonly tools: ToolRegistry;
+  readonly member: string;
+  readonly version: string;
+}): Promise<ProcessExtensions> {
+  const { configuration, stores, indexes, clock, telemetry, going, tools } = options;
+  const { store, coordination } = stores;
+  const { roles, production } = configuration;
+  const core = new LoopbackCore(telemetry.traces);
+  const agents = new ExtensionAgents({
+    store,
+    indexes,
+    clock,
+    jwtKey: jwtKeys(configuration, telemetry.log).jwtKey,
+    tokenSeconds: configuration.accessTokenSeconds,
+    signal: going.signal,
+  });
+  const containment = new Containment((id, what, error) => host.blame(id, what, error));
+  const host: ExtensionHost = new ExtensionHost({
+    store,
+    coordination,
+    clock,
+    telemetry,
+    settings: {
+      ...configuration,
+      extensionPaths: configuration.extPaths ?? [],
+      extensionGrants: configuration.extGrants ?? {},
+      servesRoutes: roles.includes('api'),
+      runsTools: roles.includes('worker'),
+    },
+    service: Object.freeze({
+      version: options.version,
+      production,
+      metricsText: () => telemetry.metrics.text(),
+    }),
+    tools: toolPort(tools, clock, telemetry.log),
+    core,
+    agents,
+    contain(id, call) {
+      watchdog.begin();
+      return containment.enter(id, call);
+    },
+    release: (id) => containment.release(id),
+    member: options.member,
+  });
+  const watchdog = new ExtensionWatchdog({
+    extensions: () => host.folders(),
+    log: telemetry.log,
+    logLevel: configuration.logLevel,
+    blocked: ({ extension, seconds, where }) => {
+      telemetry.count('extension_blocked_total', { extension });
+      const error = new Error(`blocked for ${seconds.toFixed(1)} s by ${where}`);
+      host.blame(extension, 'event loop', error);
+    },
+  });
+  const project = join(import.meta.dirname, '../..');
+  // Compiled, the project's own packages lie one further up.
+  await host.start([project, join(project, '..'), process.cwd()]);
+  going.keep('loading extensions', async (started) => {
+    await host.loaded;
+    started();
+    await new Promise<void>((ended) => {
+      if (going.signal.aborted) ended();
+      going.signal.addEventListener('abort', () => ended(), { once: true });
+    });
+  });
+  return {
+    host,
+    core,
+    async close() {
+      await host.close();
+      await watchdog.close();
+      containment.close();
+      core.close();
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { Session, type Debugger } from 'node:inspector';
+import { relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parentPort, workerData } from 'node:worker_threads';
+import { createLog } from '../../observability/create-log.ts';
+import { BEAT, BEATS, DEBUGGED, type Blocked, type WatchdogData } from './watchdog-protocol.ts';
+
+/** The event loop stands still when it has not come round for so long. Milliseconds. */
+const LIMIT = 1_000;
+
+/** When it is looked at what runs, so that it is known in time. Milliseconds. */
+const LOOK_AFTER = 600;
+
+/** Between two looks at what runs; two that find the same name it. Milliseconds. */
+const PAUSE = 100;
+
+/** Looks, until it is left at that for a while. */
+const MOST_LOOKS = 5;
+
+/**
+ * What can't be stopped for so long waits for something outside of JavaScript (another program, the disk): who called
+ * that was no moment's chance. Milliseconds.
+ */
+const LONG = 1_000;
+
+/** Whose code was found running, and where. */
+type Found = Pick<Blocked, 'extension' | 'where'>;
+
+/** The thread that watches the event loop of its process, for `app/extending/extension-watchdog.ts`. */
+const port = parentPort;
+if (port === null) throw new Error('the watchdog needs a parent');
+
+const data = workerData as WatchdogData;
+const beats = new Int32Array(data.beats);
+const log = createLog({ level: data.logLevel, fields: { part: 'watchdog' } });
+
+let seen = beatNow();
+/** When the loop came round last, and when this thread looked last, by this thread's own clock. */
+let since = performance.now();
+let looked = since;
+let looking = false;
+let named: Found | null = null;
+
+setInterval(() => {
+  const now = performance.now();
+  // This thread was held up as well: the whole process, or the machine, has slept.
+  const slept = now - looked > LOOK_AFTER;
+  looked = now;
+  if (beatNow() !== seen) {
+    if (named !== null) port.postMessage({ ...named, seconds: (now - since) / 1000 });
+    named = null;
+    seen = beatNow();
+    since = now;
+  } else if (named === null && (slept || Atomics.load(beats, DEBUGGED) === 1)) {
+    since = now;
+  } else if (named === null && !looking && now - since > LOOK_AFTER) {
+    looking = true;
+    void look().finally(() => (looking = false));
+  }
+}, BEAT);
+
+function beatNow(): number {
+  return Atomics.load(beats, BEATS);
+}
+
+/** Finds out whose code it is, and tells of it at once: it may never end. */
+async function look(): Promise<void> {
+  const standing = seen;
+  const stood = since;
+  const stands = (): boolean => beatNow() === standing;
+  const inspection = new Inspection();
+  try {
+    let before: Found | null = null;
+    for (let times = 0; times < MOST_LOOKS && stands(); times += 1) {
+      const asked = performance.now();
+      const found = ownerOf(await inspection.stack(stands));
+      const waited = performance.now() - asked;
+      if (found !== null && (found.extension === before?.extension || waited > LONG)) {
+        while (stands() && performance.now() - stood < LIMIT) await rest(PAUSE);
+        const seconds = (performance.now() - stood) / 1000;
+        if (seconds * 1000 >= LIMIT) name({ ...found, seconds }, stands());
+        return;
+      }
+      before = found;
+      await rest(PAUSE);
+    }
+  } catch (error) {
+    log.warn('what blocks the event loop could not be looked at', { error });
+  } finally {
+    inspection.end();
+  }
+}
+
+/** @param stands it still does; else it went on as soon as it could be looked at */
+function name(blocked: Blocked, stands: boolean): void {
+  const { extension, where } = blocked;
+  const seconds = Math.round(blocked.seconds * 10) / 10;
+  log.error('an extension blocks the event loop', { extension, where, seconds });
+  if (stands) named = { extension, where };
+  else port?.postMessage(blocked);
+}
+
+interface Frame {
+  readonly called: string;
+  readonly url: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+/** The innermost call into code of an extension. */
+function ownerOf(frames: readonly Frame[]): Found | null {
+  for (const { called, url, line } of frames) {
+    if (!url.startsWith('file:')) continue;
+    const file = fileURLToPath(url);
+    const owners = data.extensions.filter(({ folder }) => file.startsWith(folder + sep));
+    const owner = owners.sort((one, other) => other.folder.length - one.folder.length)[0];
+    if (owner === undefined) continue;
+    const place = `${relative(owner.folder, file)}:${String(line)}`;
+    return { extension: owner.id, where: called === '' ? place : `${called} (${place})` };
+  }
+  return null;
+}
+
+/** The process's own debugger, as far as it tells what runs. While it is at work the process is slow, not wrong. */
+class Inspection {
+  readonly #session = new Session();
+  /** Addresses of scripts, by their ids. */
+  readonly #urls = new Map<string, string>();
+  #connected = false;
+
+  /**
+   * Stops what runs for a moment and looks at it.
+   * @param stands whether it still makes sense to wait
+   * @returns the calls, from the innermost; none when the loop has gone on before it could be stopped
+   */
+  async stack(stands: () => boolean): Promise<readonly Frame[]> {
+    if (!this.#connected) this.#connect();
+    let frames: readonly Frame[] | null = null;
+    this.#session.once('Debugger.paused', ({ params }) => {
+      this.#session.post('Debugger.resume');
+      frames = params.callFrames.map((frame) => this.#frameOf(frame));
+    });
+    this.#session.post('Debugger.pause');
+    while (frames === null && stands()) await rest(BEAT / 4);
+    return frames ?? [];
+  }
+
+  /** Whatever it holds goes on. */
+  end(): void {
+    if (this.#connected) this.#session.disconnect();
+    this.#connected = false;
+  }
+
+  #connect(): void {
+    this.#session.connectToMainThread();
+    this.#connected = true;
+    this.#session.on('Debugger.scriptParsed', ({ params }) => {
+      this.#urls.set(params.scriptId, params.url);
+    });
+    this.#session.post('Debugger.enable');
+  }
+
+  #frameOf({ functionName: called, url, location }: Debugger.CallFrame): Frame {
+    const { scriptId, lineNumber } = location;
+    const known = url === '' ? this.#urls.get(scriptId) : url;
+    return { called, url: known ?? '', line: lineNumber + 1 };
+  }
+}
+
+function rest(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

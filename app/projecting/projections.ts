@@ -1,0 +1,25 @@
+import { agentsProjection } from '../../projections/views/agents.ts';
+import { auditProjection } from '../../projections/views/audit.ts';
+import { backfillsProjection } from '../../projections/views/backfills.ts';
+import { dueProjection } from '../../projections/views/due.ts';
+import { publishedProjection } from '../../projections/views/published.ts';
+import type { Projection } from '../../projections/read-model.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
+import { statisticsProjection } from '../../projections/views/statistics.ts';
+import { tasksProjection } from '../../projections/views/tasks.ts';
+import { topicsProjection } from '../../projections/views/topics.ts';
+import { webhooksProjection } from '../../projections/views/webhooks.ts';
+
+/** Every view of the service. Each takes documents of its own kind alone, which the type can't say. */
+export const projections = [
+  agentsProjection,
+  tasksProjection,
+  runsProjection,
+  dueProjection,
+  topicsProjection,
+  publishedProjection,
+  statisticsProjection,
+  backfillsProjection,
+  webhooksProjection,
+  auditProjection,
+] as unknown as readonly Projection[];

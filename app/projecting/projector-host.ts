@@ -1,0 +1,144 @@
+import { setMaxListeners } from 'node:events';
+import type { Clock } from '../../domain/clock.ts';
+import { createLog } from '../../observability/create-log.ts';
+import type { Telemetry, Traces } from '../../observability/telemetry.ts';
+import { OlderShapesGoing } from '../../projections/generations/older-shapes-going.ts';
+import { createProjector } from '../../projections/projector/projector.ts';
+import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
+import { Replayer } from '../../projections/replays/replayer.ts';
+import { Leadership } from '../../scheduler/processes/leadership.ts';
+import { projections } from './projections.ts';
+import { reportProjections } from './projector-report.ts';
+import type { ProjectorThreadData, ProjectorWord } from './projector-protocol.ts';
+import { openStores, type Stores } from '../stores.ts';
+
+/** How notices of checkpoints begin, between the processes of a machine. */
+export const CHECKPOINT_NOTICE = 'view ';
+
+/**
+ * The projector, with stores of its own: folds the log into the views whenever this process leads, until the
+ * signal is aborted.
+ */
+export async function runProjector(options: {
+  readonly data: ProjectorThreadData;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly tell: (word: ProjectorWord) => void;
+  readonly traces?: Traces | undefined;
+}): Promise<void> {
+  const { data, clock, signal, tell, traces } = options;
+  const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
+  // Counted where the process's metrics are: metrics of a thread's own would cost it a timer, and nobody reads them.
+  const telemetry: Telemetry = {
+    log,
+    count: (name, labels = {}, by = 1) => tell({ kind: 'count', name, labels, by }),
+    observe: (name, value, labels = {}) => tell({ kind: 'observe', name, labels, value }),
+    traces,
+  };
+  const stores = await openStores(data.settings, telemetry);
+  const { coordination } = stores;
+  const { owner, lease } = data;
+  const leadership = new Leadership({
+    name: 'projector',
+    owner,
+    lease,
+    coordination,
+    clock,
+    telemetry,
+  });
+  const ended = new AbortController();
+  const led = leadership.run(AbortSignal.any([signal, ended.signal]));
+  try {
+    while (!signal.aborted) {
+      await untilLeading(leadership, signal);
+      if (!signal.aborted) await projectWhileLeading(stores, leadership, telemetry, options);
+    }
+  } finally {
+    // Also after a fault: who does not project must not lead.
+    ended.abort();
+    await led;
+    await stores.close();
+  }
+}
+
+/** Under load a run is requested, started and ended within this: one document written, not three. Milliseconds. */
+const GATHER_MS = 25;
+
+async function projectWhileLeading(
+  stores: Stores,
+  leadership: Leadership,
+  telemetry: Telemetry,
+  { clock, signal, tell }: Parameters<typeof runProjector>[0],
+): Promise<void> {
+  const { store, readModel, coordination, notices } = stores;
+  const { fence } = leadership;
+  const projector = createProjector({
+    store,
+    readModel,
+    projections,
+    telemetry,
+    clock,
+    fence,
+    gatherMs: GATHER_MS,
+  });
+  const ending = new AbortController();
+  // Every view listens, and some of their parts: that is no leak.
+  setMaxListeners(0, ending.signal);
+  const end = (): void => ending.abort();
+  const endUnlessLeading = (): void => {
+    if (!leadership.leads || leadership.fence !== fence) end();
+  };
+  leadership.onChange(endUnlessLeading);
+  signal.addEventListener('abort', end, { once: true });
+  const stopTelling = projector.onCheckpoint((name, position) => {
+    tell({ kind: 'checkpoint', name, position });
+    notices?.publish(`${CHECKPOINT_NOTICE}${name} ${position}`);
+  });
+  const telling = reportProjections({
+    status: () => projector.status(),
+    coordination,
+    fence,
+    clock,
+    telemetry,
+    signal: ending.signal,
+    tell: (views) => tell({ kind: 'status', leads: true, views }),
+  });
+  const replayer = new Replayer({
+    ...{ store, readModel, clock, telemetry, fence },
+    async tell(progress) {
+      await coordination.remember(REPLAY_REPORT, JSON.stringify(progress), fence);
+    },
+  });
+  const replaying = replayer.run(ending.signal);
+  const olderGoing = new OlderShapesGoing({
+    ...{ store, readModel, projections, clock, telemetry },
+    memory: {
+      recall: (name) => coordination.recall(name),
+      remember: (name, value) => coordination.remember(name, value, fence),
+    },
+  }).run(ending.signal);
+  try {
+    await projector.run(ending.signal);
+  } finally {
+    end();
+    stopTelling();
+    leadership.offChange(endUnlessLeading);
+    signal.removeEventListener('abort', end);
+    await Promise.all([telling, replaying, olderGoing]);
+    tell({ kind: 'status', leads: false, views: [] });
+  }
+}
+
+function untilLeading(leadership: Leadership, signal: AbortSignal): Promise<void> {
+  if (leadership.leads || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      if (!leadership.leads && !signal.aborted) return;
+      leadership.offChange(settle);
+      signal.removeEventListener('abort', settle);
+      resolve();
+    };
+    leadership.onChange(settle);
+    signal.addEventListener('abort', settle);
+  });
+}

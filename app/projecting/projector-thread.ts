@@ -1,0 +1,41 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { createLog } from '../../observability/create-log.ts';
+import { SystemClock } from '../clock.ts';
+import { runProjector } from './projector-host.ts';
+import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-protocol.ts';
+import { yieldToOthers } from './thread-priority.ts';
+import { openTraces } from '../watching/traces.ts';
+
+/** Some three fifths of a contended processor for the others. */
+const NICENESS = 5;
+
+/**
+ * The projector in a thread of its own: folding and writing the embedded views never waits for requests and
+ * runs, nor they for it. It opens the stores for itself.
+ */
+const port = parentPort;
+if (port === null) throw new Error('the projector thread needs a parent');
+
+const data = workerData as ProjectorThreadData;
+
+// Fires and runs go first: the views catch up as soon as there is a moment, and reads wait for them.
+const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
+yieldToOthers(NICENESS, log);
+const opened = await openTraces(data.settings.traces, { version: data.version, log });
+
+const stop = new AbortController();
+port.on('message', (message: ProjectorThreadMessage) => {
+  if (message.kind === 'stop') stop.abort();
+});
+
+await runProjector({
+  data,
+  clock: new SystemClock(),
+  signal: stop.signal,
+  tell: (message) => port.postMessage(message),
+  traces: opened.traces,
+});
+await opened.close();
+// A collector that does not answer would keep the thread.
+if (opened.traces !== undefined) process.exit(0);
+port.close();

@@ -1,0 +1,33 @@
+import { agentFold, type AgentState } from '../../domain/agents/agent.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import type { AgentEvent, SessionEvent, TaskEvent } from '../../domain/events/catalogue.ts';
+import { sessionFold, type SessionState } from '../../domain/agents/session.ts';
+import { taskFold, type TaskState } from '../../domain/tasks/task.ts';
+import { LiveStreams } from '../../projections/reading/live-streams.ts';
+import type { ReadModel } from '../../projections/read-model.ts';
+import { TopicIndex } from '../../projections/reading/topic-index.ts';
+import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
+import type { Going } from './going.ts';
+
+/** What a process keeps in memory of the log, live, for those who must not read it for every request or run. */
+export interface LiveIndexes {
+  readonly agents: LiveStreams<AgentState, AgentEvent>;
+  readonly sessions: LiveStreams<SessionState, SessionEvent>;
+  readonly tasks: LiveStreams<TaskState, TaskEvent>;
+  readonly pinnedTasks: PinnedTasks;
+  readonly topics: TopicIndex;
+}
+
+/** Begins to follow; `going.notGoing` tells what is not there yet. */
+export function followIndexes(store: EventStore, readModel: ReadModel, going: Going): LiveIndexes {
+  const agents = new LiveStreams(store, 'agent-', agentFold);
+  const sessions = new LiveStreams(store, 'session-', sessionFold);
+  const tasks = new LiveStreams(store, 'task-', taskFold);
+  const topics = new TopicIndex(store, readModel);
+  const { signal } = going;
+  going.keep('following agents', (started) => agents.follow(signal, started));
+  going.keep('following sessions', (started) => sessions.follow(signal, started));
+  going.keep('following tasks', (started) => tasks.follow(signal, started));
+  going.keep('following topics', (started) => topics.follow(signal, started));
+  return { agents, sessions, tasks, topics, pinnedTasks: new PinnedTasks(store, tasks) };
+}

@@ -1,0 +1,139 @@
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { hashSecret, newSecret, verifySecret } from '../../api/access/secrets.ts';
+import { agentFold, agentNameFold, registerAgent, reserveName } from '../../domain/agents/agent.ts';
+import type { Clock, Instant } from '../../domain/clock.ts';
+import { isConflict, type EventStore } from '../../domain/event-store.ts';
+import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { streams } from '../../domain/streams.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+
+const NAME = 'admin';
+const FILE = 'admin-credentials.json';
+const DRAFT = '.draft.json';
+/** Milliseconds. */
+const DRAFT_LIFE = 60_000;
+
+/** The first admin's credentials, as they are printed once and kept in the data directory. */
+export interface AdminCredentials {
+  readonly agent_id: string;
+  readonly agent_secret: string;
+}
+
+/** The file of the credentials in a data directory. */
+export function credentialsFile(directory: string): string {
+  return join(directory, FILE);
+}
+
+/**
+ * On an empty store, registers the agent `admin` with a secret: both in one append, behind the reservation of its
+ * name, which decides between processes that start at once. The credentials are on disk before the append, so
+ * that a crash in between never leaves an admin whose secret nobody knows.
+ *
+ * @returns the credentials when this process made them, else null
+ */
+export async function makeFirstAdmin(
+  store: EventStore,
+  configuration: Configuration,
+  clock: Clock,
+): Promise<AdminCredentials | null> {
+  const { dataDirectory, adminId, adminSecret } = configuration;
+  const now = clock.now();
+  const context: CommandContext = {
+    commandId: newId(now),
+    actor: 'service',
+    source: 'first start',
+    correlationId: newId(now),
+    now,
+  };
+  const nameStream = streams.agentName(NAME);
+  const name = await load(store, nameStream, agentNameFold);
+  if (name.revision !== 'none' && name.state === null) return null;
+  const agentId = name.state?.agent_id ?? adminId ?? newId(now);
+  const agentStream = streams.agent(agentId);
+  const agent = await load(store, agentStream, agentFold);
+  if (agent.state.status !== 'none') {
+    const known = agent.state.status === 'registered' ? agent.state.credentials : null;
+    if (known !== null) await finishDrafts(dataDirectory, agentId, known.secret_hash, now);
+    return null;
+  }
+  // Another process has just reserved it. It may die before it goes on, so this one goes on for it.
+  if (name.state === null && !(await reserved(store, nameStream, agentId, context))) {
+    return makeFirstAdmin(store, configuration, clock);
+  }
+  const secret = adminSecret ?? newSecret();
+  const credentials = { agent_id: agentId, agent_secret: secret };
+  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  const draft = join(dataDirectory, `admin-credentials.${newId(now)}${DRAFT}`);
+  writeFileSync(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600, flush: true });
+  const fields = { name: NAME, scopes: ['admin'], webhook_url: null };
+  const events = registerAgent(agent.state, fields, await hashSecret(secret));
+  try {
+    await store.append(agentStream, toNewEvents(agentStream, events, context), 'none');
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    rmSync(draft, { force: true });
+    return null; // another process was faster
+  }
+  renameSync(draft, credentialsFile(dataDirectory));
+  return credentials;
+}
+
+async function reserved(
+  store: EventStore,
+  stream: string,
+  agentId: string,
+  context: CommandContext,
+): Promise<boolean> {
+  try {
+    const events = reserveName(null, NAME, agentId);
+    await store.append(stream, toNewEvents(stream, events, context), 'none');
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}
+
+/** null for a file that its process did not finish writing. */
+function readDraft(path: string): AdminCredentials | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as AdminCredentials;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/**
+ * A process died between the append and giving the file its last name: of the drafts that lie about, the one with
+ * the right secret is it. Others are left for a while, as their process may be about to append.
+ */
+async function finishDrafts(
+  directory: string,
+  agentId: string,
+  hash: string,
+  now: Instant,
+): Promise<void> {
+  if (!existsSync(directory)) return;
+  for (const name of readdirSync(directory).filter((file) => file.endsWith(DRAFT))) {
+    const draft = join(directory, name);
+    const credentials = readDraft(draft);
+    const right = credentials?.agent_id === agentId;
+    if (right && (await verifySecret(credentials.agent_secret, hash))) {
+      renameSync(draft, credentialsFile(directory));
+    } else if (now - statSync(draft).mtimeMs > DRAFT_LIFE) {
+      rmSync(draft, { force: true });
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../domain/clock.ts';
+import type { ExtensionHost } from '../../extensions/host/host.ts';
+import { healthStatuses, type HealthCheck } from '../../observability/health.ts';
+import type { Metrics, Reading } from '../../observability/metrics.ts';
+import type { HealthReports } from '../../api/dependencies.ts';
+import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
+import type { Membership } from '../../scheduler/processes/membership.ts';
+import type { Hold } from '../../scheduler/hold.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+import type { SchedulerRole } from '../roles/scheduler-role.ts';
+import type { WorkerRole } from '../roles/worker-role.ts';
+
+/** What the gauges are read from. All of it may be there only later, or never in this process. */
+export interface Gauged {
+  readonly configuration: Pick<
+    Configuration,
+    'roles' | 'dataDirectory' | 'eventStoreUrl' | 'readModelUrl' | 'workerConcurrency'
+  >;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly membership: Membership;
+  readonly hold: Hold;
+  /** Whose looks at how the views move are nobody else's. */
+  readonly health: HealthReports;
+  readonly scheduler: () => SchedulerRole | null;
+  readonly worker: () => WorkerRole | null;
+  readonly host: () => ExtensionHost | null;
+  /** null where this process does not project, or not now. */
+  readonly views: () => readonly ProjectionStatus[] | null;
+  readonly liveClients: () => number;
+}
+
+/** Says how each gauge of the catalogue is read when the metrics are asked for. */
+export function addGauges(metrics: Metrics, parts: Gauged): void {
+  aboutProcess(metrics, parts);
+  aboutScheduling(metrics, parts);
+  aboutRuns(metrics, parts);
+  aboutViews(metrics, parts);
+  aboutDisk(metrics, parts);
+  aboutExtensions(metrics, parts);
+}
+
+function aboutProcess(metrics: Metrics, parts: Gauged): void {
+  const { configuration, version, health, membership } = parts;
+  const roles = configuration.roles.join(',');
+  metrics.gauge('service_info', () => [{ labels: { version, roles }, value: 1 }]);
+  metrics.gauge('service_ready', async () => [
+    { value: (await health.ready()).status === 200 ? 1 : 0 },
+  ]);
+  metrics.gauge('health_status', async () => {
+    const { body } = await health.report();
+    const { checks } = body as { readonly checks: readonly HealthCheck[] };
+    return checks.map(({ name, status }) => ({
+      labels: { check: name },
+      value: healthStatuses.indexOf(status),
+    }));
+  });
+  metrics.gauge('members_alive', () =>
+    allRoles.map((role) => ({ labels: { role }, value: membership.doing(role).length })),
+  );
+  metrics.gauge('lease_held', () => {
+    const { scheduler, host, views } = parts;
+    const held: Reading[] = [...(host()?.leases() ?? [])];
+    const leading = scheduler()?.leadership.leads;
+    if (leading !== undefined) held.push(leaseHeld('scheduler', leading));
+    if (configuration.roles.includes('projector')) {
+      held.push(leaseHeld('projector', views() !== null));
+    }
+    return held;
+  });
+}
+
+const allRoles = ['api', 'projector', 'scheduler', 'worker'] as const;
+
+const leaseHeld = (lease: string, held: boolean): Reading => ({
+  labels: { lease },
+  value: held ? 1 : 0,
+});
+
+function aboutScheduling(metrics: Metrics, { scheduler, hold, clock }: Gauged): void {
+  metrics.gauge('scheduler_tasks', () => sole(scheduler()?.index.size));
+  metrics.gauge('scheduler_overdue_seconds', () => {
+    const role = scheduler();
+    if (role === null || !role.leadership.leads) return [];
+    const due = role.index.earliest();
+    return [{ value: due === null ? 0 : Math.max(0, clock.now() - due) / 1000 }];
+  });
+  metrics.gauge('scheduler_held', () => [{ value: hold.held ? 1 : 0 }]);
+  metrics.gauge('scheduler_audit_last_success_timestamp', () => {
+    const at = scheduler()?.audit.lastSuccess ?? null;
+    return at === null ? [] : [{ value: at / 1000 }];
+  });
+  metrics.gauge('webhooks_waiting', () => {
+    const role = scheduler();
+    return role?.leadership.leads === true ? [{ value: role.webhooksWaiting }] : [];
+  });
+}
+
+function aboutRuns(metrics: Metrics, { worker, configuration, liveClients }: Gauged): void {
+  metrics.gauge('runs_under_way', () => [{ value: worker()?.worker.active ?? 0 }]);
+  metrics.gauge('run_slots', () => [{ value: worker() ? configuration.workerConcurrency : 0 }]);
+  metrics.gauge('runs_waiting', () => [{ value: worker()?.queue.waiting ?? 0 }]);
+  metrics.gauge('live_clients', () => [{ value: liveClients() }]);
+}
+
+function aboutViews(metrics: Metrics, { views }: Gauged): void {
+  const each = (read: (view: ProjectionStatus) => number | null) => () =>
+    (views() ?? []).flatMap((view) => {
+      const value = read(view);
+      return value === null ? [] : [{ labels: { projection: view.name }, value }];
+    });
+  const lag = each((view) => view.lag_seconds);
+  metrics.gauge('projection_lag_seconds', lag);
+  const parked = each((view) => view.parked);
+  metrics.gauge('projection_parked_documents', parked);
+  const progress = each((view) => view.rebuild?.progress ?? null);
+  metrics.gauge('projection_rebuild_progress', progress);
+}
+
+/** Nothing is said of a disk that is not used, nor of one that can't be asked. */
+function aboutDisk(metrics: Metrics, { configuration }: Gauged): void {
+  const { dataDirectory, eventStoreUrl, readModelUrl } = configuration;
+  const embeddedLog = eventStoreUrl === undefined;
+  const used = embeddedLog || readModelUrl === undefined;
+  metrics.gauge('data_directory_free_bytes', async () => {
+    if (!used) return [];
+    const { bavail, bsize } = await statfs(dataDirectory);
+    return [{ value: bavail * bsize }];
+  });
+  metrics.gauge('event_log_bytes', async () => {
+    if (!embeddedLog) return [];
+    const sizes = await Promise.all(
+      ['events.sqlite', 'events.sqlite-wal'].map((name) => sizeOf(join(dataDirectory, name))),
+    );
+    return [{ value: sizes.reduce((sum, size) => sum + size, 0) }];
+  });
+}
+
+/** 0 where there is no such file. */
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
+
+function aboutExtensions(metrics: Metrics, { host }: Gauged): void {
+  metrics.gauge('extension_state', () => host()?.states() ?? []);
+  metrics.gauge('extension_active_connections', () => host()?.activeConnections() ?? []);
+}
+
+const sole = (value: number | undefined): Reading[] => (value === undefined ? [] : [{ value }]);

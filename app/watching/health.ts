@@ -1,0 +1,224 @@
+import type { Clock } from '../../domain/clock.ts';
+import { load } from '../../domain/handle.ts';
+import { operationsFold } from '../../domain/operators/operations.ts';
+import { streams } from '../../domain/streams.ts';
+import type { EventStore, Position } from '../../domain/event-store.ts';
+import type { HealthReports } from '../../api/dependencies.ts';
+import {
+  healthReport,
+  liveness,
+  pingCheck,
+  readiness,
+  refusingCheck,
+  type HealthCheck,
+} from '../../observability/health.ts';
+import {
+  projectionsCheck,
+  schedulerCheck,
+  type AuditState,
+  workersCheck,
+  type ProjectionState,
+} from '../../observability/health-rules.ts';
+import { shapeRead } from '../../projections/generations/older-shape.ts';
+import {
+  PROJECTION_REPORT,
+  parseProjectionReport,
+  type ProjectionReport,
+} from '../../projections/projector/projection-report.ts';
+import type { Projection, ReadModel } from '../../projections/read-model.ts';
+import { runsProjection } from '../../projections/views/runs.ts';
+import {
+  parseReport,
+  QUEUE_REPORT,
+  SCHEDULER_REPORT,
+  totals,
+  type AuditReport,
+} from '../../scheduler/audit/report.ts';
+import type { Going } from '../roles/going.ts';
+import { overdueTasks } from './overdue-tasks.ts';
+import { projections } from '../projecting/projections.ts';
+import type { Stores } from '../stores.ts';
+
+/** A view that is further behind than this, and does not move, is stuck. Seconds. */
+const LAG_LIMIT = 30;
+
+/** A task that is due for longer than this and has no fire and no recorded reason is overdue. Milliseconds. */
+const OVERDUE = 60_000;
+
+/** What the health endpoints of a process say. What it finds is the same in each process: it asks the stores. */
+export function createHealth(options: {
+  readonly stores: Stores;
+  readonly clock: Clock;
+  readonly going: Going;
+  readonly version: string;
+  /** False until everything is opened, and once the process is stopping. */
+  readonly started: () => boolean;
+}): HealthReports {
+  const { stores, clock, going, version, started } = options;
+  const { store, readModel, coordination } = stores;
+  const lag = new ViewLag(store, readModel, clock);
+
+  const storeChecks = (): Promise<HealthCheck[]> =>
+    Promise.all([
+      pingCheck('database', async () => {
+        await readModel.ping();
+        await coordination.ping();
+      }),
+      pingCheck('stream_store', () => store.ping()),
+    ]);
+
+  /** A log that takes nothing can still be read: that keeps nobody from being ready. */
+  const withRefusal = (check: HealthCheck): HealthCheck => {
+    const why = check.name === 'stream_store' ? stores.refusal() : null;
+    return why === null || check.status !== 'healthy' ? check : refusingCheck(check.name, why);
+  };
+
+  const scheduler = async (): Promise<HealthCheck> => {
+    const members = await coordination.alive();
+    const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
+    const { hold } = (await load(store, streams.operations(), operationsFold)).state;
+    const overdue =
+      hold === null ? await overdueTasks(stores, clock.now() - OVERDUE) : { count: 0, names: [] };
+    const audit = auditState(parseReport(await coordination.recall(SCHEDULER_REPORT)));
+    const queues = auditState(parseReport(await coordination.recall(QUEUE_REPORT)));
+    return schedulerCheck({ led, hold, overdue, audit, queues, now: clock.now() });
+  };
+
+  const workers = async (): Promise<HealthCheck> => {
+    const members = await coordination.alive();
+    const alive = members.filter(({ about }) => hasRole(about['roles'], 'worker')).length;
+    const waiting = await readModel.count(runsProjection, [
+      { field: 'state', op: 'eq', value: 'queued' },
+    ]);
+    return workersCheck({ alive, waiting });
+  };
+
+  const views = async (): Promise<HealthCheck> => {
+    const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
+    const parked = new Map(report?.views.map((view) => [view.name, view.parked]));
+    const states = await lag.look();
+    const shown = states.map((state) => ({ ...state, parked: parked.get(state.name) ?? 0 }));
+    return projectionsCheck(shown, LAG_LIMIT);
+  };
+
+  const readable = async (): Promise<HealthCheck> =>
+    viewsCheck(readModel, parseProjectionReport(await coordination.recall(PROJECTION_REPORT)));
+
+  return {
+    async report() {
+      const [stored, ...rest] = await Promise.all([
+        storeChecks(),
+        orUnhealthy('scheduler', scheduler),
+        orUnhealthy('workers', workers),
+        orUnhealthy('projections', views),
+      ]);
+      const answer = healthReport([...stored.map(withRefusal), ...rest], {
+        now: clock.now(),
+        version,
+      });
+      return { status: answer.httpStatus, body: answer.body };
+    },
+    async ready() {
+      const checks = await storeChecks();
+      const waitedFor = going.notGoing();
+      if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
+      else checks.push(await orUnhealthy('projections', readable));
+      const answer = readiness(checks, started());
+      return { status: answer.httpStatus, body: answer.body };
+    },
+    live: () => liveness({ now: clock.now(), version }).body,
+  };
+}
+
+function auditState(report: AuditReport | null): AuditState | null {
+  if (report === null) return null;
+  const { at, faults, findings } = report;
+  const kinds = Object.fromEntries(
+    Object.entries(findings).map(([kind, { found }]) => [kind, found]),
+  );
+  const stuck = findings.task_stuck?.names ?? [];
+  return { at, ...totals(report), faults: [...faults], stuck: [...stuck], kinds };
+}
+
+function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {
+  const message = waitedFor
+    .map(({ name, problem }) => (problem === null ? name : `${name}: ${problem}`))
+    .join('; ');
+  return { name: 'projections', status: 'unhealthy', message: `not yet: ${message}` };
+}
+
+/** What can't be read would be answered with 503: a view that was never made, or not in a shape that this code reads. */
+async function viewsCheck(
+  readModel: ReadModel,
+  report: ProjectionReport | null,
+): Promise<HealthCheck> {
+  const shapes = await Promise.all(projections.map((each) => shapeRead(readModel, each)));
+  const progress = ({ name }: Projection): string => {
+    const making = report?.views.find((view) => view.name === name)?.rebuild?.progress;
+    return making === undefined ? name : `${name} (${Math.floor(making * 100)} %)`;
+  };
+  const named = (which: (projection: Projection, index: number) => boolean): string =>
+    projections.filter(which).map(progress).join(', ');
+  const missing = named((_, index) => shapes[index] === null);
+  if (missing !== '') {
+    return { name: 'projections', status: 'unhealthy', message: `not yet made: ${missing}` };
+  }
+  const older = named(({ schema }, index) => shapes[index]?.schema !== schema);
+  const message = older === '' ? 'there' : `there; in an older shape until made anew: ${older}`;
+  return { name: 'projections', status: 'healthy', message };
+}
+
+async function orUnhealthy(
+  name: HealthCheck['name'],
+  look: () => Promise<HealthCheck>,
+): Promise<HealthCheck> {
+  try {
+    return await look();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { name, status: 'unhealthy', message: `can't be known: ${message}` };
+  }
+}
+
+function hasRole(roles: unknown, role: string): boolean {
+  return Array.isArray(roles) && roles.includes(role);
+}
+
+/** What the stores alone say of a view. */
+type Place = Omit<ProjectionState, 'parked'>;
+
+/** How far the views are behind the log, as time, and whether they move. Asks the stores alone. */
+class ViewLag {
+  private readonly store: EventStore;
+  private readonly readModel: ReadModel;
+  private readonly clock: Clock;
+  private readonly last = new Map<string, Position>();
+
+  constructor(store: EventStore, readModel: ReadModel, clock: Clock) {
+    this.store = store;
+    this.readModel = readModel;
+    this.clock = clock;
+  }
+
+  async look(): Promise<readonly Place[]> {
+    const head = await this.store.head();
+    return Promise.all(projections.map((projection) => this.lookAt(projection, head)));
+  }
+
+  private async lookAt(projection: Projection, head: Position): Promise<Place> {
+    const { name } = projection;
+    const position = await this.readModel.checkpoint(projection);
+    const progressed = this.last.get(name) !== position;
+    this.last.set(name, position);
+    // The log may have gone on since; a view that is ahead of it still is of another log.
+    const ahead = position > head && position > (await this.store.head());
+    return { name, lagSeconds: await this.lagOf(position, head), progressed, ahead };
+  }
+
+  private async lagOf(position: Position, head: Position): Promise<number> {
+    if (position >= head) return 0;
+    const [next] = await this.store.readAll(position, 1);
+    if (next === undefined) return 0;
+    return Math.max(0, this.clock.now() - Date.parse(next.metadata.occurredAt)) / 1000;
+  }
+}

@@ -1,0 +1,25 @@
+import type { Log, Telemetry, Traces } from '../../observability/telemetry.ts';
+import type { TraceSettings } from '../../observability/trace-settings.ts';
+
+/** Traces, and what ends them. */
+export interface OpenTraces {
+  readonly traces: Traces | undefined;
+  /** Sends what is left, for a few seconds at most. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** Opens the traces of a process or a thread. OpenTelemetry is loaded only where they are on. */
+export async function openTraces(
+  settings: TraceSettings | null,
+  about: { readonly version: string; readonly log: Log },
+): Promise<OpenTraces> {
+  if (settings === null) return { traces: undefined, close: async () => {} };
+  const { createTraces } = await import('../../observability/open-telemetry.ts');
+  const traces = createTraces(settings, about);
+  return { traces, close: () => traces.close() };
+}
+
+/** Telemetry that has these traces as well. */
+export function withTraces<T extends Telemetry>(telemetry: T, { traces }: OpenTraces): T {
+  return traces === undefined ? telemetry : { ...telemetry, traces };
+}

@@ -1,0 +1,299 @@
+import { toIso } from '../../domain/clock.ts';
+import type { EventStore, StreamAppend } from '../../domain/event-store.ts';
+import { catalogue, type DomainEvent } from '../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { nameBasedId, newId, scheduledRunId } from '../../domain/ids.ts';
+import { createTaskCommand, scheduleOf } from '../../domain/tasks/task-commands.ts';
+import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
+import { plainTitles, shownTasks, type ShownTask } from './webui-tasks.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const CHUNK = 500;
+/** Nobody was at work then, so many milliseconds before now: fires were missed. */
+const AWAY = [26 * HOUR, 24.4 * HOUR] as const;
+
+/** How large a store is to be. */
+export interface Filling {
+  /** All tasks, those with a past among them. */
+  readonly tasks: number;
+  /** About as many runs. */
+  readonly runs: number;
+  /** How far the past reaches. */
+  readonly days: number;
+  /** The agent whose tasks they are. */
+  readonly owner: string;
+}
+
+/** What stands in the store after it. */
+export interface Filled {
+  /** Ids by title, of those with a past. */
+  readonly tasks: ReadonlyMap<string, string>;
+  readonly runs: number;
+}
+
+/**
+ * Fills an empty log as if a service had been at work for days: tasks of which each fire is decided and each run has
+ * ended, and beside them so many plain tasks, due in some hours, with runs by hand. No service may be at work on it.
+ */
+export async function fillStore(store: EventStore, filling: Filling): Promise<Filled> {
+  const past = new Past(filling.owner);
+  const tasks = new Map<string, string>();
+  const began = Date.now() - filling.days * DAY;
+  for (const shown of shownTasks) {
+    const { id, definition } = await createTask(store, filling.owner, shown, began);
+    tasks.set(definition.title, id);
+    past.live(id, definition, shown, began);
+  }
+  const plain = await createPlainTasks(store, filling);
+  let number = 0;
+  while (plain.length > 0 && past.runs < filling.runs) {
+    // The first tasks have most of them.
+    const chosen = plain[Math.floor(random(number) ** 3 * plain.length)];
+    if (chosen !== undefined)
+      past.byHand(chosen, began + random(number + 0.5) * (Date.now() - began));
+    number += 1;
+  }
+  await past.write(store);
+  return { tasks, runs: past.runs };
+}
+
+async function createTask(
+  store: EventStore,
+  owner: string,
+  { definition: changes, steps }: Pick<ShownTask, 'definition' | 'steps'>,
+  at: number,
+): Promise<{ readonly id: string; readonly definition: TaskDefinition }> {
+  const title = changes.title ?? '';
+  const definition = {
+    ...taskDefaults,
+    ...{ description: title, created_by: owner, payload: { pipeline: steps }, ...changes },
+  } as TaskDefinition;
+  const id = newId(at);
+  const context = {
+    ...{ commandId: newId(at), actor: owner, source: '127.0.0.1' },
+    ...{ correlationId: newId(at), now: at },
+  };
+  await createTaskCommand({ store, taskId: id, definition, context });
+  return { id, definition };
+}
+
+/** Daily ones, due in three hours at the earliest. */
+async function createPlainTasks(store: EventStore, filling: Filling): Promise<readonly string[]> {
+  const hour = new Date().getUTCHours() + 3;
+  const ids: string[] = [];
+  const count = Math.max(0, filling.tasks - shownTasks.length);
+  for (let from = 0; from < count; from += CHUNK) {
+    const chunk = Array.from({ length: Math.min(CHUNK, count - from) }, (_, at) => from + at);
+    const made = await Promise.all(
+      chunk.map((n) => {
+        const definition = {
+          title: `${plainTitles[n % plainTitles.length]} ${n}`,
+          schedule_kind: 'cron' as const,
+          schedule_expr: `${n % 60} ${(hour + (n % 20)) % 24} * * *`,
+          tags: [`group-${n % 7}`],
+        };
+        const steps = [{ id: 'say', uses: 'echo', with: { number: n } }];
+        // Earlier than now: those with a past are not buried beneath them.
+        return createTask(store, filling.owner, { definition, steps }, Date.now());
+      }),
+    );
+    ids.push(...made.map(({ id }) => id));
+  }
+  return ids;
+}
+
+interface Dated {
+  readonly at: number;
+  readonly append: StreamAppend;
+}
+
+/** Collects what has happened, to be written in the order in which it has. */
+class Past {
+  runs = 0;
+  readonly #owner: string;
+  readonly #events: Dated[] = [];
+
+  constructor(owner: string) {
+    this.#owner = owner;
+  }
+
+  /** Every fire of a task's schedule up to now, with its run. */
+  live(id: string, definition: TaskDefinition, shown: ShownTask, began: number): void {
+    if (definition.schedule_kind === 'event') {
+      for (let n = 0; n < 60; n += 1) {
+        this.#run(
+          id,
+          nameBasedId('shown', id, String(n)),
+          shown,
+          began + random(n) * (Date.now() - began),
+          'manual',
+        );
+      }
+      return;
+    }
+    const schedule = scheduleOf(definition, toIso(Math.floor(began / 1000) * 1000));
+    const now = Date.now();
+    const [awayFrom, awayTo] = AWAY.map((before) => now - before) as [number, number];
+    let fire_count = 0;
+    let revision = 0;
+    const decide = (at: number, event: DomainEvent) => {
+      this.#add(`fires-${id}`, revision, at, event);
+      revision += 1;
+    };
+    for (let fire = schedule.next(began); fire !== null && fire.at <= now;) {
+      const { at } = fire;
+      if (at > awayFrom && at < awayTo) {
+        const { count, last } = schedule.countBetween(at - 1, awayTo);
+        const to = last ?? at;
+        const then = schedule.next(to);
+        const next_fire_at = then === null ? null : toIso(then.at);
+        const span = { reason: 'missed' as const, from: toIso(at), to: toIso(to), count };
+        const data = { ...span, next_fire_at, task_revision: 0, fire_count };
+        decide(awayTo, { type: 'FiresSkipped', data });
+        fire = then;
+        continue;
+      }
+      const then = schedule.next(at);
+      fire_count += 1;
+      const nominal = toIso(at);
+      const run_id = scheduledRunId(id, nominal);
+      const next_fire_at = then === null ? null : toIso(then.at);
+      const data = { nominal, run_id, next_fire_at, task_revision: 0, fire_count };
+      decide(at + 4, { type: 'Fired', data });
+      this.#run(id, run_id, shown, at, 'schedule');
+      fire = then;
+    }
+  }
+
+  /** A run that somebody asked for, of one step. */
+  byHand(task: string, at: number): void {
+    const plain: ShownTask = {
+      definition: {},
+      steps: [{ id: 'say' }],
+      takes: 300,
+      fails: [0.05, 'the branch has no data for this day'],
+    };
+    this.#run(task, nameBasedId('by hand', String(this.runs)), plain, at, 'manual');
+  }
+
+  async write(store: EventStore): Promise<void> {
+    this.#events.sort((a, b) => a.at - b.at);
+    for (let from = 0; from < this.#events.length; from += CHUNK) {
+      await store.appendInOrder(this.#events.slice(from, from + CHUNK).map(({ append }) => append));
+    }
+  }
+
+  #run(
+    task_id: string,
+    run: string,
+    shown: ShownTask,
+    nominal: number,
+    trigger: 'schedule' | 'manual',
+  ): void {
+    const seed = this.runs;
+    this.runs += 1;
+    const stream = `run-${run}`;
+    const takes = shown.takes * (0.6 + random(seed + 0.1) ** 2 * 1.4);
+    const started = nominal + 6 + random(seed + 0.2) * 20;
+    // What would end in the future has not been.
+    const ended = Math.max(started, Math.min(started + takes, Date.now() - 10));
+    const [share, error] = shown.fails ?? [0, ''];
+    const fails = random(seed + 0.3) < share;
+    const twice = !fails && random(seed + 0.4) < (shown.retries ?? 0);
+    const scheduled_for = trigger === 'schedule' ? toIso(nominal) : null;
+    this.#add(stream, 0, nominal + 5, {
+      type: 'RunRequested',
+      data: {
+        ...{ task_id, task_revision: 0, created_by: this.#owner, trigger, scheduled_for },
+        ...{ priority: 5, run_at: toIso(nominal), event: null, retry_of: null, prior_steps: [] },
+        overlap_policy: 'allow',
+      },
+    });
+    const leased_until = toIso(started + 30_000);
+    const begin = (attempt: number, at: number, revision: number) =>
+      this.#add(stream, revision, at, {
+        type: 'RunStarted',
+        data: { worker: 'worker-1', attempt, leased_until },
+      });
+    begin(1, started, 1);
+    const middle = started + (ended - started) * 0.4;
+    const again = started + (ended - started) * 0.5;
+    const second = stepId(shown.steps[1] ?? shown.steps[0]);
+    if (twice) {
+      this.#add(stream, 2, middle, {
+        type: 'RunAttemptFailed',
+        data: {
+          ...{ attempt: 1, error: 'the other side hung up', step: second },
+          retry_at: toIso(again),
+        },
+      });
+      begin(2, again, 3);
+    }
+    const attempt = twice ? 2 : 1;
+    const steps = stepsOf(shown, twice ? again : started, ended, fails ? error : null).map(
+      (step) => ({ ...step, attempt }),
+    );
+    const results = steps.map(({ step, result }) => [step, result] as const);
+    const output = {
+      steps: Object.fromEntries(results) as JsonObject,
+      summary: { total_steps: shown.steps.length, executed_steps: steps.length, skipped_steps: 0 },
+    };
+    const end = { task_id, started_at: toIso(started), attempt, steps, output };
+    const failing = { error, step: steps.at(-1)?.step ?? null };
+    this.#add(
+      stream,
+      twice ? 4 : 2,
+      ended,
+      fails
+        ? { type: 'RunFailed', data: { ...end, ...failing } }
+        : { type: 'RunSucceeded', data: end },
+    );
+  }
+
+  #add(stream: string, revision: number, at: number, event: DomainEvent): void {
+    const id = nameBasedId('shown', stream, String(revision));
+    const metadata = {
+      ...{ commandId: id, $correlationId: id, actor: 'service', source: 'worker' },
+      ...{ schemaVersion: String(catalogue[event.type].version), occurredAt: toIso(at) },
+    };
+    const expected = revision === 0 ? 'none' : revision - 1;
+    const append: StreamAppend = { stream, expected, events: [{ ...event, id, metadata }] };
+    this.#events.push({ at, append });
+  }
+}
+
+/** The steps of a run one after the other, each as long as its place says; the last one may fail. */
+function stepsOf({ steps }: ShownTask, from: number, to: number, error: string | null) {
+  const weights: readonly number[] = steps.map(({ uses }) =>
+    uses === 'sleep' ? 8 : uses === 'log' ? 0.3 : 1,
+  );
+  const all = weights.reduce((sum, each) => sum + each, 0);
+  const failing = error === null ? -1 : Math.max(0, weights.indexOf(Math.max(...weights)));
+  const shown = failing === -1 ? steps : steps.slice(0, failing + 1);
+  let at = from;
+  return shown.map((step, n) => {
+    const started_at = toIso(at);
+    at = n === shown.length - 1 ? to : at + ((to - from) * (weights[n] ?? 1)) / all;
+    const failed = n === failing;
+    return {
+      step: stepId(step),
+      status: failed ? ('failed' as const) : ('succeeded' as const),
+      result: failed ? null : ((step['with'] ?? {}) as JsonObject),
+      error: failed ? error : null,
+      ...{ started_at, finished_at: toIso(at) },
+      log: [],
+    };
+  });
+}
+
+const stepId = (step: JsonObject | undefined): string => {
+  const id = step?.['id'];
+  return typeof id === 'string' ? id : 'step_0';
+};
+
+/** The same number for the same seed, evenly from 0 to 1. */
+function random(seed: number): number {
+  const value = Math.sin(seed * 12.9898 + 78.233) * 43_758.5453;
+  return value - Math.floor(value);
+}

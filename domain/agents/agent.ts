@@ -1,0 +1,182 @@
+import { Refusal } from '../errors.ts';
+import type { AgentEvent, AgentNameEvent } from '../events/catalogue.ts';
+import type { EventPlace, Fold } from '../handle.ts';
+
+/**
+ * An agent: an identity that owns tasks, publishes events and authenticates.
+ *
+ *   none ──AgentRegistered──► registered ──AgentRemoved──► removed
+ *   none ──Abandoned──► abandoned      (its name was reserved, but it never began)
+ */
+export type AgentState =
+  | { readonly status: 'none' }
+  | { readonly status: 'abandoned' }
+  | { readonly status: 'removed'; readonly name: string }
+  | RegisteredAgent;
+
+export interface RegisteredAgent {
+  readonly status: 'registered';
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly webhook_url: string | null;
+  /** null: the agent has no secret (yet). `revision`: of the event that set it. */
+  readonly credentials: { readonly secret_hash: string; readonly revision: number } | null;
+  readonly webhook_secret_version: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly revision: number;
+}
+
+/** What a client says of an agent. */
+export interface AgentFields {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly webhook_url: string | null;
+}
+
+export const agentFold: Fold<AgentState, AgentEvent> = {
+  initial: { status: 'none' },
+  evolve: evolveAgent,
+};
+
+function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): AgentState {
+  const { occurredAt } = at.metadata;
+  if (event.type === 'AgentRegistered') {
+    return {
+      status: 'registered',
+      ...event.data,
+      credentials: null,
+      webhook_secret_version: 0,
+      created_at: occurredAt,
+      updated_at: occurredAt,
+      revision: at.revision,
+    };
+  }
+  if (event.type === 'Abandoned') return { status: 'abandoned' };
+  if (state.status !== 'registered') return state;
+  const changed = { ...state, updated_at: occurredAt, revision: at.revision };
+  switch (event.type) {
+    case 'AgentUpdated':
+      return { ...changed, ...event.data.changes };
+    case 'AgentCredentialsSet':
+      return {
+        ...changed,
+        updated_at: state.updated_at,
+        credentials: { secret_hash: event.data.secret_hash, revision: at.revision },
+      };
+    case 'WebhookSecretRotated':
+      return {
+        ...changed,
+        updated_at: state.updated_at,
+        webhook_secret_version: event.data.version,
+      };
+    case 'AgentRemoved':
+      return { status: 'removed', name: state.name };
+  }
+}
+
+/** Registers an agent, with its secret where it gets one: both in one append. */
+export function registerAgent(
+  state: AgentState,
+  fields: AgentFields,
+  secretHash: string | null,
+): readonly AgentEvent[] {
+  if (state.status !== 'none') {
+    throw new Refusal('STATE_CONFLICT', 'this agent exists, or its registration was given up', {
+      status: state.status,
+    });
+  }
+  const registered: AgentEvent = {
+    type: 'AgentRegistered',
+    data: { ...fields, scopes: [...fields.scopes] },
+  };
+  return secretHash === null ? [registered] : [registered, credentialsSet(secretHash)];
+}
+
+/** Changes an agent's fields; only what differs goes into the event. */
+export function updateAgent(
+  state: AgentState,
+  changes: Partial<AgentFields>,
+): readonly AgentEvent[] {
+  const agent = requireAgent(state);
+  const changed: { name?: string; scopes?: string[]; webhook_url?: string | null } = {};
+  if (changes.name !== undefined && changes.name !== agent.name) changed.name = changes.name;
+  if (changes.scopes !== undefined && changes.scopes.join(' ') !== agent.scopes.join(' ')) {
+    changed.scopes = [...changes.scopes];
+  }
+  if (changes.webhook_url !== undefined && changes.webhook_url !== agent.webhook_url) {
+    changed.webhook_url = changes.webhook_url;
+  }
+  return Object.keys(changed).length === 0
+    ? []
+    : [{ type: 'AgentUpdated', data: { changes: changed } }];
+}
+
+/** Gives an agent a new secret; what was begun with the old one is over. */
+export function setCredentials(state: AgentState, secretHash: string): readonly AgentEvent[] {
+  requireAgent(state);
+  return [credentialsSet(secretHash)];
+}
+
+/** Gives an agent the next version of the secret that its webhook's messages are signed with. */
+export function rotateWebhookSecret(state: AgentState): readonly AgentEvent[] {
+  const { webhook_secret_version } = requireAgent(state);
+  return [{ type: 'WebhookSecretRotated', data: { version: webhook_secret_version + 1 } }];
+}
+
+export function removeAgent(state: AgentState): readonly AgentEvent[] {
+  requireAgent(state);
+  return [{ type: 'AgentRemoved', data: {} }];
+}
+
+/** @throws Refusal `NOT_FOUND` for an agent that does not exist (any more) */
+export function requireAgent(state: AgentState): RegisteredAgent {
+  if (state.status !== 'registered') throw new Refusal('NOT_FOUND', 'there is no such agent');
+  return state;
+}
+
+const credentialsSet = (secretHash: string): AgentEvent => ({
+  type: 'AgentCredentialsSet',
+  data: { secret_hash: secretHash },
+});
+
+/** Who has a name, and since when. */
+export type AgentNameState = {
+  readonly agent_id: string;
+  readonly since: string;
+} | null;
+
+export const agentNameFold: Fold<AgentNameState, AgentNameEvent> = {
+  initial: null,
+  evolve: (_state, event, at) =>
+    event.type === 'NameReserved'
+      ? { agent_id: event.data.agent_id, since: at.metadata.occurredAt }
+      : null,
+};
+
+/**
+ * Reserves a name. Where the same agent has it already there is nothing to do, or it is reserved anew: then whoever is
+ * about to give it back loses the race.
+ */
+export function reserveName(
+  state: AgentNameState,
+  name: string,
+  agentId: string,
+  anew = false,
+): readonly AgentNameEvent[] {
+  if (state?.agent_id === agentId && !anew) return [];
+  if (state !== null && state.agent_id !== agentId) {
+    throw new Refusal('STATE_CONFLICT', `the name ${name} is taken`, { field: 'name', name });
+  }
+  return [{ type: 'NameReserved', data: { name, agent_id: agentId } }];
+}
+
+/** Gives a name back; nothing when it is not (or no longer) the agent's. */
+export function releaseName(
+  state: AgentNameState,
+  name: string,
+  agentId: string,
+): readonly AgentNameEvent[] {
+  if (state?.agent_id !== agentId) return [];
+  return [{ type: 'NameReleased', data: { name, agent_id: agentId } }];
+}

@@ -1,0 +1,49 @@
+import type { Instant } from '../clock.ts';
+import type { KeyEvent } from '../events/catalogue.ts';
+import { holdKey, type KeyClaim, type KeyName, type KeyState } from './key.ts';
+import type { OverlapPolicy } from '../vocabulary.ts';
+
+/** The task itself as the key of its runs. */
+export function overlapKey(taskId: string, owner: string): KeyName {
+  return { kind: 'overlap', owner, key: taskId };
+}
+
+export type OverlapDecision =
+  /** To be requested: it may start, or waits for those in {@link aheadOf} to end. */
+  | { readonly outcome: 'held' | 'waiting'; readonly events: readonly KeyEvent[] }
+  /** Not to be requested: this run stands in the way. */
+  | { readonly outcome: 'skip'; readonly because_of: string };
+
+/**
+ * What a new run does when another of its task is not over: `skip` gives way, `queue` lets one wait and skips
+ * the next, `cancel_running` waits for what it is to cancel to have ended. A run that has its place keeps it.
+ */
+export function claimOverlap(
+  state: KeyState,
+  claim: KeyClaim,
+  policy: Exclude<OverlapPolicy, 'allow'>,
+  now: Instant,
+): OverlapDecision {
+  const { holders, waiters } = state;
+  const isMine = ({ run_id }: { readonly run_id: string }): boolean => run_id === claim.run_id;
+  const known = holders.some(isMine) || waiters.some(isMine);
+  const [first] = [...holders, ...waiters];
+  if (!known && first !== undefined) {
+    if (policy === 'skip') return { outcome: 'skip', because_of: first.run_id };
+    // Without a holder, the first in line is the one that is about to go.
+    const waiting = holders.length > 0 ? waiters[0] : waiters[1];
+    if (policy === 'queue' && waiting !== undefined) {
+      return { outcome: 'skip', because_of: waiting.run_id };
+    }
+  }
+  return holdKey(state, claim, now);
+}
+
+/** The runs that must be over before a run that waits may go: the holders, and who stands in line before it. */
+export function aheadOf(state: KeyState, runId: string): readonly string[] {
+  const place = state.waiters.findIndex((waiter) => waiter.run_id === runId);
+  const before = place < 0 ? [] : state.waiters.slice(0, place);
+  return [...state.holders, ...before]
+    .map(({ run_id }) => run_id)
+    .filter((other) => other !== runId);
+}

@@ -1,0 +1,258 @@
+import { fromIso, type Instant } from '../clock.ts';
+import { earlierUse, useDedupeKey, type EarlierRun, type KeyUse } from '../keys/dedupe.ts';
+import { Refusal } from '../errors.ts';
+import { isConflict, type AppendResult, type EventStore } from '../event-store.ts';
+import type { DataOf, RunEvent } from '../events/catalogue.ts';
+import { handle, load, toNewEvents, type CommandContext } from '../handle.ts';
+import { nameBasedId } from '../ids.ts';
+import { Judgement, type KeyPlace } from '../keys/key-judgement.ts';
+import { changeKey, type KeyChange } from '../keys/key-stream.ts';
+import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } from '../keys/key.ts';
+import { aheadOf, claimOverlap, overlapKey } from '../keys/overlap.ts';
+import { cancelRun, hasEnded, runFold } from './run.ts';
+import { streams } from '../streams.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
+import type { RunSkipReason } from '../vocabulary.ts';
+
+/** What of a task decides whether a run of it may be requested. */
+export type RequestRules = Pick<
+  TaskDefinition,
+  'created_by' | 'dedupe_key' | 'dedupe_window_seconds' | 'overlap_policy'
+>;
+
+export interface RunToRequest {
+  readonly runId: string;
+  readonly request: DataOf<'RunRequested'>;
+  readonly rules: RequestRules;
+  /** The same for whoever requests this run: two who do so at once append the same event. */
+  readonly context: CommandContext;
+}
+
+export type Requested =
+  | { readonly kind: 'requested'; readonly result: AppendResult }
+  /** It was recorded that it does not run, and because of which other run. */
+  | {
+      readonly kind: 'skipped';
+      readonly reason: RunSkipReason;
+      readonly because_of: string;
+      readonly result: AppendResult;
+    }
+  /** It has a stream already: this is its first event. Nothing was appended. */
+  | { readonly kind: 'known'; readonly event: RunEvent };
+
+/** Whether requesting a run of the task asks nothing of other runs: one append, and no more. */
+export function isUnconditional(rules: RequestRules): boolean {
+  return rules.dedupe_key === null && rules.overlap_policy === 'allow';
+}
+
+/**
+ * Requests a run, unless its task's dedupe key or overlap policy says that it does not run: then that is recorded as
+ * `RunSkipped`, in the same stream.
+ *
+ * Where this process may die, and what is left then:
+ * - before the dedupe key is used: nothing;
+ * - between `KeyUsed` and `KeyHeld` or `KeyWaited`, or between these and the run's first event: reservations for a run
+ *   with an empty stream. Scheduled and triggered runs are requested again by whoever follows the log (the
+ *   same run: it finds its own use and its own place and goes on); a caller's may be voided by
+ *   the next who wants the key, after a minute, which makes this request fail here;
+ * - before what it cancels is told so: the run waits in line, and its worker tells it again.
+ *
+ * @throws EventStoreError all that the log throws; a repetition goes on where this stopped
+ */
+export async function requestRun(store: EventStore, run: RunToRequest): Promise<Requested> {
+  const { runId, request, rules, context } = run;
+  const stream = streams.run(runId);
+  if (isUnconditional(rules)) {
+    const result = await appendFirst(
+      store,
+      stream,
+      { type: 'RunRequested', data: request },
+      context,
+    );
+    return result ? { kind: 'requested', result } : known(store, stream);
+  }
+  // What has begun must not take the key again: it may be over, and another may have it.
+  const [first] = await store.readStream(stream, { limit: 1 });
+  if (first !== undefined) return { kind: 'known', event: first as unknown as RunEvent };
+  const obstacle = (await dedupe(store, run)) ?? (await takePlace(store, run));
+  if (obstacle !== null) {
+    const { reason, because_of } = obstacle;
+    const skipped = await appendFirst(store, stream, skippedOf(request, obstacle), context);
+    return skipped
+      ? { kind: 'skipped', reason, because_of, result: skipped }
+      : known(store, stream);
+  }
+  const result = await appendFirst(store, stream, { type: 'RunRequested', data: request }, context);
+  if (result === null) {
+    await leaveIfOver(store, run);
+    return known(store, stream);
+  }
+  if (rules.overlap_policy === 'cancel_running') await cancelAhead(store, run);
+  return { kind: 'requested', result };
+}
+
+interface Obstacle {
+  readonly reason: Extract<RunSkipReason, 'duplicate' | 'overlap'>;
+  readonly because_of: string;
+}
+
+/** Uses the dedupe key. Retries and backfills repeat on purpose. */
+async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | null> {
+  const { runId, request, rules, context } = run;
+  const { dedupe_key: key, dedupe_window_seconds: window, created_by: owner } = rules;
+  if (key === null || request.retry_of !== null || request.trigger === 'backfill') return null;
+  const { task_id, trigger } = request;
+  const use = { run_id: runId, task_id, trigger, at: wantedAt(request, context.now) };
+  const name: KeyName = { kind: 'dedupe', owner, key };
+  const judgement = new Judgement(store, context);
+  const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
+    const before = earlierUse(state, use, window);
+    const earlier = before === null ? 'finished' : await earlierRun(store, name, before, judgement);
+    const decision = useDedupeKey(state, use, window, earlier, context.now);
+    if (decision.outcome === 'used') return { events: decision.events, answer: null };
+    const because_of = decision.earlier.run_id;
+    return { events: [], answer: { reason: 'duplicate', because_of } };
+  });
+  return answer;
+}
+
+async function earlierRun(
+  store: EventStore,
+  name: KeyName,
+  use: KeyUse,
+  judgement: Judgement,
+): Promise<EarlierRun> {
+  const { state } = await load(store, streams.run(use.run_id), runFold);
+  if (state.state === 'abandoned' || state.state === 'skipped') return 'void';
+  if (state.state !== 'none') return hasEnded(state) ? 'finished' : 'unfinished';
+  return (await judgement.dead(name, [use])).length > 0 ? 'void' : 'unfinished';
+}
+
+/** Takes the task's own slot, or a place in its line, as its overlap policy says. */
+async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle | null> {
+  const { request, rules, context } = run;
+  const policy = rules.overlap_policy;
+  if (policy === 'allow') return null;
+  const name = overlapKey(request.task_id, rules.created_by);
+  const claim = overlapClaim(run);
+  const judgement = new Judgement(store, context);
+  const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
+    const decide = (from: KeyState): KeyChange<Obstacle | null> => {
+      const decision = claimOverlap(from, claim, policy, context.now);
+      if (decision.outcome !== 'skip') return { events: decision.events, answer: null };
+      return { events: [], answer: { reason: 'overlap', because_of: decision.because_of } };
+    };
+    const first = decide(state);
+    const others = placesOf(state).filter(({ run_id }) => run_id !== claim.run_id);
+    if (others.length === 0) return first;
+    // Before it gives way to another: is that one still there?
+    const dead = await judgement.dead(name, others);
+    if (dead.length === 0) return first;
+    const after = releaseAll(state, dead);
+    const second = decide(after.state);
+    return { events: [...after.events, ...second.events], answer: second.answer };
+  });
+  return answer;
+}
+
+function overlapClaim({ runId, request, context }: RunToRequest): KeyClaim {
+  const { task_id, trigger, priority } = request;
+  const since = wantedAt(request, context.now);
+  return { run_id: runId, task_id, trigger, priority, since, limit: 1, attempt: 0 };
+}
+
+/** All who hold a key or stand in line for it, by the time since which they do. */
+export function placesOf(state: KeyState): readonly KeyPlace[] {
+  const waiters = state.waiters.map(({ run_id, trigger, waiting_since }) => ({
+    run_id,
+    trigger,
+    since: waiting_since,
+  }));
+  return [...state.holders, ...waiters];
+}
+
+/** Somebody else has requested it, and it may have ended before this process took its place. */
+async function leaveIfOver(store: EventStore, run: RunToRequest): Promise<void> {
+  const { runId, request, rules, context } = run;
+  if (rules.overlap_policy === 'allow') return;
+  const { state } = await load(store, streams.run(runId), runFold);
+  if (!hasEnded(state)) return;
+  await changeKey(store, overlapKey(request.task_id, rules.created_by), context, (key) => ({
+    events: releaseKey(key, runId),
+    answer: null,
+  }));
+}
+
+async function cancelAhead(store: EventStore, run: RunToRequest): Promise<void> {
+  const { runId, request, rules, context } = run;
+  const name = overlapKey(request.task_id, rules.created_by);
+  const { state } = await changeKey(store, name, context, () => ({ events: [], answer: null }));
+  await cancelRunsAhead(store, state, runId, context);
+}
+
+/**
+ * Tells the runs that stand before one of an overlap key to end. Each is told once by the same run, however often
+ * this is repeated; one that is over by itself is as it should be.
+ */
+export async function cancelRunsAhead(
+  store: EventStore,
+  state: KeyState,
+  runId: string,
+  context: Omit<CommandContext, 'commandId'>,
+): Promise<void> {
+  for (const other of aheadOf(state, runId)) {
+    const commandId = nameBasedId('overlap cancels', runId, other);
+    try {
+      await handle({
+        store,
+        stream: streams.run(other),
+        fold: runFold,
+        decide: cancelRun,
+        context: { ...context, commandId, causationId: runId, reason: 'overlap: cancel_running' },
+      });
+    } catch (error) {
+      // It has ended otherwise, or is not requested yet: then it will be told by the worker of this run.
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+}
+
+/**
+ * Nominal time; for an event the time of its publication, which a late request does not change; else now. A retry is
+ * wanted now, whatever time it is about.
+ */
+function wantedAt(request: DataOf<'RunRequested'>, now: Instant): Instant {
+  const { scheduled_for, event, retry_of } = request;
+  if (retry_of !== null) return now;
+  const at = scheduled_for ?? event?.published_at ?? null;
+  return at === null ? now : fromIso(at);
+}
+
+function skippedOf(request: DataOf<'RunRequested'>, obstacle: Obstacle): RunEvent {
+  const { task_id, task_revision, created_by, trigger, scheduled_for, priority, retry_of } =
+    request;
+  const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
+  const retry = retry_of === null ? {} : { retry_of };
+  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry } };
+}
+
+/** @returns null when the stream has begun already */
+async function appendFirst(
+  store: EventStore,
+  stream: string,
+  event: RunEvent,
+  context: CommandContext,
+): Promise<AppendResult | null> {
+  try {
+    return await store.append(stream, toNewEvents(stream, [event], context), 'none');
+  } catch (error) {
+    if (isConflict(error)) return null;
+    throw error;
+  }
+}
+
+async function known(store: EventStore, stream: string): Promise<Requested> {
+  const [first] = await store.readStream(stream, { limit: 1 });
+  if (first === undefined) throw new Error(`${stream} was begun by somebody and is empty`);
+  return { kind: 'known', event: first as unknown as RunEvent };
+}

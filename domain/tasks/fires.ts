@@ -1,0 +1,393 @@
+import { fromIso, toIso, type Instant } from '../clock.ts';
+import type { DataOf, FiresEvent } from '../events/catalogue.ts';
+import { nameBasedId, scheduledRunId } from '../ids.ts';
+import type { MissedOrder } from '../operators/operations.ts';
+import {
+  nextFireOf,
+  nextRunOf,
+  type FiringDefinition,
+  type OwedSpan,
+  type Rhythm,
+} from './rhythm.ts';
+import type { Fire } from '../schedule/schedule.ts';
+import { MAX_SHIFT, tzVersion } from '../schedule/zone.ts';
+import type { SpanSkipReason } from '../vocabulary.ts';
+
+/** Most fires that one decision requests; what is owed beyond is decided by the next one. */
+const MOST_AT_ONCE = 100;
+
+/** What deciding asks of a compiled schedule. */
+export interface Timetable {
+  next(after: Instant): Fire | null;
+  previous(before: Instant): Fire | null;
+  countBetween(
+    after: Instant,
+    upTo: Instant,
+  ): { readonly count: number; readonly first: Instant | null; readonly last: Instant | null };
+}
+
+/** What is appended to `fires-<task>` in one go, and the runs to request after it. */
+export interface FiresDecision {
+  readonly events: readonly FiresEvent[];
+  readonly runs: readonly ScheduledRun[];
+}
+
+export interface ScheduledRun {
+  readonly runId: string;
+  readonly request: DataOf<'RunRequested'>;
+}
+
+/** A fire decided so shortly after the rule was set may have been decided by the one before it. Milliseconds. */
+const SETTLED = 60_000;
+
+const nothing: FiresDecision = { events: [], runs: [] };
+
+/**
+ * Decides every fire of a task that is due now: which run, and which do not and why. Each event says
+ * up to which nominal time all is decided, so that deciding needs only the last one; two who decide at once
+ * race for the stream's next revision, and one wins.
+ *
+ * A fire up to `misfire_grace_seconds` late runs. Of those later, the misfire policy says: `skip` records all,
+ * `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the older recorded).
+ *
+ * @param timetable of {@link ruleInForce}
+ * @param now never earlier than what the task's own events say of the time
+ * @param missed stands for the task's misfire policy for the fires of a hold that was released
+ */
+export function decideFires(
+  taskId: string,
+  rhythm: Rhythm,
+  timetable: Timetable,
+  now: Instant,
+  missed: MissedOrder | null = null,
+): FiresDecision {
+  if (rhythm.status !== 'active') return nothing;
+  const [owed] = rhythm.owed;
+  if (owed !== undefined) return decideOwed(taskId, rhythm, owed, timetable, now);
+  const next = nextFireOf(rhythm);
+  const runAt = nextRunOf(rhythm);
+  if (next === null || runAt === null || fromIso(runAt) > now) return nothing;
+  const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
+  // What the rule says now counts: another tz database may have moved the fire since it was written.
+  const due = dueFire(rhythm, fromIso(next), writer);
+  if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
+  if (writer.exhausted) return outOfBounds(writer, due, now);
+  const snoozed = runAt !== next && due === fromIso(next);
+  return snoozed
+    ? decideSnoozed(writer, due, fromIso(runAt), now, missed)
+    : decideDue(writer, due, now, now, missed).result();
+}
+
+/** The fire to decide where the one that stands as the next is due. */
+function dueFire(
+  { set }: Rhythm,
+  next: Instant,
+  { timetable, decidedUpTo }: FiresWriter,
+): Instant | null {
+  const due = timetable.next(Math.max(next - 1, decidedUpTo))?.at ?? null;
+  // Moved: it may be one that should have run before this.
+  const moved = due !== next && next > decidedUpTo;
+  return moved ? followingFire(decidedUpTo, fromIso(set.at), timetable) : due;
+}
+
+/**
+ * Whether the next fire stands where the rule says now, for a task of which nothing is due: another tz database may
+ * have moved it since it was written.
+ *
+ * A fire that was put off keeps its time, what is due is decided by the rule as it is anyway, and a task that has had
+ * its `max_runs` is let be: what it must not run is recorded when it comes.
+ *
+ * @returns the correction, or nothing
+ */
+export function correctNextFire(
+  taskId: string,
+  rhythm: Rhythm,
+  timetable: Timetable,
+  now: Instant,
+): FiresDecision {
+  if (rhythm.status !== 'active' || rhythm.owed.length > 0) return nothing;
+  const next = nextFireOf(rhythm);
+  if (next !== nextRunOf(rhythm) || (next !== null && fromIso(next) <= now)) return nothing;
+  const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
+  if (writer.exhausted) return nothing;
+  const following = followingFire(writer.decidedUpTo, fromIso(rhythm.set.at), timetable);
+  const expected = following === null ? null : toIso(following);
+  return expected === next ? nothing : writer.correct(expected);
+}
+
+/**
+ * The first fire that is not decided. A decided time that the rule does not hold any more is a fire that was moved
+ * after it ran: it is the one of the rule's fires that is nearest to it, and that one does not run again.
+ */
+function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): Instant | null {
+  const next = timetable.next(Math.max(decided, setAt))?.at ?? null;
+  if (next === null || decided - setAt < SETTLED) return next;
+  if (timetable.next(decided - 1)?.at === decided) return next;
+  const before = timetable.previous(decided)?.at ?? Number.NEGATIVE_INFINITY;
+  const ranAlready = next - decided <= MAX_SHIFT && next - decided < decided - before;
+  return ranAlready ? (timetable.next(next)?.at ?? null) : next;
+}
+
+/**
+ * What was due while the task was paused, or by the rule before it was changed; the fires after that are not
+ * touched by it. The timetable is that of the span. What is left of a span rests on the task as it was before the
+ * span's end; the event that completes it rests on the task as it is.
+ */
+function decideOwed(
+  taskId: string,
+  rhythm: Rhythm,
+  owed: OwedSpan,
+  timetable: Timetable,
+  now: Instant,
+): FiresDecision {
+  const writer = new FiresWriter(taskId, rhythm, timetable, owed.until - 1);
+  const [, then] = rhythm.owed;
+  const complete = (): FiresDecision =>
+    writer.result({
+      task_revision: then === undefined ? rhythm.task_revision : owed.until,
+      next_fire_at: then?.from ?? rhythm.set.next_fire_at,
+    });
+  const to = fromIso(owed.to);
+  const from = Math.max(fromIso(owed.from), writer.decidedUpTo + 1);
+  const span = timetable.countBetween(from - 1, to);
+  if (span.first === null) {
+    writer.correct(null);
+  } else if (writer.exhausted) {
+    outOfBounds(writer, span.first, to);
+  } else if (owed.reason === 'missed') {
+    decideDue(writer, span.first, now, to);
+    if (writer.requested >= MOST_AT_ONCE && writer.decidedUpTo < (span.last ?? to)) {
+      return writer.result();
+    }
+  } else if (owed.policy === 'latest' || owed.policy === 'all') {
+    writer.runNewest(owed.policy === 'latest' ? 1 : MOST_AT_ONCE, owed.reason, span);
+  } else {
+    writer.skip(owed.reason, span);
+  }
+  return complete();
+}
+
+/** The fires that the task may not have any more: `max_runs` is spent, or was made smaller than what had run. */
+function outOfBounds(writer: FiresWriter, due: Instant, upTo: Instant): FiresDecision {
+  return writer.skip('bounds', writer.timetable.countBetween(due - 1, upTo)).result();
+}
+
+/** The fire that was put off runs as itself; what came due in the meantime does not run. */
+function decideSnoozed(
+  writer: FiresWriter,
+  nominal: Instant,
+  runAt: Instant,
+  now: Instant,
+  missed: MissedOrder | null,
+): FiresDecision {
+  const { timetable, rhythm } = writer;
+  const between = timetable.countBetween(nominal, runAt);
+  const then = timetable.next(runAt)?.at ?? null;
+  const { policy, upTo } = misfireOf(rhythm.definition, runAt, now, missed);
+  const tooLate = runAt <= upTo;
+  const newerRuns = policy === 'latest' && then !== null && then <= now;
+  if (tooLate && (policy === 'skip' || newerRuns)) {
+    writer.skip('missed', { count: 1, first: nominal, last: nominal });
+  } else {
+    writer.fire(nominal, runAt);
+  }
+  if (!writer.exhausted) writer.skip('snoozed', between);
+  return writer.result();
+}
+
+/** Decides what is due from `due`, a fire of the timetable, up to an instant: as much as one decision may. */
+function decideDue(
+  writer: FiresWriter,
+  due: Instant,
+  now: Instant,
+  end: Instant,
+  missed: MissedOrder | null = null,
+): FiresWriter {
+  const { timetable, rhythm } = writer;
+  const misfire = misfireOf((rhythm.owed[0] ?? rhythm).definition, due, now, missed);
+  const { policy } = misfire;
+  const lateUpTo = Math.min(misfire.upTo, end);
+  // What came after a hold is decided by itself, as the task says.
+  const upTo = misfire === missed ? lateUpTo : end;
+  let fire: Instant | null = due;
+  if (due <= lateUpTo) {
+    const late = timetable.countBetween(due - 1, lateUpTo);
+    fire = timetable.next(lateUpTo)?.at ?? null;
+    const newerRuns = policy === 'latest' && fire !== null && fire <= upTo;
+    if (policy === 'skip' || newerRuns) writer.skip('missed', late);
+    else writer.runNewest(policy === 'latest' ? 1 : MOST_AT_ONCE, 'missed', late);
+  }
+  while (fire !== null && fire <= upTo && writer.requested < MOST_AT_ONCE && !writer.exhausted) {
+    const then: Instant | null = timetable.next(fire)?.at ?? null;
+    writer.fire(fire, fire, then);
+    fire = then;
+  }
+  return writer;
+}
+
+/** What becomes of fires that are too late, and up to which time they are: later ones run. */
+function misfireOf(
+  { misfire_policy, misfire_grace_seconds }: FiringDefinition,
+  due: Instant,
+  now: Instant,
+  missed: MissedOrder | null,
+): MissedOrder {
+  // Whoever released a hold has said what becomes of all that it kept back, however late that is.
+  if (missed !== null && due <= missed.upTo) return missed;
+  return { policy: misfire_policy, upTo: now - misfire_grace_seconds * 1000 - 1 };
+}
+
+/** The rule that the next decision goes by: the one before a change as long as something is owed by it. */
+export function ruleInForce(rhythm: Rhythm): {
+  readonly definition: FiringDefinition;
+  readonly anchor: string;
+} {
+  return rhythm.owed[0] ?? rhythm;
+}
+
+/** Fires of a timetable that follow each other: how many, and which are their ends. */
+interface Span {
+  readonly count: number;
+  readonly first: Instant | null;
+  readonly last: Instant | null;
+}
+
+/** Collects the events of one decision. */
+class FiresWriter {
+  readonly rhythm: Rhythm;
+  readonly timetable: Timetable;
+  /** Everything up to here is decided, by earlier decisions or by this one. */
+  decidedUpTo: Instant;
+  private readonly taskId: string;
+  /** What the events rest on. */
+  private readonly taskRevision: number;
+  private readonly events: FiresEvent[] = [];
+  private readonly runs: ScheduledRun[] = [];
+  private fireCount: number;
+
+  constructor(taskId: string, rhythm: Rhythm, timetable: Timetable, taskRevision: number) {
+    this.taskId = taskId;
+    this.rhythm = rhythm;
+    this.timetable = timetable;
+    this.taskRevision = taskRevision;
+    this.fireCount = rhythm.fires?.fire_count ?? 0;
+    const decided = rhythm.fires?.decided ?? null;
+    this.decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
+  }
+
+  get requested(): number {
+    return this.runs.length;
+  }
+
+  /** No more fires may be requested: `max_runs` is spent. */
+  get exhausted(): boolean {
+    const { max_runs } = this.rhythm.definition;
+    return max_runs !== null && this.fireCount >= max_runs;
+  }
+
+  /**
+   * A fire that runs.
+   * @param then the fire after it, where that is known
+   */
+  fire(nominal: Instant, runAt: Instant, then?: Instant | null): void {
+    this.fireCount += 1;
+    this.decidedUpTo = nominal;
+    const iso = toIso(nominal);
+    const runId = scheduledRunId(this.taskId, iso);
+    const data = { nominal: iso, run_id: runId, ...this.state(this.following(nominal, then)) };
+    this.events.push({ type: 'Fired', data });
+    this.runs.push({ runId, request: this.requestOf(nominal, runAt) });
+  }
+
+  /**
+   * Fires that do not run; none is nothing.
+   * @param then the fire after them, where that is known
+   */
+  skip(reason: SpanSkipReason, { count, first, last }: Span, then?: Instant): this {
+    if (first === null || last === null) return this;
+    this.decidedUpTo = last;
+    const state = this.state(this.following(last, then));
+    const data = { reason, from: toIso(first), to: toIso(last), count, ...state };
+    this.events.push({ type: 'FiresSkipped', data });
+    return this;
+  }
+
+  /** Runs the newest fires of a span, as far as any may run, and records the older ones. */
+  runNewest(wanted: number, reason: SpanSkipReason, { count, first, last }: Span): void {
+    if (first === null || last === null) return;
+    const newest = [last];
+    let oldest = last;
+    while (newest.length < Math.min(wanted, count)) {
+      const before = this.timetable.previous(oldest)?.at;
+      if (before === undefined || before < first) break;
+      newest.unshift(before);
+      oldest = before;
+    }
+    if (newest.length < count) {
+      const before = this.timetable.previous(oldest)?.at ?? first;
+      this.skip(reason, { count: count - newest.length, first, last: before }, oldest);
+    }
+    newest.forEach((nominal, index) => {
+      if (!this.exhausted) this.fire(nominal, nominal, newest[index + 1]);
+    });
+  }
+
+  /** Says what the next fire is, where none was to be decided after all. */
+  correct(next_fire_at: string | null): FiresDecision {
+    this.events.push({
+      type: 'NextFireCorrected',
+      data: { tz_version: tzVersion(), ...this.state(this.exhausted ? null : next_fire_at) },
+    });
+    return this.result();
+  }
+
+  /** What was collected. @param completion what the last event rests on, and the fire that follows it */
+  result(completion?: { task_revision: number; next_fire_at: string | null }): FiresDecision {
+    const { events, runs } = this;
+    const last = events.at(-1);
+    if (completion === undefined || last === undefined) return { events, runs };
+    const { task_revision } = completion;
+    const next_fire_at = this.exhausted ? null : completion.next_fire_at;
+    const data = { ...last.data, task_revision, next_fire_at };
+    return { events: [...events.slice(0, -1), { ...last, data } as FiresEvent], runs };
+  }
+
+  private state(next_fire_at: string | null): {
+    readonly next_fire_at: string | null;
+    readonly task_revision: number;
+    readonly fire_count: number;
+  } {
+    return { next_fire_at, task_revision: this.taskRevision, fire_count: this.fireCount };
+  }
+
+  /** The fire after an instant, unless there may be none any more. */
+  private following(after: Instant, known?: Instant | null): string | null {
+    if (this.exhausted) return null;
+    const next = known === undefined ? (this.timetable.next(after)?.at ?? null) : known;
+    return next === null ? null : toIso(next);
+  }
+
+  private requestOf(nominal: Instant, runAt: Instant): DataOf<'RunRequested'> {
+    const { definition, task_revision } = this.rhythm;
+    return {
+      task_id: this.taskId,
+      task_revision,
+      created_by: definition.created_by,
+      trigger: 'schedule',
+      scheduled_for: toIso(nominal),
+      priority: definition.priority,
+      run_at: toIso(runAt + jitterOf(this.taskId, definition.jitter_seconds)),
+      event: null,
+      retry_of: null,
+      prior_steps: [],
+      overlap_policy: definition.overlap_policy,
+    };
+  }
+}
+
+/** How much later a task's runs start: the same for all its fires, spread evenly over the tasks. Milliseconds. */
+export function jitterOf(taskId: string, jitterSeconds: number): number {
+  if (jitterSeconds === 0) return 0;
+  const share = Number.parseInt(nameBasedId('jitter', taskId).slice(0, 8), 16) / 0x1_0000_0000;
+  return Math.floor(share * jitterSeconds * 1000);
+}

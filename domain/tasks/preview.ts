@@ -1,0 +1,90 @@
+import { fromIso, toIso, type Instant } from '../clock.ts';
+import type { FiresEvent } from '../events/catalogue.ts';
+import { decidedBy } from './rhythm.ts';
+import type { Fire, Schedule } from '../schedule/schedule.ts';
+import type { LiveTask } from './task.ts';
+import type { TaskDefinition } from './task-definition.ts';
+
+/** A fire as `POST /schedules/preview` shows it. */
+export interface PreviewedFire {
+  /** UTC. */
+  readonly at: string;
+  /** The wall time of the rule's zone with its offset. */
+  readonly local: string;
+  /** Why a clock change moved it; null when none did. */
+  readonly note: string | null;
+}
+
+/** How many fires a schedule may still have. */
+export interface Budget {
+  /** null: any number. */
+  readonly fires: number | null;
+  /** Only fires after this use it up; those before are decided already. */
+  readonly after: Instant;
+}
+
+/**
+ * The fires of a schedule strictly after an instant, one at each step: whoever takes them may let others have the
+ * event loop in between, as one fire of an unkind rule can take milliseconds.
+ */
+export function* previewFires(
+  schedule: Schedule,
+  from: Instant,
+  count: number,
+  budget: Budget,
+): Generator<PreviewedFire, void, void> {
+  let left = budget.fires ?? Infinity;
+  let fire: Fire | null = schedule.next(from);
+  for (let shown = 0; fire !== null && shown < count; shown += 1) {
+    if (fire.at > budget.after) {
+      if (left <= 0) return;
+      left -= 1;
+    }
+    yield { at: toIso(fire.at), local: fire.local, note: fire.note };
+    fire = schedule.next(fire.at);
+  }
+}
+
+/** The budget of a schedule that no task has yet: as of one that is created at `from`. */
+export function wholeBudget(max_runs: number | null): Budget {
+  return { fires: max_runs, after: Number.NEGATIVE_INFINITY };
+}
+
+/** What is left of a task's `max_runs`. @param last the last event of its rhythm, null before the first fire */
+export function budgetOf({ definition }: LiveTask, last: FiresEvent | null): Budget {
+  const { max_runs } = definition;
+  const decided = last === null ? null : decidedBy(last);
+  return {
+    fires: max_runs === null ? null : Math.max(0, max_runs - (last?.data.fire_count ?? 0)),
+    after: decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided),
+  };
+}
+
+/** What keeps a task from firing as its schedule says. */
+export function taskWarnings({
+  status,
+  definition,
+  next_run_at,
+  next_fire_at,
+}: LiveTask): string[] {
+  if (status === 'canceled') return ['the task is canceled: it fires no more'];
+  if (definition.schedule_kind === 'event') return [];
+  if (status === 'paused') {
+    return ['the task is paused: what is due is held back until it is resumed'];
+  }
+  if (next_run_at === null || next_fire_at === null) return [];
+  return [
+    `the fire of ${next_fire_at} is put off to ${next_run_at}: ` +
+      `fires that are due up to then do not run`,
+  ];
+}
+
+/** Why a preview is empty. */
+export function emptyWarning(definition: TaskDefinition, from: Instant, budget: Budget): string {
+  if (definition.schedule_kind === 'event') {
+    const pattern = definition.schedule_expr ?? '#';
+    return `an event task has no times of its own: it is triggered by events on topics like "${pattern}"`;
+  }
+  if (budget.fires === 0) return `max_runs (${String(definition.max_runs)}) is spent`;
+  return `the schedule has no fire after ${toIso(from)}`;
+}

@@ -1,0 +1,213 @@
+import type { FiresEvent, TaskEvent } from '../events/catalogue.ts';
+import type { EventPlace } from '../handle.ts';
+import type { TaskDefinition } from './task-definition.ts';
+import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
+
+/**
+ * All that deciding a task's fires needs, folded from `task-<id>` and `fires-<id>` together. The two
+ * streams' events may come in either order as far as they don't depend on each other: what belongs to
+ * `task-` is taken from there, what belongs to `fires-` from there, and {@link nextFireOf} says which of the
+ * two speaks last: an event of `fires-` names the task revision that it rests on.
+ */
+export interface Rhythm {
+  readonly status: TaskStatus;
+  /** The definition without what deciding does not need: payload, title, description, tags. */
+  readonly definition: FiringDefinition;
+  readonly anchor: string;
+  /** Of the last event of `task-`. */
+  readonly task_revision: number;
+  /** Of the last event that set the rhythm anew, and what it said. */
+  readonly set: {
+    readonly revision: number;
+    readonly at: string;
+    readonly next_fire_at: string | null;
+    readonly next_run_at: string | null;
+  };
+  /** Fires up to a resume (or between two rules) that are still to be recorded, in the order of their times. */
+  readonly owed: readonly OwedSpan[];
+  /** What `fires-` says last; null before its first event. */
+  readonly fires: {
+    readonly revision: number;
+    readonly next_fire_at: string | null;
+    readonly task_revision: number;
+    readonly fire_count: number;
+    /** Everything up to this nominal time is decided, whatever the rule was; null for nothing yet. */
+    readonly decided: string | null;
+  } | null;
+}
+
+/**
+ * Fires from `from` up to and including `to` that are still to be decided by the rule as it was: what a pause
+ * held back, or what was due and undecided when the rule was changed.
+ */
+export interface OwedSpan {
+  readonly reason: 'paused' | 'missed';
+  readonly from: string;
+  readonly to: string;
+  /** Of a pause: what the resume said; null before it. What was missed goes by the definition's own policy. */
+  readonly policy: MisfirePolicy | null;
+  /** Revision of the task's event that ended it. An event of `fires-` that rests on it has decided the span. */
+  readonly until: number;
+  readonly definition: FiringDefinition;
+  readonly anchor: string;
+}
+
+export type FiringDefinition = Omit<TaskDefinition, 'payload' | 'title' | 'description' | 'tags'>;
+
+/** The rhythm after an event of either stream; null before the task is created. */
+export function evolveRhythm(
+  state: Rhythm | null,
+  event: TaskEvent | FiresEvent,
+  at: EventPlace,
+): Rhythm | null {
+  if (event.type === 'TaskCreated') {
+    const { definition, anchor, next_fire_at } = event.data;
+    const set = {
+      revision: at.revision,
+      at: at.metadata.occurredAt,
+      next_fire_at,
+      next_run_at: null,
+    };
+    return {
+      status: 'active',
+      definition: firingDefinition(definition),
+      anchor,
+      task_revision: at.revision,
+      set,
+      owed: [],
+      fires: null,
+    };
+  }
+  if (state === null) return null;
+  switch (event.type) {
+    case 'Fired':
+    case 'FiresSkipped':
+    case 'NextFireCorrected': {
+      const { next_fire_at, task_revision, fire_count } = event.data;
+      const decided = later(state.fires?.decided ?? null, decidedBy(event));
+      const fires = { revision: at.revision, next_fire_at, task_revision, fire_count, decided };
+      // Kept as it is where nothing goes, which is nearly always.
+      const done = state.owed.some(({ until }) => until <= task_revision);
+      const owed = done ? state.owed.filter(({ until }) => until > task_revision) : state.owed;
+      return { ...state, fires, owed };
+    }
+    default:
+      return evolveTaskPart(state, event, at);
+  }
+}
+
+function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm {
+  const changed = { ...state, task_revision: at.revision };
+  const setAnew = (next_fire_at: string | null, next_run_at: string | null): Rhythm => ({
+    ...changed,
+    set: { revision: at.revision, at: at.metadata.occurredAt, next_fire_at, next_run_at },
+  });
+  switch (event.type) {
+    case 'TaskUpdated': {
+      const { changes, rescheduled, anchor, next_fire_at } = event.data;
+      const definition = firingDefinition({ ...state.definition, ...changes } as TaskDefinition);
+      if (!rescheduled) return { ...changed, definition };
+      // What a pause holds back is decided by its resume, also what it held back under the rule before.
+      const owed = owedAt(state, at, state.status === 'active' ? 'missed' : 'paused');
+      return { ...setAnew(next_fire_at, null), definition, anchor, owed };
+    }
+    case 'TaskPaused':
+      return { ...changed, status: 'paused' };
+    case 'TaskResumed': {
+      const { missed } = event.data;
+      const owed = owedAt(state, at, 'paused').map((span) =>
+        span.reason === 'paused' && span.policy === null ? { ...span, policy: missed } : span,
+      );
+      return { ...setAnew(event.data.next_fire_at, null), status: 'active', owed };
+    }
+    case 'TaskSnoozed':
+      return setAnew(event.data.next_fire_at, event.data.next_run_at);
+    case 'TaskCanceled':
+      return { ...setAnew(null, null), status: 'canceled', owed: [] };
+    default:
+      return changed;
+  }
+}
+
+/** What is owed when the rule ends that was in force: what was so far, and what came due by it. */
+function owedAt(state: Rhythm, at: EventPlace, reason: OwedSpan['reason']): readonly OwedSpan[] {
+  const from = nextFireOf(state);
+  const to = at.metadata.occurredAt;
+  if (from === null || from > to) return state.owed;
+  const { definition, anchor } = state;
+  return [
+    ...state.owed,
+    { reason, from, to, policy: null, until: at.revision, definition, anchor },
+  ];
+}
+
+/** Up to which nominal time an event of `fires-` decides; null for one that decides none. */
+export function decidedBy(event: FiresEvent): string | null {
+  switch (event.type) {
+    case 'Fired':
+      return event.data.nominal;
+    case 'FiresSkipped':
+      return event.data.to;
+    case 'NextFireCorrected':
+      return null;
+  }
+}
+
+const later = (a: string | null, b: string | null): string | null =>
+  a === null || (b !== null && b > a) ? b : a;
+
+/**
+ * Nominal time of the next fire: what the stream says that spoke last. A snooze that was decided without knowing
+ * of the fire that it puts off (both were under way at once) does not bring that fire back. A rule that was set so
+ * names a fire that is decided: due at once, for `decideFires` to say what follows by the new rule.
+ */
+export function nextFireOf({
+  set,
+  fires,
+}: {
+  readonly set: Pick<Rhythm['set'], 'revision' | 'next_fire_at' | 'next_run_at'>;
+  readonly fires: Omit<NonNullable<Rhythm['fires']>, 'revision' | 'fire_count'> | null;
+}): string | null {
+  if (fires === null) return set.next_fire_at;
+  const overtaken =
+    set.next_run_at !== null &&
+    set.next_fire_at !== null &&
+    fires.decided !== null &&
+    set.next_fire_at <= fires.decided;
+  return fires.task_revision >= set.revision || overtaken ? fires.next_fire_at : set.next_fire_at;
+}
+
+/** When the next fire runs: its nominal time, or later when it is snoozed. */
+export function nextRunOf(rhythm: Rhythm): string | null {
+  const next = nextFireOf(rhythm);
+  const { next_fire_at, next_run_at } = rhythm.set;
+  return next !== null && next === next_fire_at && next_run_at !== null ? next_run_at : next;
+}
+
+/** Written out: what is left by taking fields away is an object of the slow and large kind, and each task has one in memory. */
+function firingDefinition(definition: TaskDefinition): FiringDefinition {
+  return {
+    schedule_kind: definition.schedule_kind,
+    schedule_expr: definition.schedule_expr,
+    timezone: definition.timezone,
+    created_by: definition.created_by,
+    priority: definition.priority,
+    max_retries: definition.max_retries,
+    backoff_strategy: definition.backoff_strategy,
+    dedupe_key: definition.dedupe_key,
+    dedupe_window_seconds: definition.dedupe_window_seconds,
+    concurrency_key: definition.concurrency_key,
+    concurrency_limit: definition.concurrency_limit,
+    overlap_policy: definition.overlap_policy,
+    misfire_policy: definition.misfire_policy,
+    misfire_grace_seconds: definition.misfire_grace_seconds,
+    retry_delay_seconds: definition.retry_delay_seconds,
+    retry_max_delay_seconds: definition.retry_max_delay_seconds,
+    timeout_seconds: definition.timeout_seconds,
+    starts_at: definition.starts_at,
+    ends_at: definition.ends_at,
+    max_runs: definition.max_runs,
+    jitter_seconds: definition.jitter_seconds,
+    pause_after_failures: definition.pause_after_failures,
+  };
+}

@@ -1,0 +1,57 @@
+import { toIso } from '../clock.ts';
+import { Refusal } from '../errors.ts';
+import type { EventStore, Position } from '../event-store.ts';
+import type { TriggeringEvent } from '../events/catalogue.ts';
+import { toNewEvents, type CommandContext } from '../handle.ts';
+import { nameBasedId } from '../ids.ts';
+import { streams } from '../streams.ts';
+import { MAX_TRIGGERED, streamIdOf } from './topic.ts';
+
+/** A published event as its publisher is told of it. */
+export interface Published {
+  readonly event_id: string;
+  readonly stream_id: string;
+  readonly topic: string;
+  readonly triggered_tasks: readonly string[];
+  readonly published_at: string;
+  readonly position: Position;
+}
+
+/**
+ * Publishes an event: one append to its topic's stream, with the tasks that it triggers. Their runs are
+ * requested from there. The same command publishes the same event.
+ *
+ * @throws Refusal `STATE_CONFLICT` when it would trigger more than {@link MAX_TRIGGERED} tasks
+ */
+export async function publishEvent(
+  store: EventStore,
+  event: Pick<TriggeringEvent, 'topic' | 'payload' | 'source_agent_id'>,
+  triggeredTasks: readonly string[],
+  context: CommandContext,
+): Promise<Published> {
+  if (triggeredTasks.length > MAX_TRIGGERED) {
+    throw new Refusal(
+      'STATE_CONFLICT',
+      `the event would trigger ${triggeredTasks.length} tasks; ${MAX_TRIGGERED} is the most`,
+      { triggered: triggeredTasks.length, limit: MAX_TRIGGERED },
+    );
+  }
+  const event_id = nameBasedId('published', context.commandId);
+  const published_at = toIso(context.now);
+  const { topic } = event;
+  const data = { ...event, event_id, published_at, triggered_tasks: [...triggeredTasks] };
+  const stream = streams.topic(topic);
+  const events = toNewEvents(stream, [{ type: 'EventPublished', data }], context);
+  const { revision, position, duplicate } = await store.append(stream, events, 'any');
+  // What was published before by the same command counts as it was then: its time, and whom it triggered.
+  const [known] = duplicate ? await store.readStream(stream, { from: revision, limit: 1 }) : [];
+  const published = known?.type === 'EventPublished' ? known.data : data;
+  return {
+    event_id,
+    stream_id: streamIdOf(published.published_at, revision),
+    topic,
+    triggered_tasks: published.triggered_tasks,
+    published_at: published.published_at,
+    position,
+  };
+}

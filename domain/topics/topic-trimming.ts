@@ -1,0 +1,117 @@
+import { fromIso, toIso, type Instant } from '../clock.ts';
+import type { EventStore, Position, RecordedEvent } from '../event-store.ts';
+import { toNewEvents, type CommandContext } from '../handle.ts';
+import { nameBasedId } from '../ids.ts';
+import { streams } from '../streams.ts';
+
+/** What is known of a topic: up to where it is trimmed, and what stands there that is no publication. */
+export interface TopicExtent {
+  readonly topic: string;
+  /** Everything before this revision is trimmed away. */
+  readonly before: number;
+  /** Revisions of the records of trimming from there on. */
+  readonly trims: readonly number[];
+}
+
+/** What trimming a topic has come to. */
+export interface Trimmed {
+  /** Publications that are gone. */
+  readonly deleted: number;
+  /** Of the record of it; null where nothing was to be trimmed. */
+  readonly position: Position | null;
+}
+
+const PAGE = 100;
+
+/**
+ * Takes all publications before a time away from a topic: says so in its stream, which is how views come to know,
+ * and lets the log forget them. Publications of processes whose clocks differ may stand a little out of order: what
+ * comes after one that stays, stays too.
+ *
+ * @param requestedUpTo up to where runs were requested for all that was published: what lies beyond stays in the
+ *   log, until trimming is asked for again
+ */
+export async function trimTopic(
+  store: EventStore,
+  extent: TopicExtent,
+  cutoff: Instant,
+  requestedUpTo: Position,
+  context: CommandContext,
+): Promise<Trimmed> {
+  const stream = streams.topic(extent.topic);
+  const [[oldest], [newest]] = await Promise.all([
+    store.readStream(stream, { limit: 1 }),
+    store.readStream(stream, { direction: 'backwards', limit: 1 }),
+  ]);
+  if (oldest === undefined || newest === undefined) return { deleted: 0, position: null };
+  const inLog = { from: oldest.revision, to: newest.revision + 1 };
+  const first = Math.max(extent.before, oldest.revision);
+  const isKept = (event: RecordedEvent): boolean => fromIso(event.metadata.occurredAt) >= cutoff;
+  const before = await firstRevision(store, stream, { ...inLog, from: first }, isKept);
+  const trims = extent.trims.filter((revision) => revision >= first && revision < before);
+  const deleted = before - first - trims.length;
+  let position: Position | null = null;
+  if (deleted > 0) {
+    const remaining = await oldestFrom(store, stream, before);
+    const data = {
+      cutoff: toIso(cutoff),
+      deleted_count: deleted,
+      first,
+      before,
+      oldest_at: remaining ?? toIso(context.now),
+    };
+    const commandId = nameBasedId('trim', context.commandId, extent.topic);
+    const events = toNewEvents(stream, [{ type: 'TopicTrimmed', data }], { ...context, commandId });
+    ({ position } = await store.append(stream, events, 'any'));
+  }
+  // The last record of trimming stays: a view that is built anew knows the topic by it.
+  const to = deleted > 0 ? before : Math.min(before, extent.trims.at(-1) ?? first);
+  await forget(store, stream, { ...inLog, to }, requestedUpTo);
+  return { deleted, position };
+}
+
+async function forget(
+  store: EventStore,
+  stream: string,
+  range: { readonly from: number; readonly to: number },
+  requestedUpTo: Position,
+): Promise<void> {
+  if (range.to <= range.from) return;
+  const isNeeded = (event: RecordedEvent): boolean => event.position > requestedUpTo;
+  const before = await firstRevision(store, stream, range, isNeeded);
+  if (before > range.from) await store.truncate(stream, before);
+}
+
+/** The first revision of a range whose event fits, where all after it fit too; the range's end where none does. */
+async function firstRevision(
+  store: EventStore,
+  stream: string,
+  range: { readonly from: number; readonly to: number },
+  fits: (event: RecordedEvent) => boolean,
+): Promise<number> {
+  let { from, to } = range;
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    const [event] = await store.readStream(stream, { from: middle, limit: 1 });
+    // Somebody else has trimmed it in the meantime.
+    if (event === undefined || event.revision !== middle) from = middle + 1;
+    else if (fits(event)) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+/** When the first publication from a revision on was published; null where there is none. */
+async function oldestFrom(
+  store: EventStore,
+  stream: string,
+  revision: number,
+): Promise<string | null> {
+  for (let from = revision; ; from += PAGE) {
+    const events = await store.readStream(stream, { from, limit: PAGE });
+    for (const event of events) {
+      if (event.type === 'EventPublished') return event.data.published_at;
+    }
+    if (events.length < PAGE) return null;
+  }
+}

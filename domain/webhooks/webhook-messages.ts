@@ -1,0 +1,59 @@
+import type { RecordedEvent } from '../event-store.ts';
+import type { DataOf } from '../events/catalogue.ts';
+import { idOf } from '../streams.ts';
+
+/** What an agent is told of an event: all but to whom. */
+export type WebhookMessage = Omit<DataOf<'WebhookScheduled'>, 'agent_id'> & {
+  readonly task_id: string;
+};
+
+/** The types of events that webhooks tell of. */
+const told: ReadonlySet<string> = new Set(['RunSucceeded', 'RunFailed', 'TaskPaused']);
+
+/** Whether an event may have to be told of; cheap, as it is asked of every event of a run. */
+export function isTold(event: RecordedEvent): boolean {
+  return told.has(event.type);
+}
+
+/**
+ * The message of an event; null for what nobody is told of. Bodies stay small, as receivers expect: a run's output is
+ * read from `GET /runs/{id}`.
+ */
+export function messageOf(event: RecordedEvent): WebhookMessage | null {
+  const { id: event_id, metadata } = event;
+  const timestamp = metadata.occurredAt;
+  const id = idOf(event.stream);
+  switch (event.type) {
+    case 'RunSucceeded': {
+      const { task_id, started_at, attempt } = event.data;
+      const data = { run_id: id, task_id, attempt, started_at, finished_at: timestamp };
+      const payload = { type: 'run.succeeded', timestamp, data } as const;
+      return { event_id, task_id, run_id: id, payload };
+    }
+    case 'RunFailed': {
+      const { task_id, started_at, attempt, step } = event.data;
+      const error = event.data.error.slice(0, LONGEST_ERROR);
+      const run = { run_id: id, task_id, attempt, started_at, finished_at: timestamp };
+      const payload = { type: 'run.failed', timestamp, data: { ...run, step, error } } as const;
+      return { event_id, task_id, run_id: id, payload };
+    }
+    case 'TaskPaused': {
+      if (!event.data.by_failures) return null;
+      const data = { task_id: id, reason: metadata.reason ?? null, paused_at: timestamp };
+      const payload = { type: 'task.paused', timestamp, data } as const;
+      return { event_id, task_id: id, run_id: null, payload };
+    }
+    default:
+      return null;
+  }
+}
+
+/** Characters. */
+const LONGEST_ERROR = 2000;
+
+/** The message by which an agent tries its webhook. */
+export function testMessage(agentId: string, timestamp: string): DataOf<'WebhookScheduled'> {
+  const data = { agent_id: agentId };
+  const payload = { type: 'webhook.test', timestamp, data } as const;
+  return { agent_id: agentId, event_id: null, task_id: null, run_id: null, payload };
+}

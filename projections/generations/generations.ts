@@ -1,0 +1,102 @@
+import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
+import { Filling } from './filling.ts';
+import { Following } from '../projector/following.ts';
+import { GenerationFeeder } from './generation-feeder.ts';
+import { parkedView } from '../projector/parking.ts';
+import { Reaching } from './reaching.ts';
+import { Rebuild } from './rebuild.ts';
+import type { ViewOptions } from '../projector/view-options.ts';
+
+/** Whom the generations of a view tell. */
+export interface GenerationListener {
+  /** What feeds the generation that is read; null for none. */
+  live(): Following | null;
+  /** What feeds an older shape, which is read until there is one to read of this; null for none. */
+  older(): Following | null;
+  /** Events that an operator had left out. */
+  skipped(): SkippedEvents;
+  /** What fed a generation has ended by itself: the generation was thrown away, or is another projector's. */
+  onUnwanted(following: Following): void;
+  /** A generation in the making is filled, or has failed. */
+  onChange(): void;
+}
+
+/** Makes, feeds and throws away the generations of one view. */
+export class Generations {
+  readonly reaching = new Reaching();
+  readonly #options: ViewOptions;
+  readonly #listener: GenerationListener;
+
+  constructor(options: ViewOptions, listener: GenerationListener) {
+    this.#options = options;
+    this.#listener = listener;
+  }
+
+  /** Feeds a generation from where it is. Begins at once. */
+  follow(version: number): Following {
+    return this.#follow(this.#feederOf(version));
+  }
+
+  /** A generation in the making, which has not begun; one that was left goes on. @throws ReadModelError */
+  async make(version: number, rate: number | undefined): Promise<Rebuild> {
+    const { store, clock, telemetry, feed, parking, projection } = this.#options;
+    if (!(await this.all()).includes(version)) {
+      await parking.forget(parkedView(projection, version), await store.head());
+    }
+    const isAlone = this.#listener.live() === null && this.#listener.older() === null;
+    const feeder = this.#feederOf(version, !isAlone);
+    const { fillBatchSize } = this.#options;
+    // At a slow rate, a little at a time: a rest between large batches would be long.
+    const batchSize = Math.min(fillBatchSize, Math.ceil((rate ?? Infinity) / 4));
+    return new Rebuild({
+      filling: new Filling({ feeder, store, clock, telemetry, batchSize, rate }),
+      follow: () => {
+        feed.begin(feeder.passed);
+        return this.#follow(feeder);
+      },
+      onChange: () => this.#listener.onChange(),
+    });
+  }
+
+  /** Those that there are, ascending. */
+  all(): Promise<readonly number[]> {
+    return this.#options.readModel.generations(this.#options.projection);
+  }
+
+  /** Throws away all that are not among these. */
+  async keepOnly(versions: readonly (number | null | undefined)[]): Promise<void> {
+    const { readModel, projection } = this.#options;
+    const live = await readModel.liveGeneration(projection);
+    for (const version of await this.all()) {
+      if (version === live || versions.includes(version)) continue;
+      await readModel.discard(projection, version);
+    }
+  }
+
+  #follow(feeder: GenerationFeeder): Following {
+    const { feed, store, clock, telemetry, batchSize, gatherMs, readModel, projection } =
+      this.#options;
+    const following: Following = new Following({
+      ...{ feeder, feed, store, clock, telemetry, batchSize, gatherMs },
+      isWanted: async () => {
+        if (this.#listener.live() !== following) return true;
+        return (await readModel.liveGeneration(projection)) === feeder.generation;
+      },
+      onUnwanted: () => this.#listener.onUnwanted(following),
+    });
+    return following;
+  }
+
+  #feederOf(generation: number, endsAtPoison = true): GenerationFeeder {
+    const { readModel, projection, fence, parking, telemetry, onPassed } = this.#options;
+    const feeder: GenerationFeeder = new GenerationFeeder({
+      ...{ readModel, projection, generation, fence, parking, telemetry, endsAtPoison },
+      skipped: () => this.#listener.skipped(),
+      onPassed: (position) => {
+        if (this.#listener.live()?.feeder === feeder) onPassed(position);
+        this.reaching.passed();
+      },
+    });
+    return feeder;
+  }
+}

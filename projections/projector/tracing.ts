@@ -1,0 +1,38 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { Traces } from '../../observability/telemetry.ts';
+import type { Projection } from '../read-model.ts';
+
+/** Traces that one batch is linked to; what is more of them is not told of. */
+const MOST_LINKS = 64;
+
+/**
+ * Takes a batch of events within a span of its own, which is linked to the traces that the events come from: a batch
+ * is of many, and part of none. Without a span where none of this view's events is of a trace.
+ */
+export async function traceBatch<T>(
+  traces: Traces,
+  projection: Projection,
+  events: readonly RecordedEvent[],
+  take: () => Promise<T>,
+): Promise<T> {
+  const links = new Set<string>();
+  let own = 0;
+  for (const { stream, metadata } of events) {
+    if (!projection.streams.some((prefix) => stream.startsWith(prefix))) continue;
+    own += 1;
+    if (metadata.traceparent !== undefined) links.add(metadata.traceparent);
+  }
+  if (links.size === 0) return take();
+  const span = traces.begin(`project ${projection.name}`, {
+    links: [...links].slice(0, MOST_LINKS),
+    attributes: { 'svc.projection': projection.name, 'svc.event.count': own },
+  });
+  try {
+    return await take();
+  } catch (error) {
+    span.fail(error instanceof Error ? error.name : 'other');
+    throw error;
+  } finally {
+    span.end();
+  }
+}

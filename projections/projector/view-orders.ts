@@ -1,0 +1,59 @@
+import type { Clock } from '../../domain/clock.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import type { ProjectionEvent } from '../../domain/events/catalogue.ts';
+import { load } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { orderOf } from '../../domain/operators/projection-commands.ts';
+import {
+  projectionOrdersFold,
+  type ProjectionOrders,
+} from '../../domain/operators/projection-orders.ts';
+import { streams } from '../../domain/streams.ts';
+import type { Projection } from '../read-model.ts';
+
+/** The orders for one view, as a projector reads them and answers. */
+export class ViewOrders {
+  /** As they were read last. */
+  current: ProjectionOrders;
+  readonly #store: EventStore;
+  readonly #clock: Clock;
+  readonly #projection: Projection;
+
+  constructor(options: {
+    readonly store: EventStore;
+    readonly clock: Clock;
+    readonly projection: Projection;
+  }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#projection = options.projection;
+    this.current = projectionOrdersFold(options.projection.schema).initial;
+  }
+
+  /** Reads them. @throws EventStoreError */
+  async load(): Promise<ProjectionOrders> {
+    const { name, schema } = this.#projection;
+    const loaded = await load(this.#store, streams.projection(name), projectionOrdersFold(schema));
+    this.current = loaded.state;
+    return loaded.state;
+  }
+
+  /** Appends what came of them. @returns what then stands of them. @throws EventStoreError */
+  async say(
+    decide: (now: ProjectionOrders) => readonly ProjectionEvent[],
+  ): Promise<ProjectionOrders> {
+    const { name, schema } = this.#projection;
+    const now = this.#clock.now();
+    const id = newId(now);
+    const context = {
+      commandId: id,
+      actor: 'service',
+      source: 'projector',
+      correlationId: id,
+      now,
+    };
+    const { state } = await orderOf({ store: this.#store, name, schema, context }, decide);
+    this.current = state;
+    return state;
+  }
+}

@@ -1,0 +1,41 @@
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ReadModelError, type Filter, type Projection, type ReadModel } from '../read-model.ts';
+
+/**
+ * Documents at a time: all of a page are in memory twice, here and in the thread that reads them. Not fewer, as a store
+ * may have to look at everything that passes the filters for each page.
+ */
+const PAGE = 2_000;
+
+/**
+ * Reads a view (or the part that passes the filters) into memory, as the start of following the log.
+ *
+ * The position is taken first: documents may already have seen more, which whoever follows recognises by the
+ * events' revisions. Where there is no view yet, everything has to come from the log's beginning.
+ *
+ * @returns the position to follow the log from
+ */
+export async function loadView<D extends JsonObject>(
+  readModel: ReadModel,
+  projection: Projection<D>,
+  filters: readonly Filter[],
+  each: (document: D, key: string) => void,
+): Promise<Position> {
+  try {
+    const after = await readModel.checkpoint(projection);
+    let key: string | null = null;
+    do {
+      const page: readonly { readonly key: string; readonly document: D }[] = await readModel.find(
+        projection,
+        { filters, sort: [], limit: PAGE, ...(key === null ? {} : { after: { values: [], key } }) },
+      );
+      for (const kept of page) each(kept.document, kept.key);
+      key = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
+    } while (key !== null);
+    return after;
+  } catch (error) {
+    if (error instanceof ReadModelError && error.code === 'NO_VIEW') return BEGINNING;
+    throw error;
+  }
+}

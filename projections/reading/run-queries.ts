@@ -1,0 +1,85 @@
+import {
+  endedRunStates,
+  runStates,
+  type RunState,
+  type RunTrigger,
+} from '../../domain/vocabulary.ts';
+import type { Filter, Query, Sort } from '../read-model.ts';
+
+/** What `GET /runs` can ask for. */
+export interface RunFilters {
+  readonly task_id?: string | undefined;
+  readonly success?: boolean | undefined;
+  readonly state?: RunState | undefined;
+  readonly trigger?: RunTrigger | undefined;
+  /** Started after it; a timestamp as the service writes it (UTC, milliseconds). */
+  readonly start_time?: string | undefined;
+  /** Started before it. */
+  readonly end_time?: string | undefined;
+}
+
+/** How a list of runs is asked of the runs view: filters and order; the caller adds the page. */
+export interface RunListing {
+  readonly filters: readonly Filter[];
+  readonly sort: readonly Sort[];
+}
+
+/**
+ * The filters and the order of a list of runs, newest first: by the time they were queued, and by that of
+ * their start where a span of starts is asked for, so that either goes along an index. Skipped runs are
+ * left out unless their state is asked for. A task's runs go along the task's index, whatever else is asked.
+ *
+ * @returns null where nothing can fit (a state and a success that contradict each other)
+ */
+export function runListing(wanted: RunFilters): RunListing | null {
+  const { task_id, trigger, start_time, end_time } = wanted;
+  const filters: Filter[] = [];
+  // `success` is nothing but two of the states.
+  const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
+  const state = wanted.state ?? successState;
+  if (successState !== undefined && state !== successState) return null;
+  const ofSpan = start_time !== undefined || end_time !== undefined;
+  if (task_id !== undefined) filters.push(equals('task_id', task_id));
+  if (state !== undefined) filters.push(equals('state', state));
+  // What is listed follows from the state: without a task the indexes of states have it.
+  if (task_id !== undefined) filters.push(equals('listed', state !== 'skipped'));
+  else if (state === undefined && !ofSpan) filters.push(equals('listed', true));
+  else if (state === undefined) filters.push({ field: 'state', op: 'in', value: listedStates });
+  if (trigger !== undefined) filters.push(equals('trigger', trigger));
+  if (start_time !== undefined) filters.push({ field: 'started_at', op: 'gt', value: start_time });
+  if (end_time !== undefined) filters.push({ field: 'started_at', op: 'lt', value: end_time });
+  const field = ofSpan && task_id === undefined ? 'started_at' : 'queued_at';
+  return { filters, sort: [{ field, direction: 'descending' }] };
+}
+
+/** The most recent run of a task that was not skipped; the first of the result. */
+export function latestRunOf(taskId: string): Query {
+  return {
+    filters: [equals('task_id', taskId), equals('listed', true)],
+    sort: [{ field: 'queued_at', direction: 'descending' }],
+    limit: 1,
+  };
+}
+
+/** The run of a task that was queued last among those that have started: a task's `last_run_at` is its start. */
+export function latestStartedRunOf(taskId: string): Query {
+  const latest = latestRunOf(taskId);
+  return { ...latest, filters: [...latest.filters, { field: 'started_at', op: 'gt', value: '' }] };
+}
+
+/** Runs that have not ended, oldest first: what a worker loads at its start. In pages, by `after`. */
+export function unfinishedRuns(limit: number, after?: Query['after']): Query {
+  return {
+    filters: [{ field: 'state', op: 'in', value: unfinishedStates }],
+    sort: [{ field: 'queued_at', direction: 'ascending' }],
+    limit,
+    ...(after === undefined ? {} : { after }),
+  };
+}
+
+const listedStates = runStates.filter((state) => state !== 'skipped');
+const unfinishedStates = runStates.filter((state) => !endedRunStates.includes(state));
+
+const successStates = (success: boolean): RunState => (success ? 'succeeded' : 'failed');
+
+const equals = (field: string, value: string | boolean): Filter => ({ field, op: 'eq', value });

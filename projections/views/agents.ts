@@ -1,0 +1,79 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { idOf } from '../../domain/streams.ts';
+import type { Filter, Projection } from '../read-model.ts';
+
+/** An agent as the API shows it, and what signing in and webhooks ask of it. No secret, nor its hash. */
+export type AgentDocument = JsonObject & {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly webhook_url: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Of the last event of `agent-<id>`: its ETag. */
+  readonly revision: number;
+  /** Revision of the event that set the present secret; null for an agent without credentials. */
+  readonly credentials_revision: number | null;
+  /** 0 before the first webhook secret. */
+  readonly webhook_secret_version: number;
+};
+
+/** Every agent that is there; a removed one is not. */
+export const agentsProjection: Projection<AgentDocument> = {
+  name: 'agents',
+  schema: 1,
+  streams: ['agent-'],
+  fields: { name: 'text', scopes: 'text-list', created_at: 'text' },
+  indexes: [['created_at']],
+  keys: (event) => [idOf(event.stream)],
+  evolve: evolveAgentDocument,
+};
+
+/** `name_filter` (contains) and `scope_filter` (has) of `GET /agents`; sort by `created_at`, descending. */
+export function agentFilters(wanted: {
+  readonly name?: string | undefined;
+  readonly scope?: string | undefined;
+}): readonly Filter[] {
+  const filters: Filter[] = [];
+  if (wanted.name !== undefined) {
+    filters.push({ field: 'name', op: 'contains', value: wanted.name });
+  }
+  if (wanted.scope !== undefined) {
+    filters.push({ field: 'scopes', op: 'has', value: wanted.scope });
+  }
+  return filters;
+}
+
+function evolveAgentDocument(
+  agent: AgentDocument | null,
+  event: RecordedEvent,
+  id: string,
+): AgentDocument | null {
+  const { occurredAt } = event.metadata;
+  if (event.type === 'AgentRegistered') {
+    return {
+      id,
+      ...event.data,
+      created_at: occurredAt,
+      updated_at: occurredAt,
+      revision: event.revision,
+      credentials_revision: null,
+      webhook_secret_version: 0,
+    };
+  }
+  if (agent === null) return null;
+  const { revision } = event;
+  switch (event.type) {
+    case 'AgentUpdated':
+      return { ...agent, ...event.data.changes, updated_at: occurredAt, revision };
+    case 'AgentCredentialsSet':
+      return { ...agent, credentials_revision: revision, revision };
+    case 'WebhookSecretRotated':
+      return { ...agent, webhook_secret_version: event.data.version, revision };
+    case 'AgentRemoved':
+      return null;
+    default:
+      return agent;
+  }
+}

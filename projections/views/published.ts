@@ -1,0 +1,135 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { idOf } from '../../domain/streams.ts';
+import { streamIdOf } from '../../domain/topics/topic.ts';
+import type { Filter, Projection, Query } from '../read-model.ts';
+
+/** Publications of one topic that are kept; there are as many places for them, used in turn. */
+export const KEPT_OF_A_TOPIC = 1000;
+
+/** A publication, as `GET /stream/recent` shows it, and what finding it needs. */
+export type PublishedDocument = JsonObject & {
+  readonly listed: true;
+  readonly topic: string;
+  /** In the log: the order over all topics. */
+  readonly position: string;
+  readonly oldest_at: null;
+  /** In `topic-<topic>`. */
+  readonly revision: number;
+  readonly event_id: string;
+  readonly stream_id: string;
+  readonly payload: JsonObject;
+  readonly source_agent_id: string;
+  readonly published_at: string;
+  readonly triggered_tasks: readonly string[];
+};
+
+/** A topic, as trimming needs it. */
+export type TopicExtentDocument = JsonObject & {
+  readonly listed: false;
+  readonly topic: string;
+  readonly position: null;
+  /** No publication that is left is older. */
+  readonly oldest_at: string;
+  /** Everything of `topic-<topic>` before this revision is trimmed away. */
+  readonly before: number;
+  /** Revisions from there on that are no publications. */
+  readonly trims: readonly number[];
+};
+
+/**
+ * Recent publications of every topic, and up to where each topic is trimmed. Bounded by the number of topics,
+ * however much is published: a publication takes the place of the one a thousand revisions before it.
+ */
+export const publishedProjection: Projection<PublishedDocument | TopicExtentDocument> = {
+  name: 'published',
+  schema: 1,
+  streams: ['topic-'],
+  fields: { listed: 'boolean', topic: 'text', position: 'text', oldest_at: 'text' },
+  indexes: [
+    ['listed', 'position'],
+    ['topic', 'listed', 'position'],
+  ],
+  keys: keysOf,
+  evolve(document, event, key) {
+    const topic = idOf(event.stream);
+    return key === topic ? extentAfter(document, event, topic) : placeAfter(document, event);
+  },
+};
+
+/** Publications, newest first, of one topic or of all. */
+export function recentQuery(topic: string | undefined, limit: number, offset: number): Query {
+  const listed: Filter = { field: 'listed', op: 'eq', value: true };
+  return {
+    filters: topic === undefined ? [listed] : [{ field: 'topic', op: 'eq', value: topic }, listed],
+    sort: [{ field: 'position', direction: 'descending' }],
+    limit,
+    offset,
+  };
+}
+
+/** Topics that may have publications before a time. @param after key to go on after */
+export function olderTopics(cutoff: string, limit: number, after: string | null): Query {
+  return {
+    filters: [
+      { field: 'listed', op: 'eq', value: false },
+      { field: 'oldest_at', op: 'lt', value: cutoff },
+    ],
+    sort: [],
+    limit,
+    ...(after === null ? {} : { after: { values: [], key: after } }),
+  };
+}
+
+/** Of the places of a topic; no topic has a space in it. */
+function placeOf(topic: string, revision: number): string {
+  return `${topic} ${revision % KEPT_OF_A_TOPIC}`;
+}
+
+function keysOf(event: RecordedEvent): readonly string[] {
+  const topic = idOf(event.stream);
+  if (event.type === 'EventPublished') {
+    const place = placeOf(topic, event.revision);
+    // Later ones change nothing of what is known of their topic, which so costs one write.
+    return event.revision === 0 ? [topic, place] : [place];
+  }
+  if (event.type !== 'TopicTrimmed') return [];
+  const { first, before } = event.data;
+  const keys = [topic];
+  for (let revision = Math.max(first, before - KEPT_OF_A_TOPIC); revision < before; revision += 1) {
+    keys.push(placeOf(topic, revision));
+  }
+  return keys;
+}
+
+function extentAfter(
+  document: PublishedDocument | TopicExtentDocument | null,
+  event: RecordedEvent,
+  topic: string,
+): PublishedDocument | TopicExtentDocument | null {
+  const extent = { listed: false, topic, position: null } as const;
+  if (event.type === 'EventPublished') {
+    return { ...extent, oldest_at: event.data.published_at, before: 0, trims: [] };
+  }
+  if (event.type !== 'TopicTrimmed') return document;
+  const { before, oldest_at } = event.data;
+  const known = document?.listed === false ? document.trims : [];
+  const trims = [...known.filter((revision) => revision >= before), event.revision];
+  return { ...extent, oldest_at, before, trims };
+}
+
+function placeAfter(
+  document: PublishedDocument | TopicExtentDocument | null,
+  event: RecordedEvent,
+): PublishedDocument | TopicExtentDocument | null {
+  const { revision, position } = event;
+  if (event.type === 'EventPublished') {
+    const { event_id, topic, source_agent_id, published_at, triggered_tasks } = event.data;
+    const stream_id = streamIdOf(published_at, revision);
+    const payload = event.data.payload as JsonObject;
+    const told = { event_id, stream_id, payload, source_agent_id, published_at, triggered_tasks };
+    return { listed: true, topic, position, oldest_at: null, revision, ...told };
+  }
+  if (event.type !== 'TopicTrimmed' || document?.listed !== true) return document;
+  return document.revision < event.data.before ? null : document;
+}

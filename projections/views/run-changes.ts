@@ -1,0 +1,96 @@
+import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
+import type { EventType } from '../../domain/events/catalogue.ts';
+import { idOf } from '../../domain/streams.ts';
+import { runsProjection, type RunDocument, type RunStep } from './runs.ts';
+
+/** What happens to a run, as those who watch are told; the types of events that are not here are not told. */
+export const runChangeNames = {
+  RunRequested: 'run.requested',
+  RunSkipped: 'run.skipped',
+  RunStarted: 'run.started',
+  RunStepCompleted: 'run.step',
+  RunInterrupted: 'run.interrupted',
+  RunAttemptFailed: 'run.retrying',
+  RunCancelRequested: 'run.cancel_requested',
+  RunSucceeded: 'run.ended',
+  RunFailed: 'run.ended',
+  RunCanceled: 'run.ended',
+} as const satisfies Partial<Record<EventType, string>>;
+export type RunChangeName = (typeof runChangeNames)[keyof typeof runChangeNames];
+
+/** One change of a run, and the run as it is after it. */
+export interface RunChange {
+  readonly name: RunChangeName;
+  readonly position: Position;
+  /** When it happened. */
+  readonly at: string;
+  readonly run: RunDocument;
+  /** The step that has ended; null for all but `run.step`. */
+  readonly step: RunStep | null;
+}
+
+interface Kept {
+  readonly revision: number;
+  readonly document: RunDocument | null;
+}
+
+/** Unfinished runs whose state is kept, so that their next event costs no reading. */
+const CAPACITY = 2_000;
+const PAGE = 1_000;
+
+/**
+ * Makes changes of runs out of the events of the log, by the same folding that makes the view of runs: what it
+ * says of a run is what the view says once it has come to that event. Of one reader, who hands in events in their
+ * order; runs that began before come from the log.
+ */
+export class RunChanges {
+  readonly #store: EventStore;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(store: EventStore) {
+    this.#store = store;
+  }
+
+  /**
+   * What an event of `run-<id>` changes; null for one that is not told, or can't be read.
+   * @throws EventStoreError when the run has to be read, and can't be
+   */
+  async of(event: RecordedEvent): Promise<RunChange | null> {
+    const name = (runChangeNames as Partial<Record<EventType, RunChangeName>>)[event.type];
+    const id = idOf(event.stream);
+    const known = this.#kept.get(id);
+    if (event.fault !== undefined || (name === undefined && known === undefined)) return null;
+    this.#kept.delete(id);
+    const run = await this.#after(event, id, known);
+    if (name !== 'run.ended' && name !== 'run.skipped') this.#keep(id, event.revision, run);
+    if (run === null || name === undefined) return null;
+    const step = name === 'run.step' ? (run.steps.at(-1) ?? null) : null;
+    return { name, position: event.position, at: event.metadata.occurredAt, run, step };
+  }
+
+  async #after(
+    event: RecordedEvent,
+    id: string,
+    known: Kept | undefined,
+  ): Promise<RunDocument | null> {
+    if (event.revision === 0) return runsProjection.evolve(null, event, id);
+    if (known?.revision === event.revision - 1) {
+      return runsProjection.evolve(known.document, event, id);
+    }
+    let run: RunDocument | null = null;
+    for (let from = 0; from <= event.revision; from += PAGE) {
+      const limit = Math.min(PAGE, event.revision + 1 - from);
+      for (const each of await this.#store.readStream(event.stream, { from, limit })) {
+        run = runsProjection.evolve(run, each, id);
+      }
+    }
+    return run;
+  }
+
+  #keep(id: string, revision: number, document: RunDocument | null): void {
+    this.#kept.set(id, { revision, document });
+    if (this.#kept.size <= CAPACITY) return;
+    const [oldest] = this.#kept.keys();
+    if (oldest !== undefined) this.#kept.delete(oldest);
+  }
+}

@@ -1,0 +1,315 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { DataOf, StepEnd } from '../../domain/events/catalogue.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { idOf } from '../../domain/streams.ts';
+import type { RunSkipReason, RunState, RunTrigger } from '../../domain/vocabulary.ts';
+import type { Projection } from '../read-model.ts';
+
+/**
+ * A run as the API shows it, and what a worker needs to pick it up. The states are those of
+ * `domain/runs/run.ts`. An event of type `Abandoned` makes no run.
+ */
+export type RunDocument = JsonObject & {
+  readonly id: string;
+  readonly task_id: string;
+  /** The task's owner. */
+  readonly created_by: string;
+  /** The worker that has it; of an ended run the one that had it last; null while nobody has. */
+  readonly lease_owner: string | null;
+  /** As the start says; renewals are not events. */
+  readonly leased_until: string | null;
+  /** Of the first attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** null until it has ended, and for canceled and skipped runs. */
+  readonly success: boolean | null;
+  /** Of the run, or of the latest attempt that failed; null for a run that succeeded. */
+  readonly error: string | null;
+  /** The latest; 0 before the first start. */
+  readonly attempt: number;
+  /** null until it has ended. */
+  readonly output: JsonObject | null;
+  readonly created_at: string;
+  readonly state: RunState;
+  readonly trigger: RunTrigger;
+  /** Nominal time; null for a run by hand or by event. */
+  readonly scheduled_for: string | null;
+  /** When it may start (again). */
+  readonly run_at: string;
+  readonly queued_at: string;
+  readonly priority: number;
+  readonly task_revision: number;
+  readonly retry_of: string | null;
+  /** The run that retries this failed one, the latest. */
+  readonly retried_by: string | null;
+  readonly skip_reason: RunSkipReason | null;
+  readonly attempts: readonly RunAttempt[];
+  /** In the order of their ends; those taken over from the run that this one retries come first. */
+  readonly steps: readonly RunStep[];
+  readonly log: readonly JsonObject[];
+  /** Of the last event of `run-<id>`: what the next append expects. */
+  readonly revision: number;
+  /** How often a worker's lease ran out in the midst of the present attempt. */
+  readonly interruptions: number;
+  readonly cancel_requested: boolean;
+  /** Whether lists show it that do not ask for skipped runs. */
+  readonly listed: boolean;
+};
+
+export type RunAttempt = JsonObject & {
+  readonly attempt: number;
+  /** The latest to work on it. */
+  readonly worker: string;
+  readonly started_at: string;
+  readonly finished_at: string | null;
+  readonly outcome: 'succeeded' | 'failed' | 'canceled' | null;
+  readonly error: string | null;
+  /** The step that failed. */
+  readonly step: string | null;
+};
+
+export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
+
+/** Every run, from its request (or the record that it did not run) on. */
+export const runsProjection: Projection<RunDocument> = {
+  name: 'runs',
+  schema: 4,
+  // It has the same documents, and indexes by which some lists take longer.
+  readsOlder: [3],
+  streams: ['run-'],
+  ownStreams: true,
+  fields: {
+    listed: 'boolean',
+    task_id: 'text',
+    state: 'text',
+    trigger: 'text',
+    queued_at: 'text',
+    started_at: 'text',
+  },
+  // Each costs on the path of every run, so there is one for each kind of list and no more: all runs, a
+  // task's runs (and its latest), those in a state (and what workers load), those in a state that started in a span.
+  indexes: [
+    ['listed', 'queued_at'],
+    ['task_id', 'listed', 'queued_at'],
+    ['state', 'queued_at'],
+    ['state', 'started_at'],
+  ],
+  // The trigger never changes, so that it costs little there. What else is asked of a task's runs is looked at in the
+  // task's index, which it changes in the place where it is: a task may have a million of them.
+  covered: [['trigger'], ['trigger', 'state', 'started_at'], ['trigger'], ['trigger']],
+  sparse: ['started_at'],
+  tallies: [{ fields: ['state', 'trigger', 'listed'], hourOf: 'started_at' }],
+  keys: (event) => [idOf(event.stream)],
+  evolve: evolveRunDocument,
+};
+
+function evolveRunDocument(
+  run: RunDocument | null,
+  event: RecordedEvent,
+  id: string,
+): RunDocument | null {
+  const { occurredAt } = event.metadata;
+  if (event.type === 'RunRequested') {
+    const { run_at, retry_of, prior_steps } = event.data;
+    const asked = requested(id, event.data, occurredAt);
+    return { ...asked, run_at, retry_of, steps: prior_steps.map(stepOf), state: 'queued' };
+  }
+  if (event.type === 'RunSkipped') {
+    const { revision } = event;
+    const asked = run ?? {
+      ...requested(id, event.data, occurredAt),
+      retry_of: event.data.retry_of ?? null,
+    };
+    const skipped = { state: 'skipped', skip_reason: event.data.reason, listed: false } as const;
+    return { ...asked, ...skipped, finished_at: occurredAt, revision };
+  }
+  if (event.type === 'RunRemoved') return null;
+  return run === null ? null : evolveKnown(run, event, occurredAt);
+}
+
+function requested(
+  id: string,
+  data: DataOf<'RunSkipped'> | DataOf<'RunRequested'>,
+  at: string,
+): RunDocument {
+  const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = data;
+  return {
+    id,
+    task_id,
+    created_by,
+    lease_owner: null,
+    leased_until: null,
+    started_at: null,
+    finished_at: null,
+    success: null,
+    error: null,
+    attempt: 0,
+    output: null,
+    created_at: at,
+    state: 'queued',
+    trigger,
+    scheduled_for,
+    run_at: scheduled_for ?? at,
+    queued_at: at,
+    priority,
+    task_revision,
+    retry_of: null,
+    retried_by: null,
+    skip_reason: null,
+    attempts: [],
+    steps: [],
+    log: [],
+    revision: 0,
+    interruptions: 0,
+    cancel_requested: false,
+    listed: true,
+  };
+}
+
+/** One copy for each event, by a spread that comes first and alone: other forms take six times as long. */
+function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDocument {
+  const { revision } = event;
+  switch (event.type) {
+    case 'RunStarted':
+      return started(run, event.data, event);
+    case 'RunStepCompleted': {
+      const { steps, log } = withSteps(run, [event.data]);
+      return { ...run, steps, log, revision };
+    }
+    case 'RunInterrupted': {
+      const interruptions = run.interruptions + (event.data.cause === 'lease_expired' ? 1 : 0);
+      const lease = {
+        state: run.state === 'retrying' ? 'retrying' : 'queued',
+        interruptions,
+      } as const;
+      return { ...run, lease_owner: null, leased_until: null, ...lease, revision };
+    }
+    case 'RunAttemptFailed': {
+      const { error, step, retry_at: run_at } = event.data;
+      const attempts = attemptEnded(run, { outcome: 'failed', finished_at: at, error, step });
+      const changes = { state: 'retrying', run_at, error, attempts } as const;
+      return { ...run, lease_owner: null, leased_until: null, ...changes, revision };
+    }
+    case 'RunSucceeded':
+      return succeeded(run, event.data, event);
+    case 'RunFailed':
+      return failed(run, event.data, event);
+    case 'RunCancelRequested':
+      return { ...run, cancel_requested: true, revision };
+    case 'RunCanceled': {
+      const end = { outcome: 'canceled', finished_at: at, error: null, step: null } as const;
+      const attempts = attemptEnded(run, end);
+      return { ...run, state: 'canceled', finished_at: at, attempts, revision };
+    }
+    case 'RunRetried':
+      return { ...run, retried_by: event.data.run_id, revision };
+    default:
+      return run;
+  }
+}
+
+type Place = Pick<RecordedEvent, 'revision' | 'metadata'>;
+
+/** An interrupted attempt goes on as itself, under another worker. */
+function started(run: RunDocument, data: DataOf<'RunStarted'>, place: Place): RunDocument {
+  const { worker, attempt, leased_until } = data;
+  const at = place.metadata.occurredAt;
+  const goesOn = run.attempts.at(-1)?.attempt === attempt;
+  const ends = { finished_at: null, outcome: null, error: null, step: null };
+  return {
+    ...run,
+    state: 'running',
+    lease_owner: worker,
+    leased_until,
+    started_at: run.started_at ?? at,
+    attempt,
+    attempts: goesOn
+      ? run.attempts.map((each) => (each.attempt === attempt ? { ...each, worker } : each))
+      : [...run.attempts, { attempt, worker, started_at: at, ...ends }],
+    interruptions: attempt === run.attempt ? run.interruptions : 0,
+    revision: place.revision,
+  };
+}
+
+function succeeded(run: RunDocument, data: DataOf<'RunSucceeded'>, place: Place): RunDocument {
+  const at = place.metadata.occurredAt;
+  const end = { outcome: 'succeeded', finished_at: at, error: null, step: null } as const;
+  const { steps, log } = withSteps(run, data.steps);
+  return {
+    ...run,
+    state: 'succeeded',
+    success: true,
+    error: null,
+    finished_at: at,
+    output: data.output as JsonObject,
+    attempts: attemptEnded(run, end),
+    steps,
+    log,
+    revision: place.revision,
+  };
+}
+
+function failed(run: RunDocument, data: DataOf<'RunFailed'>, place: Place): RunDocument {
+  const at = place.metadata.occurredAt;
+  const { error, step } = data;
+  const { steps, log } = withSteps(run, data.steps);
+  return {
+    ...run,
+    state: 'failed',
+    success: false,
+    error,
+    finished_at: at,
+    output: data.output as JsonObject,
+    attempts: attemptEnded(run, { outcome: 'failed', finished_at: at, error, step }),
+    steps,
+    log,
+    revision: place.revision,
+  };
+}
+
+/** The latest attempt with how it ended; one that ended before stays as it is. */
+function attemptEnded(
+  run: RunDocument,
+  end: Pick<RunAttempt, 'outcome' | 'finished_at' | 'error' | 'step'>,
+): readonly RunAttempt[] {
+  const last = run.attempts.at(-1);
+  if (last === undefined || last.outcome !== null) return run.attempts;
+  const { attempt, worker, started_at } = last;
+  const { outcome, finished_at, error, step } = end;
+  // Written out, and without spreads: this is on the way of every run of a rebuild.
+  const attempts = run.attempts.slice();
+  attempts[attempts.length - 1] = {
+    attempt,
+    worker,
+    started_at,
+    outcome,
+    finished_at,
+    error,
+    step,
+  };
+  return attempts;
+}
+
+function withSteps(
+  run: RunDocument,
+  ended: readonly StepEnd[],
+): Pick<RunDocument, 'steps' | 'log'> {
+  if (ended.length === 0) return run;
+  const steps = run.steps.slice();
+  let log: JsonObject[] | undefined;
+  for (const step of ended) {
+    steps.push(stepOf(step));
+    if (step.log.length === 0) continue;
+    log ??= run.log.slice();
+    // Its data is JSON, whatever the schema leaves open.
+    for (const line of step.log) log.push(line as JsonObject);
+  }
+  return { steps, log: log ?? run.log };
+}
+
+function stepOf(end: StepEnd): RunStep {
+  const { step, status, result, error, started_at, finished_at, attempt } = end;
+  // What came out of the log is JSON, whatever the schema leaves open.
+  const known = result as JsonValue;
+  return { step, status, result: known, error, started_at, finished_at, attempt };
+}

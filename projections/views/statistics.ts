@@ -1,0 +1,146 @@
+import { fromIso } from '../../domain/clock.ts';
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { DataOf } from '../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { addDuration, withDuration, type Histogram } from './histogram.ts';
+import type { Filter, Projection, Query } from '../read-model.ts';
+
+/** Ended runs (succeeded and failed) that finished on one day, UTC: of one task, or of all. */
+export type DayDocument = JsonObject & {
+  /** The task's id, or {@link ALL}. */
+  readonly scope: string;
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly total: number;
+  readonly successful: number;
+  readonly failed: number;
+  /** Sum over the runs, each from its first start to its end, in milliseconds. */
+  readonly execution_ms: number;
+  readonly histogram: Histogram;
+  readonly last_run: string | null;
+  readonly last_success: string | null;
+  readonly last_failure: string | null;
+};
+
+/** That a task has runs, and on which day one ended last; so that a summary counts tasks without grouping. */
+export type LastDayDocument = JsonObject & {
+  readonly scope: typeof TASKS;
+  readonly day: string;
+};
+
+export type StatisticsDocument = DayDocument | LastDayDocument;
+
+/** Scope of the days over all tasks. */
+const ALL = 'all';
+/** Scope of the documents that say of each task the last day. */
+const TASKS = 'tasks';
+
+/** Counters and histograms per day, per task and over all; never made by reading runs. */
+export const statisticsProjection: Projection<StatisticsDocument> = {
+  name: 'statistics',
+  schema: 1,
+  streams: ['run-', 'kept-'],
+  fields: { scope: 'text', day: 'text' },
+  indexes: [['scope', 'day']],
+  keys(event) {
+    if (event.type === 'StatisticsKept') {
+      const { day, figures } = event.data;
+      const scopes = figures.map(({ scope }) => scope);
+      const tasks = scopes.filter((scope) => scope !== ALL).map((scope) => `${TASKS}/${scope}`);
+      return [...scopes.map((scope) => `${scope}/${day}`), ...tasks];
+    }
+    if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return [];
+    const day = dayOf(event.metadata.occurredAt);
+    const { task_id } = event.data;
+    return [`${ALL}/${day}`, `${task_id}/${day}`, `${TASKS}/${task_id}`];
+  },
+  evolve(document, event, key, own = false) {
+    if (event.type === 'StatisticsKept') return keptFigures(document, event.data, key);
+    if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return document;
+    const [scope = '', day = ''] = key.split('/');
+    if (scope === TASKS) return evolveLastDay(document, dayOf(event.metadata.occurredAt));
+    return evolveDay((document ?? emptyDay(scope, day)) as DayDocument, event, own);
+  },
+};
+
+/** The days of one task, or of all (null), from a day on, ascending; at most a year of them. */
+export function daysSince(taskId: string | null, firstDay: string): Query {
+  return {
+    filters: scopeSince(taskId ?? ALL, firstDay),
+    sort: [{ field: 'day', direction: 'ascending' }],
+    limit: 400,
+  };
+}
+
+/** Counts the tasks of which a run ended on a day or since. */
+export function tasksExecutedSince(firstDay: string): readonly Filter[] {
+  return scopeSince(TASKS, firstDay);
+}
+
+/** A day without runs. */
+export function emptyDay(scope: string, day: string): DayDocument {
+  const none = { total: 0, successful: 0, failed: 0, execution_ms: 0, histogram: {} };
+  return { scope, day, ...none, last_run: null, last_success: null, last_failure: null };
+}
+
+/** The UTC day of a timestamp as the service writes it. */
+export function dayOf(timestamp: string): string {
+  return timestamp.slice(0, 10);
+}
+
+function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent, own: boolean): DayDocument {
+  const finished = event.metadata.occurredAt;
+  // Clocks of two workers may disagree by a little.
+  const took = Math.max(0, fromIso(finished) - fromIso(event.data.started_at));
+  const succeeded = event.type === 'RunSucceeded';
+  return {
+    ...day,
+    total: day.total + 1,
+    successful: day.successful + (succeeded ? 1 : 0),
+    failed: day.failed + (succeeded ? 0 : 1),
+    execution_ms: day.execution_ms + took,
+    histogram: own ? addDuration(day.histogram, took) : withDuration(day.histogram, took),
+    last_run: later(day.last_run, finished),
+    last_success: succeeded ? later(day.last_success, finished) : day.last_success,
+    last_failure: succeeded ? day.last_failure : later(day.last_failure, finished),
+  };
+}
+
+/**
+ * The figures of a day as they were before its runs were taken out of the log. They count whatever of those the log
+ * still shows: nothing in a view made anew, all in one that followed.
+ */
+function keptFigures(
+  document: StatisticsDocument | null,
+  { day, figures }: DataOf<'StatisticsKept'>,
+  key: string,
+): StatisticsDocument | null {
+  const [scope = ''] = key.split('/');
+  // Written again where it is the same: so it stands at the same position as in a view that is made anew.
+  if (scope === TASKS) return { ...evolveLastDay(document, day) };
+  const kept = figures.find((each) => each.scope === scope);
+  if (kept === undefined) return document;
+  const known = document as DayDocument | null;
+  return known !== null && known.total > kept.total
+    ? known
+    : // The histogram is the event's own: what is counted on here must not change it.
+      { day, ...kept, histogram: { ...kept.histogram } };
+}
+
+type EndedEvent = Extract<RecordedEvent, { type: 'RunSucceeded' | 'RunFailed' }>;
+
+/** The same document while the day is: the projector writes nothing then. */
+function evolveLastDay(document: StatisticsDocument | null, day: string): StatisticsDocument {
+  return document !== null && document.day >= day ? document : { scope: TASKS, day };
+}
+
+function later(one: string | null, other: string): string {
+  return one !== null && one > other ? one : other;
+}
+
+function scopeSince(scope: string, firstDay: string): readonly Filter[] {
+  return [
+    { field: 'scope', op: 'eq', value: scope },
+    { field: 'day', op: 'gte', value: firstDay },
+  ];
+}

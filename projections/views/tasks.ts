@@ -1,0 +1,145 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { FiresEvent, TaskEvent } from '../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { evolveRhythm, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import { idOf } from '../../domain/streams.ts';
+import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
+import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
+import type { Filter, Projection } from '../read-model.ts';
+
+/**
+ * A task as the API shows it, but for `last_run_at` (the runs view knows the task's latest run: a
+ * copy here would cost a write for each run that starts) and `warnings` (they depend on what is
+ * registered now).
+ */
+export type TaskDocument = JsonObject &
+  TaskDefinition & {
+    readonly id: string;
+    readonly status: TaskStatus;
+    readonly created_at: string;
+    /** When somebody last changed it; a fire does not count. */
+    readonly updated_at: string;
+    /** When the next fire runs, snooze included; null for paused, canceled and event tasks. */
+    readonly next_run_at: string | null;
+    /** Active and time-based, with no fire ahead. */
+    readonly exhausted: boolean;
+    /** Of the last event of `task-<id>`: its ETag. */
+    readonly revision: number;
+    /** What `next_run_at` is folded from; not for clients. */
+    readonly rhythm: JsonObject & RhythmPart;
+  };
+
+/** A {@link Rhythm} without what stands in the document anyway, and without what is owed: it moves no next fire. */
+type RhythmPart = Pick<Rhythm, 'anchor' | 'set' | 'fires'>;
+
+/** What lists of tasks are asked for: a task changes seldom, so that each of its indexes can have it all. */
+const listedFields = ['status', 'created_by', 'schedule_kind', 'title'];
+
+/** Every task that ever was: canceled ones stay readable. */
+export const tasksProjection: Projection<TaskDocument> = {
+  name: 'tasks',
+  schema: 5,
+  // It has the same documents, and indexes by which some lists take longer.
+  readsOlder: [4],
+  streams: ['task-', 'fires-'],
+  fields: {
+    status: 'text',
+    created_by: 'text',
+    schedule_kind: 'text',
+    tags: 'text-list',
+    title: 'text',
+    created_at: 'text',
+    exhausted: 'boolean',
+    concurrency_key: 'text',
+    concurrency_limit: 'number',
+  },
+  // A list by kind or title goes along one of these, and looks at both there; only the owner's or the status's share
+  // is read. The last is for those who share a concurrency key, the smallest limit first.
+  indexes: [
+    ['created_at'],
+    ['created_by', 'created_at'],
+    ['status', 'created_at'],
+    ['concurrency_key', 'created_by', 'concurrency_limit'],
+  ],
+  covered: [listedFields, listedFields, listedFields, []],
+  sparse: ['concurrency_key'],
+  tallies: [{ fields: ['created_by', 'status', 'schedule_kind'] }],
+  keys: (event) => [idOf(event.stream)],
+  evolve: evolveTaskDocument,
+};
+
+/** What `GET /tasks` can ask for; sort by `created_at`, descending. */
+export interface TaskFilters {
+  readonly status?: TaskStatus | undefined;
+  readonly created_by?: string | undefined;
+  readonly schedule_kind?: ScheduleKind | undefined;
+  readonly tag?: string | undefined;
+  /** A part of the title. */
+  readonly search?: string | undefined;
+}
+
+/** The filters of a query over {@link tasksProjection}. */
+export function taskFilters(wanted: TaskFilters): readonly Filter[] {
+  const filters: Filter[] = [];
+  for (const field of ['created_by', 'status', 'schedule_kind'] as const) {
+    const value = wanted[field];
+    if (value !== undefined) filters.push({ field, op: 'eq', value });
+  }
+  if (wanted.tag !== undefined) filters.push({ field: 'tags', op: 'has', value: wanted.tag });
+  if (wanted.search !== undefined) {
+    filters.push({ field: 'title', op: 'contains', value: wanted.search });
+  }
+  return filters;
+}
+
+/** The tasks that keep an agent from being removed: active or paused, and not exhausted. */
+export function liveTasksOf(agentId: string): readonly Filter[] {
+  return [
+    { field: 'created_by', op: 'eq', value: agentId },
+    { field: 'status', op: 'in', value: ['active', 'paused'] },
+    { field: 'exhausted', op: 'eq', value: false },
+  ];
+}
+
+/** An agent's tasks that go by a concurrency key and may still run; sort by `concurrency_limit`. */
+export function tasksWithKey(owner: string, key: string, statuses: readonly TaskStatus[]) {
+  return [
+    { field: 'concurrency_key', op: 'eq', value: key },
+    { field: 'created_by', op: 'eq', value: owner },
+    { field: 'status', op: 'in', value: statuses },
+  ] as const satisfies readonly Filter[];
+}
+
+function evolveTaskDocument(
+  task: TaskDocument | null,
+  event: RecordedEvent,
+  id: string,
+): TaskDocument | null {
+  // The two prefixes hold the events of their kinds alone.
+  const known = event as unknown as TaskEvent | FiresEvent;
+  const rhythm = evolveRhythm(task === null ? null : rhythmOf(task), known, event);
+  if (rhythm === null) return null;
+  const { anchor, set, fires, status } = rhythm;
+  const next_run_at = status === 'active' ? nextRunOf(rhythm) : null;
+  const exhausted =
+    status === 'active' && next_run_at === null && rhythm.definition.schedule_kind !== 'event';
+  const derived = { status, next_run_at, exhausted, rhythm: { anchor, set, fires } };
+  const { occurredAt } = event.metadata;
+  if (known.type === 'TaskCreated') {
+    const dates = { created_at: occurredAt, updated_at: occurredAt };
+    const { revision } = event;
+    // By a field first: added to what a spread begins, each further field takes a slow way.
+    return { id, ...known.data.definition, ...dates, revision, ...derived } as TaskDocument;
+  }
+  if (task === null) return null;
+  const changes = known.type === 'TaskUpdated' ? known.data.changes : {};
+  const changed = event.stream.startsWith('task-')
+    ? { updated_at: occurredAt, revision: event.revision }
+    : {};
+  return { ...task, ...changes, ...changed, ...derived } as TaskDocument;
+}
+
+function rhythmOf(task: TaskDocument): Rhythm {
+  const { status, revision, rhythm } = task;
+  return { ...rhythm, status, definition: task, task_revision: revision, owed: [] };
+}

@@ -1,0 +1,124 @@
+import { fromIso } from '../../domain/clock.ts';
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { idOf } from '../../domain/streams.ts';
+import type { WebhookEnd, WebhookStateName, WebhookType } from '../../domain/vocabulary.ts';
+import type { Filter, Projection, Query } from '../read-model.ts';
+
+/** One attempt of a delivery, and what came of it. */
+export type WebhookAttemptDocument = JsonObject & {
+  readonly at: string;
+  readonly attempt: number;
+  readonly url: string | null;
+  readonly secret_version: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  /** The beginning of the answer's body. */
+  readonly answer: string | null;
+  readonly took_ms: number;
+};
+
+/** A delivery as the API shows it, and what whoever sends needs at its start. */
+export type WebhookDocument = JsonObject & {
+  readonly id: string;
+  readonly agent_id: string;
+  readonly type: WebhookType;
+  readonly event_id: string | null;
+  readonly task_id: string | null;
+  readonly run_id: string | null;
+  readonly payload: JsonObject;
+  readonly state: WebhookStateName;
+  /** Of a failed one: why it is not tried again. */
+  readonly end: WebhookEnd | null;
+  /** Of all rounds; the latest last, and of many only these. */
+  readonly attempts: readonly WebhookAttemptDocument[];
+  readonly repeats: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Of a pending one: not before then. */
+  readonly next_attempt_at: string | null;
+  readonly finished_at: string | null;
+};
+
+/** Attempts that are shown: two rounds and more. Those before stay in the stream. */
+const KEPT_ATTEMPTS = 25;
+
+/** Every delivery to a webhook, with what came of it. */
+export const webhooksProjection: Projection<WebhookDocument> = {
+  name: 'webhooks',
+  schema: 1,
+  streams: ['webhook-'],
+  fields: { agent_id: 'text', created_at: 'text', state: 'text', type: 'text' },
+  indexes: [['agent_id', 'created_at'], ['agent_id', 'state', 'created_at'], ['state']],
+  keys: (event) => [idOf(event.stream)],
+  evolve: evolveWebhookDocument,
+};
+
+/** Those that are still to be sent. */
+export const pendingWebhooks: readonly Filter[] = [{ field: 'state', op: 'eq', value: 'pending' }];
+
+/** When a pending one is due. */
+export function webhookDueAt({ next_attempt_at, created_at }: WebhookDocument): number {
+  return fromIso(next_attempt_at ?? created_at);
+}
+
+/** An agent's deliveries, newest first. */
+export function webhooksOf(
+  agentId: string,
+  wanted: { readonly state?: string | undefined; readonly type?: string | undefined } = {},
+): Pick<Query, 'filters' | 'sort'> {
+  const filters: Filter[] = [{ field: 'agent_id', op: 'eq', value: agentId }];
+  for (const field of ['state', 'type'] as const) {
+    const value = wanted[field];
+    if (value !== undefined) filters.push({ field, op: 'eq', value });
+  }
+  return { filters, sort: [{ field: 'created_at', direction: 'descending' }] };
+}
+
+function evolveWebhookDocument(
+  webhook: WebhookDocument | null,
+  event: RecordedEvent,
+  id: string,
+): WebhookDocument | null {
+  const at = event.metadata.occurredAt;
+  const begun = { state: 'pending', end: null, next_attempt_at: at, finished_at: null } as const;
+  if (event.type === 'WebhookScheduled') {
+    const { agent_id, event_id, task_id, run_id, payload } = event.data;
+    return {
+      id,
+      agent_id,
+      type: payload.type,
+      event_id,
+      task_id,
+      run_id,
+      // Checked when it was written: an object of JSON values.
+      payload: payload as JsonObject,
+      ...begun,
+      attempts: [],
+      repeats: 0,
+      created_at: at,
+      updated_at: at,
+    };
+  }
+  if (webhook === null || event.type === 'WebhookRemoved') return null;
+  const changed = { ...webhook, updated_at: at };
+  const after = (attempt: Record<string, JsonValue>): readonly WebhookAttemptDocument[] =>
+    [...webhook.attempts, { at, ...attempt } as WebhookAttemptDocument].slice(-KEPT_ATTEMPTS);
+  switch (event.type) {
+    case 'WebhookRepeated':
+      return { ...changed, ...begun, repeats: webhook.repeats + 1 };
+    case 'WebhookDelivered': {
+      const attempts = after({ ...event.data, error: null });
+      return { ...changed, state: 'delivered', attempts, next_attempt_at: null, finished_at: at };
+    }
+    case 'WebhookFailed': {
+      const { retry_at, end, ...attempt } = event.data;
+      const attempts = after(attempt);
+      return retry_at === null
+        ? { ...changed, state: 'failed', end, attempts, next_attempt_at: null, finished_at: at }
+        : { ...changed, attempts, next_attempt_at: retry_at };
+    }
+    default:
+      return webhook;
+  }
+}

@@ -1,0 +1,257 @@
+import { toIso, type Instant } from '../../domain/clock.ts';
+import type { JsonValue } from '../../domain/json.ts';
+import { faultText } from '../../domain/pipeline/arguments.ts';
+import type { CompiledCall } from '../../domain/pipeline/compile.ts';
+import type { Scope } from '../../domain/pipeline/expression.ts';
+import { PipelineFault } from '../../domain/pipeline/fault.ts';
+import { start } from '../../domain/pipeline/size.ts';
+import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
+import type { Span } from '../../observability/telemetry.ts';
+import { ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
+
+/** How a call of a tool came out. */
+export type CallOutcome =
+  | { readonly kind: 'result'; readonly result: unknown; readonly log: readonly LogLine[] }
+  | ({ readonly kind: 'failure'; readonly log: readonly LogLine[] } & Failure)
+  /** It was told to stop, and did (or was given up). */
+  | { readonly kind: 'aborted' };
+
+export interface Failure {
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+}
+
+/** What is told to stop and does not is given up after so many milliseconds. */
+const GIVE_UP_MS = 10_000;
+
+/** Pauses between the tries of one step: doubled each time, up to the second figure. Milliseconds. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** A tool that wants a longer pause than this is left to the retry of the run. Milliseconds. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/** A step's log is for people: so many lines, of so many characters, with so many bytes of data each. */
+const MOST_LINES = 50;
+const MOST_MESSAGE = 1000;
+const MOST_DATA_BYTES = 2000;
+
+/**
+ * Renders a step's arguments, checks them, and calls its tool, again where the step says so. Answers at once for a
+ * synchronous tool; for all others everything before is made durable first.
+ */
+export function callTool(
+  progress: Progress,
+  step: CompiledCall,
+  name: string,
+  scope: () => Scope,
+  signal: () => AbortSignal,
+  span?: Span,
+): CallOutcome | Promise<CallOutcome> {
+  const registered = progress.environment.tools.find(step.uses);
+  if (!registered) return fault(`there is no tool named ${step.uses}`);
+  const { tool, check } = registered;
+  let args: JsonValue;
+  try {
+    args = step.args.constant ? step.args.render(undefinedScope) : step.args.render(scope());
+  } catch (error) {
+    return fault(messageOf(error));
+  }
+  if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
+  const faults = check(args);
+  if (faults.length > 0) return fault(`bad arguments for ${step.uses}: ${faultText(faults)}`);
+  const call = new Call(progress, step, name, tool, args, signal, span);
+  return tool.synchronous === true ? call.synchronous() : call.patient(0);
+}
+
+/** Constants never look at it. */
+const undefinedScope = {} as Scope;
+
+class Call {
+  private readonly progress: Progress;
+  private readonly step: CompiledCall;
+  private readonly name: string;
+  private readonly tool: Tool;
+  private readonly args: JsonValue;
+  private readonly signalOf: () => AbortSignal;
+  private readonly span: Span | undefined;
+  private readonly log: LogLine[] = [];
+
+  constructor(
+    progress: Progress,
+    step: CompiledCall,
+    name: string,
+    tool: Tool,
+    args: JsonValue,
+    signalOf: () => AbortSignal,
+    span: Span | undefined,
+  ) {
+    this.progress = progress;
+    this.step = step;
+    this.name = name;
+    this.tool = tool;
+    this.args = args;
+    this.signalOf = signalOf;
+    this.span = span;
+  }
+
+  private get signal(): AbortSignal {
+    return this.signalOf();
+  }
+
+  /** One try without timers; a failure that further tries may heal goes on patiently. */
+  synchronous(): CallOutcome | Promise<CallOutcome> {
+    let result: unknown;
+    try {
+      result = this.run(this.signalOf);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (this.step.maxRetries > 0 && failure.retryable) return this.patient(1, failure);
+      return { kind: 'failure', log: this.log, ...failure };
+    }
+    // An extension may have said so in error.
+    if (result instanceof Promise) return this.settled(result);
+    return { kind: 'result', result, log: this.log };
+  }
+
+  /** Tries until it works, the tries are used up, or it makes no sense to go on. */
+  async patient(tries: number, earlier?: Failure): Promise<CallOutcome> {
+    await this.progress.flush();
+    let failure = earlier;
+    for (let tried = tries; ; tried += 1) {
+      if (failure && !(await this.pause(tried, failure))) return { kind: 'aborted' };
+      if (this.signal.aborted) return { kind: 'aborted' };
+      const outcome = await this.once();
+      if (outcome.kind !== 'failure') return outcome;
+      failure = outcome;
+      const goOn =
+        tried < this.step.maxRetries &&
+        outcome.retryable &&
+        (outcome.retryAfterMs ?? 0) <= LONGEST_RETRY_AFTER_MS;
+      if (!goOn) return outcome;
+    }
+  }
+
+  /** Waits before a further try. @returns false when the signal ended it */
+  private async pause(tried: number, { retryAfterMs }: Failure): Promise<boolean> {
+    const { clock, random = Math.random } = this.progress.environment;
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS);
+    const pause = Math.max(retryAfterMs ?? 0, (0.5 + 0.5 * random()) * longest);
+    try {
+      await clock.sleep(pause, this.signal);
+      return true;
+    } catch (error) {
+      if (this.signal.aborted) return false;
+      throw error;
+    }
+  }
+
+  private once(): Promise<CallOutcome> {
+    const { clock, telemetry } = this.progress.environment;
+    const { timeoutMs } = this.step;
+    const begun = performance.now();
+    const controller = new AbortController();
+    return new Promise((resolve) => {
+      let cancelGiveUp = (): void => {};
+      const finish = (outcome: CallOutcome): void => {
+        cancelTimeout();
+        cancelGiveUp();
+        this.signal.removeEventListener('abort', stop);
+        const labels = { tool: this.tool.name, outcome: outcome.kind };
+        telemetry?.observe('tool_call_seconds', (performance.now() - begun) / 1000, labels);
+        resolve(outcome);
+      };
+      const cancelTimeout = clock.at(clock.now() + timeoutMs, () => {
+        const message = `timed out after ${timeoutMs / 1000} s (timeout_seconds)`;
+        finish({ kind: 'failure', log: [...this.log], message, retryable: true });
+        controller.abort(new Error(message));
+      });
+      const stop = (): void => {
+        cancelTimeout();
+        const until = clock.now() + GIVE_UP_MS;
+        cancelGiveUp = clock.at(until, () => finish({ kind: 'aborted' }));
+        controller.abort(this.signal.reason);
+      };
+      this.signal.addEventListener('abort', stop, { once: true });
+      void this.settled(this.started(controller.signal)).then((outcome) => {
+        // What fails after it was told to stop has stopped; what succeeds nevertheless has been done.
+        const stopped = outcome.kind === 'failure' && this.signal.aborted;
+        finish(stopped ? { kind: 'aborted' } : outcome);
+      });
+    });
+  }
+
+  /** Runs the tool; what it throws at once is a rejection too. */
+  private async started(signal: AbortSignal): Promise<unknown> {
+    return this.run(() => signal);
+  }
+
+  private run(signal: () => AbortSignal): unknown {
+    const { span } = this;
+    const about = this.about(signal);
+    if (span === undefined) return this.tool.run(this.args, about);
+    return span.within(() => this.tool.run(this.args, { ...about, span }));
+  }
+
+  /** Never rejects. */
+  private async settled(result: Promise<unknown>): Promise<CallOutcome> {
+    try {
+      return { kind: 'result', result: await result, log: this.log };
+    } catch (error) {
+      return { kind: 'failure', log: this.log, ...failureOf(error) };
+    }
+  }
+
+  private about(signal: () => AbortSignal): ToolCall {
+    const { execution, environment } = this.progress;
+    const { runId, taskId, actAs } = execution;
+    return {
+      get signal() {
+        return signal();
+      },
+      idempotencyKey: `${runId}:${this.name}`,
+      clock: environment.clock,
+      runId,
+      taskId,
+      step: this.name,
+      actAs,
+      log: (level, message, data) => this.addLine(environment.clock.now(), level, message, data),
+    };
+  }
+
+  private addLine(now: Instant, level: string, message: string, data: unknown): void {
+    if (this.log.length > MOST_LINES) return;
+    const full = this.log.length === MOST_LINES;
+    this.log.push({
+      at: toIso(now),
+      level: full ? 'warn' : level,
+      // Masked before it is cut, lest a piece of a secret be left.
+      message: full
+        ? `this step says no more than ${MOST_LINES} lines`
+        : start(this.progress.secrets.maskText(message), MOST_MESSAGE),
+      step: this.name,
+      ...(data === undefined || full
+        ? {}
+        : { data: logData(this.progress.secrets.mask(data), MOST_DATA_BYTES) }),
+    });
+  }
+}
+
+function fault(message: string): CallOutcome {
+  return { kind: 'failure', log: [], message, retryable: false };
+}
+
+/** What an error says about trying again: faults of the pipeline never heal, unknown errors may. */
+function failureOf(error: unknown): Failure {
+  const message = messageOf(error);
+  if (error instanceof PipelineFault) return { message, retryable: false };
+  if (!(error instanceof ToolError)) return { message, retryable: true };
+  const { retryable, retryAfterMs } = error;
+  return retryAfterMs === undefined ? { message, retryable } : { message, retryable, retryAfterMs };
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message === '' ? error.name : error.message;
+  return typeof error === 'string' ? error : 'the tool failed without saying why';
+}

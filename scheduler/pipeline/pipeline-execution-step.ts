@@ -1,0 +1,98 @@
+import type { Instant } from '../../domain/clock.ts';
+import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.ts';
+import { isFalsy, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
+import { PipelineFault } from '../../domain/pipeline/fault.ts';
+import { callTool, type CallOutcome, type Failure } from './pipeline-execution-call.ts';
+import type { Progress } from './pipeline-execution-progress.ts';
+import { traceStep } from '../tracing.ts';
+
+/** How a step came out, for those who lead the run through its steps. */
+export type StepOutcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'aborted' }
+  | { readonly kind: 'failed'; readonly step: string; readonly failure: Failure };
+
+export const done: StepOutcome = { kind: 'done' };
+export const aborted: StepOutcome = { kind: 'aborted' };
+
+/** Evaluates a step's condition: notes it as skipped, or failed, or says that it is to run. */
+export function decide(
+  progress: Progress,
+  step: Pick<CompiledStep, 'condition' | 'onError'>,
+  name: string,
+  scope: () => Scope,
+): StepOutcome | 'run' {
+  const startedAt = progress.environment.clock.now();
+  try {
+    if (isMet(step.condition, scope)) return 'run';
+  } catch (error) {
+    if (!(error instanceof PipelineFault)) throw error;
+    return noteFailure(progress, step, name, startedAt, {
+      message: error.message,
+      retryable: false,
+    });
+  }
+  progress.ended({ step: name, status: 'skipped', startedAt });
+  return done;
+}
+
+/** Calls a step's tool once (with the tries that the step has) and notes how that ended. */
+export function runOnce(
+  progress: Progress,
+  step: CompiledCall,
+  name: string,
+  scope: () => Scope,
+  signal: () => AbortSignal,
+): StepOutcome | Promise<StepOutcome> {
+  const { clock, span } = progress.environment;
+  const startedAt = clock.now();
+  if (span !== undefined) {
+    return traceStep(span, progress, step.uses, name, (traced) => {
+      const calling = callTool(progress, step, name, scope, signal, traced);
+      return calling instanceof Promise
+        ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
+        : note(progress, step, name, startedAt, calling);
+    });
+  }
+  const calling = callTool(progress, step, name, scope, signal);
+  return calling instanceof Promise
+    ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
+    : note(progress, step, name, startedAt, calling);
+}
+
+function note(
+  progress: Progress,
+  step: CompiledCall,
+  name: string,
+  startedAt: Instant,
+  outcome: CallOutcome,
+): StepOutcome {
+  if (outcome.kind === 'aborted') return aborted;
+  const { log } = outcome;
+  if (outcome.kind === 'failure') return noteFailure(progress, step, name, startedAt, outcome, log);
+  try {
+    progress.ended({ step: name, status: 'succeeded', result: outcome.result, startedAt, log });
+    return done;
+  } catch (error) {
+    const message = `its result is no JSON: ${error instanceof Error ? error.message : 'unknown'}`;
+    return noteFailure(progress, step, name, startedAt, { message, retryable: false }, log);
+  }
+}
+
+/** Notes a failure; whether the run goes on is up to the step's `on_error`. */
+export function noteFailure(
+  progress: Progress,
+  step: Pick<CompiledStep, 'onError'>,
+  name: string,
+  startedAt: Instant,
+  failure: Failure,
+  log: Extract<CallOutcome, { kind: 'failure' }>['log'] = [],
+): StepOutcome {
+  progress.ended({ step: name, status: 'failed', error: failure.message, startedAt, log });
+  return step.onError === 'continue' ? done : { kind: 'failed', step: name, failure };
+}
+
+function isMet(condition: Expression | boolean | null, scope: () => Scope): boolean {
+  if (condition === null) return true;
+  return typeof condition === 'boolean' ? condition : !isFalsy(condition.evaluate(scope()));
+}

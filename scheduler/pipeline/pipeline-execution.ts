@@ -1,0 +1,139 @@
+import type { Clock } from '../../domain/clock.ts';
+import type { StepEnd } from '../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { CompiledPipeline } from '../../domain/pipeline/compile.ts';
+import type { Span, Telemetry } from '../../observability/telemetry.ts';
+import { runGroup } from './pipeline-execution-group.ts';
+import { runCall } from './pipeline-execution-items.ts';
+import { Progress } from './pipeline-execution-progress.ts';
+import type { StepOutcome } from './pipeline-execution-step.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+
+/** One attempt of a run, to be executed from the first step that is not finished. */
+export interface Execution {
+  /** Of `compilePipeline`, which keeps it for each payload. */
+  readonly pipeline: CompiledPipeline;
+  readonly runId: string;
+  readonly taskId: string;
+  /** The task's `created_by`, for whom tools act. */
+  readonly actAs: string;
+  /** What expressions see under these names. `params` comes with the pipeline. */
+  readonly context: {
+    readonly task: JsonObject;
+    readonly run: JsonObject;
+    readonly event: JsonObject | null;
+  };
+  /** Step ends that the run's stream holds, in its order, those of earlier attempts included. */
+  readonly finished: readonly StepEnd[];
+  /** From 1. */
+  readonly attempt: number;
+}
+
+/** What an execution works with. */
+export interface Environment {
+  readonly tools: Pick<ToolRegistry, 'find'>;
+  readonly clock: Clock;
+  /** Ends the work: the running step is told to stop. Asked for only when something is to listen to it. */
+  readonly signal: AbortSignal;
+  /** Whether the work is to end, without asking for the signal. Default: as the signal says. */
+  readonly isStopped?: (() => boolean) | undefined;
+  /** A secret's value, by the name that stands in `${secrets.NAME}`. */
+  readonly secrets: (name: string) => string | undefined;
+  /**
+   * Makes ends of steps durable, in this order: resolves when they are. Called one at a time, before the next step
+   * that could be noticed outside starts. When it rejects, the execution stops and rejects with the same error.
+   */
+  readonly record: (steps: readonly StepEnd[]) => Promise<void>;
+  /** Of the attempt; none where it is not traced. */
+  readonly span?: Span | undefined;
+  /** Told how long calls of tools took that do not answer at once. */
+  readonly telemetry?: Pick<Telemetry, 'observe'>;
+  /** For the pauses between tries; default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** How an attempt came out. `steps` have ended and are not recorded yet; they fit into one event. */
+export type ExecutionResult =
+  | {
+      readonly kind: 'succeeded';
+      readonly steps: readonly StepEnd[];
+      /** For the run's last event; `outputOf` makes the run's output of it and the step ends. */
+      readonly output: JsonObject;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      /** The step that failed; null when the pipeline itself is at fault. */
+      readonly step: string | null;
+      /** Whether trying again can help. */
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      /** To be recorded also when the run is tried again: those that succeeded are not run again. */
+      readonly steps: readonly StepEnd[];
+      readonly output: JsonObject;
+    }
+  | {
+      readonly kind: 'aborted';
+      readonly steps: readonly StepEnd[];
+      /** For the case that the run ends with this. */
+      readonly output: JsonObject;
+    };
+
+/**
+ * Executes a pipeline, step by step: a fold over the ends of its steps, so that any worker can go on where another
+ * stopped. Steps (and items of a `for_each`) that are finished are passed over.
+ *
+ * Rejects only when `record` does.
+ */
+export async function executePipeline(
+  execution: Execution,
+  environment: Environment,
+): Promise<ExecutionResult> {
+  const { pipeline } = execution;
+  const progress = new Progress(execution, environment);
+  const isStopped = environment.isStopped ?? (() => environment.signal.aborted);
+  const signal = (): AbortSignal => environment.signal;
+  if (pipeline.fault !== null) {
+    const output = progress.output(null);
+    return {
+      kind: 'failed',
+      error: pipeline.fault,
+      step: null,
+      retryable: false,
+      steps: [],
+      output,
+    };
+  }
+  for (const step of pipeline.steps) {
+    const breath = isStopped() ? undefined : progress.breathe();
+    if (breath) await breath;
+    if (isStopped()) return stopped(progress);
+    const running =
+      step.kind === 'group' ? runGroup(progress, step, signal()) : runCall(progress, step, signal);
+    const outcome = running instanceof Promise ? await running : running;
+    if (outcome.kind === 'aborted') return stopped(progress);
+    if (outcome.kind === 'failed') return failed(progress, outcome);
+  }
+  const steps = await progress.rest();
+  return { kind: 'succeeded', steps, output: progress.output(null) };
+}
+
+async function stopped(progress: Progress): Promise<ExecutionResult> {
+  return { kind: 'aborted', steps: await progress.rest(), output: progress.output(null) };
+}
+
+async function failed(
+  progress: Progress,
+  { step, failure }: Extract<StepOutcome, { kind: 'failed' }>,
+): Promise<ExecutionResult> {
+  const { retryable, retryAfterMs } = failure;
+  return {
+    kind: 'failed',
+    error: progress.errorOf(step),
+    step,
+    retryable,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    steps: await progress.rest(),
+    output: progress.output(step),
+  };
+}

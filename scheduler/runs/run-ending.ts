@@ -1,0 +1,69 @@
+import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { LiveTask } from '../../domain/tasks/task.ts';
+import { afterFailure } from './run-outcome.ts';
+import type { AbortCause, PipelineOutcome } from './run-work.ts';
+
+/** Of the attempt that is over. */
+export interface EndedAttempt {
+  readonly taskId: string;
+  readonly attempt: number;
+  /** Who worked on it. */
+  readonly worker: string;
+  /** The first start of the run. */
+  readonly startedAt: string;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly random: () => number;
+}
+
+/**
+ * What is to be written of an attempt that is over; nothing where the run is somebody else's by now.
+ *
+ * @param cause why the work was stopped; null where it was not
+ */
+export function endingEvents(
+  task: LiveTask,
+  outcome: PipelineOutcome,
+  cause: AbortCause | null,
+  of: EndedAttempt,
+): readonly RunEvent[] {
+  const { attempt, taskId, startedAt } = of;
+  const ended = { task_id: taskId, started_at: startedAt, attempt };
+  if (outcome.kind === 'succeeded') {
+    const { steps, output } = outcome;
+    return [{ type: 'RunSucceeded', data: { ...ended, steps: [...steps], output } }];
+  }
+  const recorded = outcome.steps.map((step) => ({
+    type: 'RunStepCompleted' as const,
+    data: step,
+  }));
+  if (cause === 'fenced') return [];
+  if (cause === 'drained' && outcome.kind === 'aborted') {
+    const data = { worker: of.worker, cause: 'drained' as const };
+    return [...recorded, { type: 'RunInterrupted', data }];
+  }
+  if (cause === 'canceled') return [...recorded, { type: 'RunCanceled', data: { attempt } }];
+  const { error, step, retryAt } = failureOf(task, outcome, cause, of);
+  if (retryAt !== null) {
+    const retry_at = toIso(retryAt);
+    return [...recorded, { type: 'RunAttemptFailed', data: { attempt, error, step, retry_at } }];
+  }
+  const { steps, output } = outcome;
+  return [{ type: 'RunFailed', data: { ...ended, error, step, steps: [...steps], output } }];
+}
+
+function failureOf(
+  { definition }: LiveTask,
+  outcome: Exclude<PipelineOutcome, { kind: 'succeeded' }>,
+  cause: AbortCause | null,
+  { attempt, startedAt, clock, random }: EndedAttempt,
+): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
+  if (cause === 'timeout') {
+    const seconds = definition.timeout_seconds;
+    return { error: `the run was not over after ${seconds} s`, step: null, retryAt: null };
+  }
+  if (outcome.kind === 'aborted') {
+    return { error: 'the run was stopped', step: null, retryAt: null };
+  }
+  return afterFailure(outcome, definition, { attempt, startedAt, now: clock.now(), random });
+}

@@ -1,0 +1,161 @@
+import { Webhook as Signer } from 'standardwebhooks';
+import { Agent, request } from 'undici';
+import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Span } from '../../observability/telemetry.ts';
+import { retryAfterMs } from '../tools/http-response.ts';
+import { traceRequest } from '../tracing.ts';
+import {
+  isPrivateAddress,
+  PrivateAddressError,
+  publicLookup,
+  refusePrivateHost,
+  type AddressCheck,
+  type LookUpAll,
+} from '../tools/private-addresses.ts';
+
+/** How long a receiver may take. Milliseconds. */
+export const WEBHOOK_TIMEOUT = 15_000;
+
+/** Bytes of an answer's body that are kept. */
+const KEPT_OF_ANSWER = 1000;
+
+/** A message on its way. */
+export interface WebhookPost {
+  /** Of the delivery: the same at every attempt. */
+  readonly id: string;
+  readonly url: string;
+  readonly body: string;
+  /** Each signs; `whsec_…`. */
+  readonly secrets: readonly string[];
+  /** Of the delivery; none where it is not traced. */
+  readonly span?: Span | undefined;
+}
+
+/** What came back. */
+export interface WebhookReply {
+  /** null: no answer came. */
+  readonly status: number | null;
+  readonly answer: string | null;
+  readonly error: string | null;
+  readonly retryAfter: number | undefined;
+  /** The address is one to which no requests are made. */
+  readonly refused: boolean;
+}
+
+/**
+ * Sends messages as Standard Webhooks says: a POST of JSON with `webhook-id`, `webhook-timestamp` and
+ * `webhook-signature`. Follows no redirect.
+ */
+export class WebhookSender {
+  private readonly clock: Clock;
+  private readonly userAgent: string;
+  /** null: all may be reached. */
+  private readonly isPrivate: AddressCheck | null;
+  private readonly agent: Agent;
+
+  constructor(options: {
+    readonly clock: Clock;
+    /** Lets messages go to loopback, private and link-local addresses. */
+    readonly allowPrivate: boolean;
+    readonly userAgent: string;
+    /** In the place of `dns.lookup`. */
+    readonly lookUpAll?: LookUpAll;
+    /** In the place of {@link isPrivateAddress}. */
+    readonly isPrivate?: AddressCheck;
+  }) {
+    const { allowPrivate, lookUpAll, isPrivate = isPrivateAddress } = options;
+    this.clock = options.clock;
+    this.userAgent = options.userAgent;
+    this.isPrivate = allowPrivate ? null : isPrivate;
+    const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll, isPrivate) };
+    // The timeout of the whole is the one that counts.
+    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { ...lookup } });
+  }
+
+  /** Sends it once. Rejects only where `signal` is aborted; all else is a reply. */
+  async send(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
+    const { clock } = this;
+    const late = new AbortController();
+    const cancel = clock.at(clock.now() + WEBHOOK_TIMEOUT, () => late.abort());
+    try {
+      return await this.post(post, AbortSignal.any([signal, late.signal]));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const refused = error instanceof PrivateAddressError;
+      const seconds = WEBHOOK_TIMEOUT / 1000;
+      const told = late.signal.aborted ? `no answer within ${seconds} s` : reasonOf(error);
+      return { status: null, answer: null, error: told, retryAfter: undefined, refused };
+    } finally {
+      cancel();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.agent.destroy();
+  }
+
+  private async post(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
+    const { clock, userAgent: agent } = this;
+    const url = new URL(post.url);
+    if (this.isPrivate !== null) refusePrivateHost(url, this.isPrivate);
+    const sendWithin = (span?: Span): ReturnType<typeof request> =>
+      request(url, {
+        dispatcher: this.agent,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': agent,
+          ...span?.headers,
+          ...credentialsOf(url),
+          ...signedHeaders(post, clock.now()),
+        },
+        body: post.body,
+        signal,
+      });
+    const { statusCode, headers, body } = await (post.span === undefined
+      ? sendWithin()
+      : traceRequest(post.span, 'POST', url, sendWithin));
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      length += chunk.length;
+      // Leaving the loop destroys the stream, and with it the connection.
+      if (length >= KEPT_OF_ANSWER) break;
+    }
+    const after = headers['retry-after'];
+    return {
+      status: statusCode,
+      answer: Buffer.concat(chunks).toString('utf8', 0, KEPT_OF_ANSWER),
+      error: null,
+      retryAfter: retryAfterMs(Array.isArray(after) ? after[0] : after, clock.now()),
+      refused: false,
+    };
+  }
+}
+
+/** The three headers by which a receiver knows that a message is the service's own, and new. */
+export function signedHeaders(
+  { id, body, secrets }: Pick<WebhookPost, 'id' | 'body' | 'secrets'>,
+  now: Instant,
+): Readonly<Record<string, string>> {
+  const at = new Date(now);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now / 1000)),
+    'webhook-signature': secrets.map((each) => new Signer(each).sign(id, at, body)).join(' '),
+  };
+}
+
+/** What an address has before its `@`, as the HTTP client leaves it out. */
+function credentialsOf({ username, password }: URL): Readonly<Record<string, string>> {
+  if (username === '' && password === '') return {};
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? String(error.code) : '';
+  return (error.message || code || error.name).slice(0, KEPT_OF_ANSWER);
+}

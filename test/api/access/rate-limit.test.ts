@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import { RequestCounts } from '../../../api/access/request-counts.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { CoordinationError, type Coordination } from '../../../scheduler/coordination.ts';
+import type { ApiAnswer } from '../../support/api-client.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { settle, VirtualClock } from '../../support/virtual-clock.ts';
+
+const START = 1_800_000_000_000;
+
+describe('the limit of requests', () => {
+  const api = useRunningApi({ rateLimit: 5, rateLimitWindowSeconds: 60 });
+  const remaining = (answer: ApiAnswer): number => Number(answer.header('X-RateLimit-Remaining'));
+  // Each test has a window before it that does not end in its midst.
+  beforeEach(() => api().clock.shift(60_001 - (api().clock.now() % 60_000)));
+
+  it('is told in every answer but those of health, also in refusals', async () => {
+    const { client } = await api().signIn(['tasks:read']);
+    const answers = [
+      await client.get('/tasks'),
+      await client.get('/nowhere'),
+      await client.get('/runs'),
+      await client.send('OPTIONS', '/tasks'),
+    ];
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 404, 403, 204]);
+    expect(answers.map(remaining)).to.deep.equal([4, 3, 2, 1]);
+    for (const answer of answers) {
+      expect(answer.header('X-RateLimit-Limit')).to.equal('5');
+      const reset = Number(answer.header('X-RateLimit-Reset')) * 1000 - api().clock.now();
+      expect(reset).to.be.within(-1000, 61_000);
+    }
+    for (const path of ['/health', '/health/live', '/health/ready']) {
+      expect((await client.get(path)).headers).to.not.have.property('x-ratelimit-limit');
+    }
+    expect(remaining(await client.get('/tasks'))).to.equal(0);
+  });
+
+  it('refuses what is over it before all else, until the window is over', async () => {
+    const { client } = await api().signIn([]);
+    for (let times = 0; times < 5; times += 1) await client.get('/nowhere');
+    const refused = [
+      await client.get('/nowhere'),
+      await client.get('/tasks'),
+      await client.post('/tasks', undefined, { raw: '{' }),
+      await client.get(`/tasks?search=${'x'.repeat(9000)}`),
+    ];
+    for (const answer of refused) {
+      expect(answer.status, answer.text).to.equal(429);
+      expect(answer.at('error')).to.equal('rate_limit_exceeded');
+      expect(answer.at('details')).to.include({ limit: 5, window: '60s' });
+      const wait = Date.parse(answer.textAt('details.reset_at')) - api().clock.now();
+      expect(wait).to.be.within(0, 60_000);
+      expect(Number(answer.header('Retry-After'))).to.be.within(1, 60);
+      expect(remaining(answer)).to.equal(0);
+    }
+    expect((await client.get('/health/live')).status).to.equal(200);
+    api().clock.shift(60_000);
+    expect((await client.get('/nowhere')).status).to.equal(404);
+  });
+
+  it('counts an agent for itself, and all that carry no good token by their address', async () => {
+    const one = await api().signIn([]);
+    const other = await api().signIn([]);
+    expect(remaining(await one.client.get('/nowhere'))).to.equal(4);
+    expect(remaining(await other.client.get('/nowhere'))).to.equal(4);
+    const nobody = one.client.as(null);
+    const before = remaining(await nobody.get('/nowhere'));
+    const bad = await nobody.get('/nowhere', { token: 'nonsense' });
+    expect(remaining(bad)).to.equal(before - 1);
+    // A session that has ended is nobody's: whoever still has the token can't use its agent's share up.
+    await one.client.post('/agents/auth/revoke', { token: one.client.token });
+    expect(remaining(await one.client.get('/nowhere'))).to.equal(before - 2);
+    expect(remaining(await other.client.get('/nowhere'))).to.equal(3);
+  });
+});
+
+describe('the limit of requests, turned off', () => {
+  const api = useRunningApi({ rateLimit: 0 });
+
+  it('is not told of', async () => {
+    const answer = await api().admin.client.get('/tasks');
+    expect(answer.status).to.equal(200);
+    expect(answer.headers).to.not.have.property('x-ratelimit-limit');
+  });
+});
+
+describe('the counts of requests', () => {
+  class SharedCounter {
+    readonly sums = new Map<string, number>();
+    calls = 0;
+    away = false;
+    /** What its clock is ahead of that of the processes. */
+    ahead = 0;
+    readonly clock: VirtualClock;
+
+    constructor(clock: VirtualClock) {
+      this.clock = clock;
+    }
+
+    /** The one part of the port that is used. */
+    get port(): Coordination {
+      return { count: this.count } as unknown as Coordination;
+    }
+
+    readonly count: Coordination['count'] = async (name, by, window) => {
+      this.calls += 1;
+      if (this.away) throw new CoordinationError('away');
+      const now = this.clock.now() + this.ahead;
+      const key = `${name} ${Math.floor(now / window)}`;
+      const sum = (this.sums.get(key) ?? 0) + by;
+      this.sums.set(key, sum);
+      return { sum, remaining: window - (now % window) };
+    };
+  }
+  const setUp = () => {
+    const clock = new VirtualClock(START);
+    const shared = new SharedCounter(clock);
+    const process = () =>
+      new RequestCounts({
+        coordination: shared.port,
+        clock,
+        log: silent.log,
+        window: 60_000,
+      });
+    const hits = (counts: RequestCounts, times: number, key = 'agent a'): number => {
+      let total = 0;
+      for (let time = 0; time < times; time += 1) total = counts.increment(key).totalHits;
+      return total;
+    };
+    return { clock, shared, one: process(), other: process(), hits };
+  };
+
+  it('are those of all processes, a second later, by one call of the store', async () => {
+    const { clock, shared, one, other, hits } = setUp();
+    expect(hits(one, 30)).to.equal(30);
+    expect(hits(other, 12)).to.equal(12);
+    expect(shared.calls).to.equal(0);
+    await clock.advance(1000);
+    expect(shared.calls).to.equal(2);
+    expect(hits(one, 1)).to.be.within(31, 43);
+    await clock.advance(1000);
+    expect(hits(one, 1)).to.equal(44);
+    await clock.advance(5000);
+    expect(shared.calls).to.equal(4);
+  });
+
+  it('are known with the first request after a pause, not a second behind it', async () => {
+    const { clock, one, other, hits } = setUp();
+    hits(one, 12);
+    await clock.advance(1000);
+    hits(other, 1);
+    await clock.advance(0);
+    expect(hits(other, 1)).to.equal(14);
+    await clock.advance(2500);
+    hits(one, 1);
+    await clock.advance(0);
+    expect(hits(one, 1)).to.equal(16);
+  });
+
+  it('begin anew with each window', async () => {
+    const { clock, one, hits } = setUp();
+    hits(one, 30);
+    await clock.advance(59_999);
+    expect(hits(one, 1)).to.equal(31);
+    await clock.advance(1);
+    expect(hits(one, 1)).to.equal(1);
+  });
+
+  it('end with the window of the store, whose clock may be another', async () => {
+    const { clock, shared, one, hits } = setUp();
+    shared.ahead = 20_000;
+    hits(one, 30);
+    await clock.advance(39_000);
+    expect(hits(one, 1)).to.equal(31);
+    await clock.advance(1000);
+    expect(hits(one, 1)).to.equal(1);
+    expect(one.increment('agent b').resetTime?.getTime()).to.equal(START + 100_000);
+  });
+
+  it('go on in each process while the store is away, and lose nothing by it', async () => {
+    const { clock, shared, one, other, hits } = setUp();
+    shared.away = true;
+    hits(one, 10);
+    hits(other, 10);
+    await clock.advance(3000);
+    expect(hits(one, 1)).to.equal(11);
+    shared.away = false;
+    await clock.advance(2000);
+    hits(one, 1);
+    await clock.advance(1000);
+    expect(hits(one, 1)).to.equal(23);
+  });
+
+  it('forget the oldest of too many addresses, and no agent for them', () => {
+    const { one, hits } = setUp();
+    hits(one, 3, 'agent a');
+    hits(one, 3, 'address first');
+    for (let each = 0; each < 60_000; each += 1) one.increment(`address ${each}`);
+    expect(hits(one, 1, 'agent a')).to.equal(4);
+    expect(hits(one, 1, 'address first')).to.equal(1);
+    expect(hits(one, 1, 'address 59999')).to.equal(2);
+  });
+
+  it('are taken back one at a time, or all', async () => {
+    const { clock, one, hits } = setUp();
+    hits(one, 5);
+    one.decrement('agent a');
+    expect(hits(one, 1)).to.equal(5);
+    await clock.advance(1000);
+    one.resetKey('agent a');
+    await settle();
+    expect(hits(one, 1)).to.equal(1);
+  });
+});

@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import { streams } from '../../../domain/streams.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { plainTask } from '../plain-task.ts';
+
+describe('the agents of the HTTP interface', () => {
+  const api = useRunningApi();
+  const register = async (name: string, scopes: readonly string[] = ['tasks:read']) => {
+    const created = await api().admin.client.post('/agents', { name, scopes });
+    expect(created.status, created.text).to.equal(201);
+    return { id: created.textAt('id'), created };
+  };
+
+  it('registers an agent, and shows it right after', async () => {
+    const { admin } = api();
+    const body = {
+      name: 'Ada',
+      scopes: ['tasks:read', 'x'],
+      webhook_url: 'https://ada.example/hook?x=1',
+    };
+    const created = await admin.client.post('/agents', body);
+    expect(created.status, created.text).to.equal(201);
+    const id = created.textAt('id');
+    expect(created.header('Location')).to.equal(`/agents/${id}`);
+    expect(created.json).to.have.all.keys(
+      'id',
+      'name',
+      'scopes',
+      'webhook_url',
+      'created_at',
+      'updated_at',
+    );
+    expect(created.json).to.deep.include(body);
+    const shown = await admin.client.get(`/agents/${id.toUpperCase()}`);
+    expect(shown.json).to.deep.equal(created.json);
+    expect(shown.header('ETag')).to.equal('"0"');
+    expect(created.header('ETag')).to.equal('"0"');
+  });
+
+  it('answers the list as a bare array, newest first, with the number of all', async () => {
+    const { admin } = api();
+    for (const name of ['list-1', 'list-2', 'list-3']) await register(name, [`for:${name}`]);
+    const listed = await admin.client.get('/agents?name_filter=LIST-&limit=2');
+    expect(listed.status).to.equal(200);
+    expect(listed.list.map(({ name }) => name)).to.deep.equal(['list-3', 'list-2']);
+    expect(listed.header('X-Total-Count')).to.equal('3');
+    const rest = await admin.client.get('/agents?name_filter=list-&limit=2&offset=2');
+    expect(rest.list.map(({ name }) => name)).to.deep.equal(['list-1']);
+    const scoped = await admin.client.get('/agents?scope_filter=for:list-2');
+    expect(scoped.list.map(({ name }) => name)).to.deep.equal(['list-2']);
+  });
+
+  it('changes an agent, and gives its old name back', async () => {
+    const { admin } = api();
+    const { id } = await register('before');
+    const changed = await admin.client.put(`/agents/${id}`, { name: 'after', webhook_url: null });
+    expect(changed.status, changed.text).to.equal(200);
+    expect(changed.json).to.include({ name: 'after' });
+    expect(changed.header('ETag')).to.equal('"1"');
+    expect((await admin.client.get(`/agents/${id}`)).json).to.deep.equal(changed.json);
+    await register('before');
+    const taken = await admin.client.post('/agents', { name: 'after', scopes: [] });
+    expect(taken.status).to.equal(409);
+  });
+
+  it('looks at If-Match before it reserves a name', async () => {
+    const { admin } = api();
+    const { id } = await register('matched');
+    await register('occupied');
+    const stale = { headers: { 'if-match': '"4"' } };
+    for (const name of ['occupied', 'free']) {
+      const refused = await admin.client.put(`/agents/${id}`, { name }, stale);
+      expect(refused.status, name).to.equal(412);
+    }
+    await register('free');
+  });
+
+  it('refuses a name that is taken', async () => {
+    const { admin } = api();
+    await register('one');
+    const second = await register('two');
+    const refusals = [
+      await admin.client.post('/agents', { name: 'one', scopes: [] }),
+      await admin.client.put(`/agents/${second.id}`, { name: 'one' }),
+    ];
+    for (const refused of refusals) {
+      expect(refused.status).to.equal(409);
+      expect(refused.at('details.field')).to.equal('name');
+    }
+  });
+
+  it('registers a name once, of many who ask for it at once', async () => {
+    const { admin } = api();
+    const body = { name: 'coveted', scopes: [] };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => admin.client.post('/agents', body)),
+    );
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([
+      201,
+      ...Array<number>(7).fill(409),
+    ]);
+  });
+
+  it('frees a name that a crash left without an agent, after a minute', async () => {
+    const { admin } = api();
+    api().store.failNext('agent-');
+    const body = { name: 'left-behind', scopes: [] };
+    const headers = { 'idempotency-key': 'the slow creator' };
+    const failed = await admin.client.post('/agents', body, { headers });
+    expect(failed.status).to.equal(503);
+    expect((await admin.client.post('/agents', body)).status).to.equal(409);
+    api().clock.shift(61_000);
+    const { id } = await register('left-behind');
+    const late = await admin.client.post('/agents', body, { headers });
+    expect(late.status, late.text).to.equal(409);
+    expect((await admin.client.get('/agents?name_filter=left-behind')).at('0.id')).to.equal(id);
+  });
+
+  it('completes the registration that a crash cut short when it is repeated', async () => {
+    const { admin } = api();
+    api().store.failNext('agent-');
+    const body = { name: 'completed', scopes: [] };
+    const headers = { 'idempotency-key': 'completed' };
+    expect((await admin.client.post('/agents', body, { headers })).status).to.equal(503);
+    const second = await admin.client.post('/agents', body, { headers });
+    expect(second.status, second.text).to.equal(201);
+    const listed = await admin.client.get('/agents?name_filter=completed');
+    expect(listed.header('X-Total-Count')).to.equal('1');
+    expect(listed.at('0.id')).to.equal(second.at('id'));
+  });
+
+  it('counts a new secret in the ETag', async () => {
+    const { admin } = api();
+    const { id } = await register('hidden');
+    const given = await admin.client.post(`/agents/${id}/credentials`);
+    expect(given.status, given.text).to.equal(200);
+    expect(given.json).to.have.all.keys('agent_id', 'agent_secret', 'message');
+    expect(given.textAt('agent_secret')).to.have.length.of.at.least(32);
+    const shown = await admin.client.get(`/agents/${id}`);
+    expect(shown.header('ETag')).to.equal('"1"');
+    expect(shown.text).to.not.contain('secret');
+    const match = { headers: { 'if-match': shown.header('ETag') } };
+    expect((await admin.client.put(`/agents/${id}`, { scopes: [] }, match)).status).to.equal(200);
+    expect((await admin.client.put(`/agents/${id}`, { scopes: ['x'] }, match)).status).to.equal(
+      412,
+    );
+    const foreign = { headers: { 'if-match': '"of-something-else"' } };
+    const refused = await admin.client.put(`/agents/${id}`, { scopes: ['x'] }, foreign);
+    expect(refused.status).to.equal(412);
+    expect(refused.textAt('message')).to.match(
+      /is at revision 2, not at one that this ETag is of$/,
+    );
+  });
+
+  it('writes no secret into the log or an event', async () => {
+    const { admin } = api();
+    const { id } = await register('discreet');
+    const agent_secret = 'correct-horse-battery-staple';
+    await admin.client.post(`/agents/${id}/credentials`, { agent_secret });
+    await admin.client.post('/agents/auth/token', { agent_id: id, agent_secret });
+    api().store.failNext('agent-', 'before');
+    await admin.client.post(`/agents/${id}/credentials`, { agent_secret });
+    const events = JSON.stringify(await api().store.readAll('', 1000));
+    expect(events).to.not.contain(agent_secret);
+    expect(api().logged.join('')).to.not.contain(agent_secret);
+  });
+
+  it('removes an agent, whose name is free again', async () => {
+    const { admin } = api();
+    const { id } = await register('gone');
+    const removed = await admin.client.delete(`/agents/${id}`);
+    expect(removed.status, removed.text).to.equal(200);
+    expect(removed.json).to.deep.include({ success: true, details: { agent_id: id } });
+    for (const answer of [
+      await admin.client.get(`/agents/${id}`),
+      await admin.client.delete(`/agents/${id}`),
+      await admin.client.put(`/agents/${id}`, { scopes: [] }),
+      await admin.client.post(`/agents/${id}/credentials`),
+    ]) {
+      expect(answer.status).to.equal(404);
+      expect(answer.at('details')).to.deep.equal({ resource: 'agent', id });
+    }
+    await register('gone');
+  });
+
+  it('leaves the last admin the scope by which others are registered', async () => {
+    const { admin } = api();
+    const path = `/agents/${admin.id}`;
+    const refused = await admin.client.put(path, { scopes: ['tasks:read'] });
+    expect(refused.status).to.equal(409);
+    expect(refused.at('details')).to.deep.equal({ agent_id: admin.id });
+    const second = await api().signIn(['admin']);
+    expect((await second.client.put(path, { scopes: ['ops'] })).status).to.equal(200);
+    expect((await second.client.put(path, { scopes: ['admin'] })).status).to.equal(200);
+    await admin.client.delete(`/agents/${second.id}`);
+  });
+
+  it('does not remove oneself', async () => {
+    const { admin } = api();
+    expect((await admin.client.delete(`/agents/${admin.id}`)).status).to.equal(409);
+    const other = await api().signIn(['admin']);
+    expect((await other.client.delete(`/agents/${other.id}`)).status).to.equal(409);
+    expect((await admin.client.delete(`/agents/${other.id}`)).status).to.equal(200);
+  });
+
+  it('keeps an agent with live tasks, unless they are canceled with it', async () => {
+    const { admin } = api();
+    const owner = await api().signIn(['tasks:write', 'tasks:read']);
+    const task = await owner.client.post('/tasks', plainTask(owner.id));
+    const paused = await owner.client.post('/tasks', plainTask(owner.id));
+    await owner.client.post(`/tasks/${paused.textAt('id')}/pause`);
+    const run = await owner.client.post(`/tasks/${task.textAt('id')}/run_now`);
+    // Of another agent than the admin, so the view is not waited for by itself.
+    await admin.client.get(`/tasks?after=${run.header('X-Event-Position')}`);
+    const refused = await admin.client.delete(`/agents/${owner.id}`);
+    expect(refused.status, refused.text).to.equal(409);
+    expect(refused.at('details.live_tasks')).to.equal(2);
+    const removed = await admin.client.delete(`/agents/${owner.id}?cancel_tasks=true`);
+    expect(removed.status, removed.text).to.equal(200);
+    for (const { textAt } of [task, paused].map((each) => ({ textAt: each.textAt.bind(each) }))) {
+      const shown = await admin.client.get(`/tasks/${textAt('id')}`);
+      expect(shown.at('status')).to.equal('canceled');
+    }
+    const shown = await admin.client.get(`/runs/${run.textAt('details.run_id')}`);
+    expect(shown.at('state')).to.equal('canceled');
+    const [, canceled] = await api().store.readStream(streams.task(task.textAt('id')));
+    expect(canceled?.metadata.actor).to.equal(admin.id);
+  });
+});

@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import { statisticsProjection } from '../../../projections/views/statistics.ts';
+import { eventually } from '../../support/signals.ts';
+import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
+
+interface Shown {
+  readonly name: string;
+  readonly version: number;
+  readonly state: string;
+  readonly caught_up: boolean;
+  readonly rebuild: {
+    readonly version: number;
+    readonly state: string;
+    readonly comparison: object | null;
+  } | null;
+  readonly previous: { readonly version: number } | null;
+}
+
+describe('views over HTTP', () => {
+  const api = useRunningApi();
+  let operator: SignedIn;
+  before(async () => {
+    operator = await api().signIn(['ops', 'agents:read']);
+  });
+
+  async function look(name: string): Promise<Shown> {
+    const answer = await operator.client.get('/projections');
+    expect(answer.status, answer.text).to.equal(200);
+    const found = (answer.at('projections') as Shown[]).find((each) => each.name === name);
+    if (found === undefined) throw new Error(`no projection ${name}`);
+    return found;
+  }
+  const order = (name: string, verb: string, body?: object) =>
+    operator.client.post(`/projections/${name}/${verb}`, body);
+
+  it('are listed with their versions', async () => {
+    await eventually(async () => {
+      const agents = await look('agents');
+      expect(agents).to.deep.include({ version: 1, state: 'following', caught_up: true });
+      expect(agents.rebuild).to.equal(null);
+    });
+  });
+
+  it('are rebuilt, switched to by hand once they are level, and gone back from', async () => {
+    const ordered = await order('agents', 'rebuild', { switch: 'manual' });
+    expect(ordered.status, ordered.text).to.equal(202);
+    expect(ordered.at('details')).to.deep.equal({
+      name: 'agents',
+      version: 2,
+      rate: null,
+      switch: 'manual',
+    });
+    expect((await order('agents', 'rebuild')).status).to.equal(409);
+    expect((await order('agents', 'rollback')).status).to.equal(409);
+    await eventually(async () => {
+      const { rebuild } = await look('agents');
+      expect(rebuild).to.deep.include({ version: 2, state: 'ready' });
+      expect(rebuild?.comparison).to.deep.include({ different: 0, complete: true, first: [] });
+    });
+    const switched = await order('agents', 'switch');
+    expect(switched.status, switched.text).to.equal(200);
+    expect(switched.at('details')).to.deep.equal({
+      name: 'agents',
+      version: 2,
+      previous: 1,
+      done: true,
+    });
+    await eventually(async () => {
+      const { version, previous, rebuild } = await look('agents');
+      expect({ version, rebuild }).to.deep.equal({ version: 2, rebuild: null });
+      expect(previous).to.deep.include({ version: 1 });
+    });
+    const added = await api().signIn([], 'made-in-between');
+    const back = await order('agents', 'rollback');
+    expect(back.at('details'), back.text).to.deep.equal({
+      name: 'agents',
+      version: 1,
+      previous: 2,
+      done: true,
+    });
+    const agents = await api().admin.client.get('/agents?name_filter=made-in-between');
+    expect(agents.list.map(({ id }) => id)).to.deep.equal([added.id]);
+  });
+
+  it('rest, go on and are thrown away on order', async () => {
+    for (const verb of ['pause', 'resume', 'cancel', 'switch']) {
+      expect((await order('tasks', verb)).status, verb).to.equal(409);
+    }
+    expect((await order('tasks', 'rebuild', { switch: 'manual', rate: 1 })).status).to.equal(202);
+    expect((await order('tasks', 'pause')).status).to.equal(200);
+    expect((await order('tasks', 'pause')).status).to.equal(409);
+    expect((await order('tasks', 'switch')).status).to.equal(409);
+    expect((await order('tasks', 'resume')).status).to.equal(200);
+    const canceled = await order('tasks', 'cancel');
+    expect(canceled.at('details')).to.deep.equal({ name: 'tasks', version: 2 });
+    await eventually(async () => {
+      const { version, rebuild } = await look('tasks');
+      expect({ version, rebuild }).to.deep.equal({ version: 1, rebuild: null });
+    });
+  });
+
+  it('say what they hold back, and that there is no such key', async () => {
+    const parked = await operator.client.get('/projections/runs/parked');
+    expect(parked.at('items')).to.deep.equal([]);
+    for (const verb of ['retry', 'skip']) {
+      const answer = await order('runs', `parked/nothing%2Fthere/${verb}`);
+      expect(answer.status).to.equal(404);
+      expect(answer.at('details')).to.deep.equal({ resource: 'parked key', id: 'nothing/there' });
+    }
+  });
+
+  it('are 404 by another name', async () => {
+    const answer = await order('nothing', 'rebuild');
+    expect(answer.status).to.equal(404);
+    expect(answer.at('details')).to.deep.equal({ resource: 'projection', id: 'nothing' });
+  });
+
+  it('that are being made are told so, with how far they are; others are read', async () => {
+    const live = (await api().readModel.liveGeneration(statisticsProjection)) ?? 0;
+    await api().readModel.withdraw(statisticsProjection);
+    const answer = await api().admin.client.get('/stats/summary');
+    expect(answer.status).to.equal(503);
+    expect(answer.at('details')).to.deep.equal({
+      component: 'projections',
+      views: [{ name: 'statistics', progress: 0, seconds_left: null }],
+    });
+    expect(answer.at('message')).to.equal('being made: statistics');
+    expect(Number(answer.header('retry-after'))).to.be.within(1, 30);
+    expect((await api().admin.client.get('/runs')).status).to.equal(200);
+    await api().readModel.switchTo(statisticsProjection, live);
+    expect((await api().admin.client.get('/stats/summary')).status).to.equal(200);
+  });
+});

@@ -1,0 +1,42 @@
+import { newId } from '../../../domain/ids.ts';
+import type { Row } from './refusal-table.ts';
+
+/** What is wrong in the fields of a retry and a redrive. */
+export const retryRows: readonly Row[] = [
+  {
+    method: 'POST',
+    path: '/runs/{run}/retry',
+    scope: 'tasks:write',
+    resource: 'run',
+    queries: [
+      ['from=middle', 'from'],
+      ['from=', 'from'],
+    ],
+  },
+  {
+    method: 'POST',
+    path: '/runs/redrive',
+    scope: 'tasks:write',
+    body: { task_id: newId(0), dry_run: true },
+    faults: [
+      ['task_id', 'x'],
+      ['created_by', 'me'],
+      ['start_time', 'yesterday'],
+      ['start_time', '2026-01-01T00:00:00'],
+      ['end_time', '2026-13-01T00:00:00Z'],
+      ['error', ''],
+      ['error', 'x'.repeat(501)],
+      ['from', 'middle'],
+      ['limit', 0],
+      ['limit', 1001],
+      ['limit', '5'],
+      ['cursor', 'nonsense'],
+      ['dry_run', 'yes'],
+      ['state', 'failed'],
+    ],
+    queries: [
+      ['dry_run=maybe', 'dry_run'],
+      ['after=nowhere', 'after'],
+    ],
+  },
+];

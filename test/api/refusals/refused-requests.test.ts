@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { newId } from '../../../domain/ids.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { plainTask } from '../plain-task.ts';
+
+describe('the HTTP interface refuses', () => {
+  const api = useRunningApi();
+  let task: string;
+  before(async () => {
+    const { admin } = api();
+    task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
+  });
+
+  it('says of a field that may be null what else it may be', async () => {
+    const body = { ...plainTask(api().admin.id), dedupe_key: 7, webhook: 1, tags: [5] };
+    const answer = await api().admin.client.post('/tasks', body);
+    expect(answer.at('details.issues')).to.deep.include.members([
+      { field: 'dedupe_key', issue: 'must be string or null' },
+      { field: 'webhook', issue: 'is not a known field' },
+      { field: 'tags.0', issue: 'must be string' },
+    ]);
+  });
+
+  it('a payload over its own limit', async () => {
+    const { admin } = api();
+    const payload = { pipeline: [], params: { text: 'x'.repeat(256 * 1024) } };
+    for (const answer of [
+      await admin.client.post('/tasks', { ...plainTask(admin.id), payload }),
+      await admin.client.put(`/tasks/${task}`, { payload }),
+      await admin.client.post('/events', { topic: 'a', payload, source_agent_id: admin.id }),
+    ]) {
+      expect(answer.status, answer.text.slice(0, 200)).to.equal(413);
+      expect(answer.at('details.field')).to.equal('payload');
+    }
+  });
+
+  it('to let an agent act for another', async () => {
+    const caller = await api().signIn(['tasks:write', 'events:publish']);
+    const { admin } = api();
+    const own = await caller.client.post('/tasks', plainTask(caller.id));
+    for (const other of [admin.id, newId(0)]) {
+      for (const answer of [
+        await caller.client.post('/tasks', plainTask(other)),
+        await caller.client.put(own.header('Location'), { created_by: other }),
+        await caller.client.post('/events', { topic: 'a', payload: {}, source_agent_id: other }),
+      ]) {
+        expect(answer.status, answer.text).to.equal(403);
+        expect(answer.at('details.required_scopes')).to.deep.equal(['admin']);
+      }
+    }
+    expect((await admin.client.post('/tasks', plainTask(caller.id))).at('created_by')).to.equal(
+      caller.id,
+    );
+  });
+
+  it('paths that are not there, before a token is asked for', async () => {
+    for (const [method, path] of [
+      ['GET', '/nowhere'],
+      ['GET', '/tasks/a/b/c'],
+      ['GET', '/Tasks'],
+      ['POST', '/nowhere/%ff'],
+      ['GET', '//tasks'],
+    ] as const) {
+      const answer = await api().admin.client.send(method, path, { token: null });
+      expect(answer.status, path).to.equal(404);
+      expect(answer.at('details')).to.deep.equal({ resource: 'path', id: path });
+    }
+  });
+
+  it('methods that a path does not have, saying which it has', async () => {
+    for (const [method, path, allowed] of [
+      ['PATCH', '/tasks', 'POST, GET, HEAD, OPTIONS'],
+      ['DELETE', `/tasks/${newId(0)}`, 'GET, PUT, HEAD, OPTIONS'],
+      ['GET', '/agents/auth/token', 'POST, OPTIONS'],
+      ['PROPFIND', '/runs', 'GET, HEAD, OPTIONS'],
+    ] as const) {
+      const answer = await api().admin.client.send(method, path, { token: null });
+      expect(answer.status, path).to.equal(404);
+      expect(answer.header('Allow')).to.equal(allowed);
+    }
+  });
+
+  it('paths that are badly encoded', async () => {
+    for (const path of ['/tasks/%', '/tasks/%ff', '/runs/%E0%A4%A', '/agents/%c0%ae/credentials']) {
+      const method = path.endsWith('credentials') ? 'POST' : 'GET';
+      const answer = await api().admin.client.send(method, path);
+      expect(answer.status, path).to.equal(400);
+      expect(answer.at('error')).to.equal('bad_request');
+    }
+    const query = await api().admin.client.get('/tasks?search=%ff%&tag=%');
+    expect(query.status).to.equal(200);
+  });
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { endpoints } from '../../../api/app.ts';
+import { unlistedEndpoints } from '../../../api/openapi/unlisted-endpoints.ts';
+import { newId } from '../../../domain/ids.ts';
+import { checkAnswer } from '../../support/answer-check.ts';
+
+describe('every endpoint', () => {
+  it('declares what it answers', () => {
+    const silent = [...endpoints, ...unlistedEndpoints]
+      .filter(({ answers }) => Object.keys(answers).length === 0)
+      .map(({ method, paths }) => `${method} ${paths[0]}`);
+    expect(silent).to.deep.equal([]);
+  });
+});
+
+describe('the check of answers', () => {
+  const headers = { 'content-type': 'application/json; charset=utf-8' };
+  const agent = {
+    id: newId(0),
+    name: 'a',
+    scopes: [],
+    webhook_url: null,
+    created_at: '2026-11-21T03:05:36.125Z',
+    updated_at: '2026-11-21T03:05:36.125Z',
+  };
+  const path = `/agents/${agent.id}`;
+  const check = (body: unknown, status = 200, more: Readonly<Record<string, string>> = {}) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    return (): void => checkAnswer('GET', path, { status, headers: { ...headers, ...more }, text });
+  };
+
+  it('lets pass what is declared', () => {
+    expect(check(agent, 200, { etag: '"0"' })).not.to.throw();
+    const refusal = { error: 'not_found', message: 'm', details: {}, request_id: 'r' };
+    expect(check(refusal, 404)).not.to.throw();
+  });
+
+  it('refuses a body with a field too many, too few, or of another kind', () => {
+    expect(check({ ...agent, secret_hash: '' })).to.throw('additional properties');
+    expect(check({ ...agent, name: undefined })).to.throw("required property 'name'");
+    expect(check({ ...agent, created_at: '2026-11-21' })).to.throw('date-time');
+    expect(check('<html>')).to.throw('not JSON');
+  });
+
+  it('refuses a status, a type and a header that are not declared', () => {
+    expect(check(agent, 201)).to.throw('status 201');
+    expect(check(agent, 200, { 'content-type': 'text/html' })).to.throw('text/html');
+    expect(check(agent, 200, { 'x-total-count': '1' })).to.throw('X-Total-Count');
+  });
+
+  it('refuses an error with the code of another status', () => {
+    const refusal = { error: 'conflict', message: 'm', details: {}, request_id: 'r' };
+    expect(check(refusal, 404)).to.throw('conflict and not not_found');
+  });
+});

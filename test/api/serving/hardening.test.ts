@@ -1,0 +1,255 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { createHttpServer } from '../../../api/serving/http-server.ts';
+import { pageHeaders } from '../../../api/serving/security-headers.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { plainTask } from '../plain-task.ts';
+
+/** What comes back on a connection until it is closed. */
+async function exchange(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+  socket.write(text);
+  await once(socket, 'close');
+  return received;
+}
+
+const bodyOf = (received: string): Record<string, unknown> =>
+  JSON.parse(received.slice(received.indexOf('\r\n\r\n') + 4)) as Record<string, unknown>;
+
+describe('what the HTTP interface bears', () => {
+  const api = useRunningApi();
+
+  it('says in every answer what browsers may do with it', async () => {
+    const { client } = api().admin;
+    for (const path of ['/tasks', '/nowhere', '/health/live', '/tasks/x']) {
+      const answer = await client.get(path);
+      expect(answer.header('Content-Security-Policy')).to.contain("default-src 'none'");
+      expect(answer.header('Content-Security-Policy')).to.contain("frame-ancestors 'none'");
+      expect(answer.header('X-Content-Type-Options')).to.equal('nosniff');
+      expect(answer.header('X-Frame-Options')).to.equal('DENY');
+      expect(answer.header('Referrer-Policy')).to.equal('no-referrer');
+      expect(answer.header('Strict-Transport-Security')).to.match(/^max-age=\d{7,}/);
+      expect(answer.headers).to.not.have.property('x-powered-by');
+      expect(answer.headers).to.not.have.property('access-control-allow-origin');
+    }
+  });
+
+  it('lets a page load what the service serves, and nothing from elsewhere', () => {
+    const policy = pageHeaders()['Content-Security-Policy'] ?? '';
+    expect(policy).to.contain("script-src 'self';").and.contain("default-src 'none'");
+    expect(policy).to.not.match(/https?:|\*|unsafe-eval/);
+    expect(pageHeaders()).to.include({ 'Cross-Origin-Opener-Policy': 'same-origin' });
+  });
+
+  it('refuses a URL that is too long', async () => {
+    const { client } = api().admin;
+    const answer = await client.get(`/tasks?search=${'x'.repeat(8200)}`);
+    expect(answer.status).to.equal(414);
+    expect(answer.at('error')).to.equal('uri_too_long');
+    expect(answer.at('details')).to.deep.equal({ limit: 8192 });
+    expect((await client.get(`/tasks?unknown=${'x'.repeat(8000)}`)).status).to.equal(200);
+  });
+
+  it('refuses headers that are too large, and what is no HTTP, with the body of all errors', async () => {
+    const large = `GET /tasks HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`;
+    const overflow = await exchange(api().url, large);
+    expect(overflow).to.match(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
+    expect(bodyOf(overflow)).to.include({ error: 'headers_too_large' });
+    const broken = await exchange(api().url, 'NO SUCH THING\r\n\r\n');
+    expect(broken).to.match(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(bodyOf(broken)).to.have.all.keys('error', 'message', 'details', 'request_id');
+    expect(bodyOf(broken)['details']).to.include({ field: 'request' });
+  });
+
+  it('refuses more headers than it reads, as one that counts may be among the rest', async () => {
+    const { client } = api().admin;
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, '1']));
+    const answer = await client.get('/tasks', { headers: many(120) });
+    expect(answer.status).to.equal(431);
+    expect(answer.at('error')).to.equal('headers_too_large');
+    expect(answer.at('details')).to.deep.equal({ limit: 100 });
+    expect((await client.get('/tasks', { headers: many(90) })).status).to.equal(200);
+  });
+
+  it('wants to be told which host is meant', async () => {
+    const received = await exchange(api().url, 'GET /tasks HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expect(received).to.match(/^HTTP\/1\.1 400 /);
+    expect(bodyOf(received)['details']).to.include({ field: 'Host' });
+    const old = await exchange(api().url, 'GET /health/live HTTP/1.0\r\n\r\n');
+    expect(old).to.match(/^HTTP\/1\.1 200 /);
+  });
+
+  it('refuses a request of two lengths, by which another could be smuggled in', async () => {
+    const head = 'POST /events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    const lengths = 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const received = await exchange(api().url, `${head}${lengths}0\r\n\r\nGET /x HTTP/1.1\r\n\r\n`);
+    expect(received).to.match(/^HTTP\/1\.1 400 /);
+    expect(received.match(/HTTP\/1\.1 /g)).to.have.length(1);
+  });
+
+  it('takes JSON of 64 levels and no deeper', async () => {
+    const { admin } = api();
+    const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const publish = (payload: string) =>
+      admin.client.post('/events', undefined, {
+        raw: `{"topic":"deep","source_agent_id":"${admin.id}","payload":${payload}}`,
+        headers: { 'content-type': 'application/json' },
+      });
+    // The body and the payload are the first two levels.
+    const taken = await publish(`{"a":${nested(62)}}`);
+    expect(taken.status, taken.text).to.equal(202);
+    const refused = await publish(`{"a":${nested(63)}}`);
+    expect(refused.status).to.equal(400);
+    expect(refused.at('details.field')).to.equal('body');
+    expect(refused.textAt('details.issue')).to.contain('64 levels');
+  });
+
+  it('keeps names of prototypes as plain data, or refuses them', async () => {
+    const { admin } = api();
+    const evil = {
+      constructor: { prototype: { polluted: 'yes' } },
+      prototype: { polluted: 'yes' },
+    };
+    const body = {
+      ...plainTask(admin.id),
+      payload: { pipeline: [], params: evil, toString: 'x', hasOwnProperty: 1 },
+    };
+    const created = await admin.client.post('/tasks', body);
+    // Whether the payload may hold other fields is the schema's affair; what it may not do is to take effect.
+    expect(created.status).to.be.oneOf([201, 400]);
+    const inside = { ...plainTask(admin.id), payload: { pipeline: [], params: evil } };
+    const kept = await admin.client.post('/tasks', inside);
+    expect(kept.status, kept.text).to.equal(201);
+    expect(kept.at('payload.params')).to.deep.equal(evil);
+    const published = await admin.client.post('/events', {
+      topic: 'evil',
+      source_agent_id: admin.id,
+      payload: evil,
+    });
+    expect(published.status).to.equal(202);
+    for (const path of [
+      '/tasks?__proto__=x&constructor=y&toString=z',
+      '/tasks?__proto__[polluted]=yes',
+      '/tasks?constructor[prototype][polluted]=yes',
+    ]) {
+      expect((await admin.client.get(path)).status, path).to.equal(200);
+    }
+    expect((await admin.client.get('/tasks/__proto__')).status).to.equal(400);
+    expect((await admin.client.get('/__proto__')).status).to.equal(404);
+    expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined);
+  });
+
+  it('logs no token, whatever comes with it', async () => {
+    const { client } = api().admin;
+    const token = String(client.token);
+    await client.get('/tasks', { headers: { 'x-request-id': token.slice(0, 90) } });
+    await client.get(`/tasks/${token}`);
+    await client.post('/agents/auth/revoke', { token: `${token}x` });
+    api().store.failNext('topic-');
+    const payload = { token, password: 'a-telling-word' };
+    const event = { topic: 'a', payload, source_agent_id: api().admin.id };
+    expect((await client.post('/events', event)).status).to.equal(503);
+    const signature = token.split('.')[2] ?? '';
+    expect(signature).to.have.length.greaterThan(20);
+    expect(api().logged.filter((line) => line.includes(signature))).to.deep.equal([]);
+    expect(api().logged.filter((line) => line.includes('a-telling-word'))).to.deep.equal([]);
+  });
+});
+
+describe('pages of other origins', () => {
+  const api = useRunningApi({ corsOrigins: ['https://app.example', 'http://localhost:3000'] });
+
+  it('may call and read where they are named', async () => {
+    const { client } = api().admin;
+    const headers = { origin: 'https://app.example' };
+    const answer = await client.get('/tasks', { headers });
+    expect(answer.status).to.equal(200);
+    expect(answer.header('Access-Control-Allow-Origin')).to.equal('https://app.example');
+    expect(answer.header('Vary')).to.contain('Origin');
+    expect(answer.header('Access-Control-Expose-Headers')).to.contain('X-Event-Position');
+    const refused = await client.get('/tasks', { headers, token: null });
+    expect(refused.status).to.equal(401);
+    expect(refused.header('Access-Control-Allow-Origin')).to.equal('https://app.example');
+  });
+
+  it('are told beforehand what they may send', async () => {
+    const answer = await api().admin.client.send('OPTIONS', '/tasks', {
+      token: null,
+      headers: {
+        origin: 'http://localhost:3000',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,content-type',
+      },
+    });
+    expect(answer.status).to.equal(204);
+    expect(answer.header('Access-Control-Allow-Origin')).to.equal('http://localhost:3000');
+    expect(answer.header('Access-Control-Allow-Methods')).to.contain('POST');
+    expect(answer.header('Access-Control-Allow-Headers')).to.contain('Idempotency-Key');
+    expect(answer.headers).to.not.have.property('access-control-allow-credentials');
+  });
+
+  it('may not where they are not named', async () => {
+    for (const origin of ['https://evil.example', 'https://app.example.evil.example', 'null']) {
+      const answer = await api().admin.client.get('/tasks', { headers: { origin } });
+      expect(answer.headers, origin).to.not.have.property('access-control-allow-origin');
+    }
+  });
+});
+
+describe('the address of a client', () => {
+  const forwarded = (address: string) => ({ headers: { 'x-forwarded-for': address } });
+
+  describe('behind a proxy that is trusted', () => {
+    const api = useRunningApi({ trustProxy: 1, rateLimit: 3 });
+
+    it('is what the proxy says, and of IPv6 its network', async () => {
+      const nobody = api().admin.client.as(null);
+      const left = async (address: string): Promise<string> =>
+        (await nobody.get('/x', forwarded(address))).header('X-RateLimit-Remaining');
+      expect(await left('203.0.113.1')).to.equal('2');
+      expect(await left('203.0.113.2')).to.equal('2');
+      // What the client itself claims stands before the word of the proxy.
+      expect(await left('203.0.113.9, 203.0.113.1')).to.equal('1');
+      expect(await left('2001:db8:0:1::1')).to.equal('2');
+      expect(await left('2001:db8:0:2::2')).to.equal('1');
+    });
+  });
+
+  describe('without one', () => {
+    const api = useRunningApi({ rateLimit: 3 });
+
+    it('is that of the connection, whatever the client says', async () => {
+      const nobody = api().admin.client.as(null);
+      await nobody.get('/x', forwarded('203.0.113.1'));
+      const answer = await nobody.get('/x', forwarded('203.0.113.2'));
+      expect(answer.header('X-RateLimit-Remaining')).to.equal('1');
+    });
+  });
+});
+
+describe('a slow client', () => {
+  it('that does not end its headers is told so, and cut off', async () => {
+    const server = createHttpServer(() => {}, { headersTimeout: 50, checkEvery: 20 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+    const received = await exchange(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    server.close();
+    expect(received).to.match(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+    expect(bodyOf(received)).to.include({ error: 'request_timeout' });
+  });
+
+  it('has times that end, also for its answer', () => {
+    const server = createHttpServer(() => {});
+    expect(server.headersTimeout).to.equal(15_000);
+    expect(server.requestTimeout).to.equal(60_000);
+    expect(server.timeout).to.equal(120_000);
+    server.close();
+  });
+});

@@ -1,0 +1,228 @@
+import { expect } from 'chai';
+import { streams } from '../../../domain/streams.ts';
+import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
+import { plainTask } from '../plain-task.ts';
+
+describe('an Idempotency-Key', () => {
+  const api = useRunningApi();
+  let caller: SignedIn;
+  beforeEach(async () => {
+    caller = await api().signIn([
+      'tasks:read',
+      'tasks:write',
+      'runs:read',
+      'events:publish',
+      'admin',
+    ]);
+  });
+  const send = (path: string, body?: unknown, key = 'the key') =>
+    caller.client.post(path, body, { headers: { 'idempotency-key': key } });
+  const tasks = async (): Promise<unknown> =>
+    (await caller.client.get(`/tasks?created_by=${caller.id}`)).at('total');
+
+  it('gives the first answer again, marked', async () => {
+    const first = await send('/tasks', plainTask(caller.id));
+    const second = await send('/tasks', plainTask(caller.id));
+    expect(first.status, first.text).to.equal(201);
+    expect(first.headers).to.not.have.property('idempotent-replayed');
+    expect(second.status).to.equal(201);
+    expect(second.header('Idempotent-Replayed')).to.equal('true');
+    expect(second.text).to.equal(first.text);
+    for (const header of ['ETag', 'Location', 'X-Event-Position']) {
+      expect(second.header(header), header).to.equal(first.header(header));
+    }
+    expect(await tasks()).to.equal(1);
+  });
+
+  it('takes a body for the same in whichever order its fields stand', async () => {
+    const { admin } = api();
+    const headers = { 'idempotency-key': 'reordered' };
+    const { payload, ...rest } = plainTask(admin.id);
+    const one = { ...payload, params: { a: 1, b: [{ c: 2, d: 3 }] } };
+    const other = { params: { b: [{ d: 3, c: 2 }], a: 1 }, ...payload };
+    const first = await admin.client.post('/tasks', { ...rest, payload: one }, { headers });
+    const again = await admin.client.post('/tasks', { payload: other, ...rest }, { headers });
+    expect(again.header('idempotent-replayed')).to.equal('true');
+    expect(again.at('id')).to.equal(first.at('id'));
+  });
+
+  it('gives a refusal again too', async () => {
+    const bad = { ...plainTask(caller.id), schedule_expr: 'every day' };
+    const first = await send('/tasks', bad);
+    const second = await send('/tasks', bad);
+    expect([first.status, second.status]).to.deep.equal([400, 400]);
+    expect(second.header('Idempotent-Replayed')).to.equal('true');
+    expect(second.text).to.equal(first.text);
+  });
+
+  it('is another one for another agent', async () => {
+    await send('/tasks', plainTask(caller.id));
+    caller = await api().signIn(['tasks:write']);
+    const other = await send('/tasks', plainTask(caller.id));
+    expect(other.status).to.equal(201);
+    expect(other.headers).to.not.have.property('idempotent-replayed');
+  });
+
+  it('refuses another body, path or query', async () => {
+    const { status, json } = await send('/tasks', plainTask(caller.id));
+    expect(status).to.equal(201);
+    const id = String(json['id']);
+    for (const [path, body] of [
+      ['/tasks', { ...plainTask(caller.id), title: 'Another' }],
+      [`/tasks/${id}/pause`, undefined],
+      ['/tasks?x=1', plainTask(caller.id)],
+    ] as const) {
+      const answer = await send(path, body);
+      expect(answer.status, path).to.equal(409);
+      expect(answer.at('details.field')).to.equal('Idempotency-Key');
+    }
+    expect(await tasks()).to.equal(1);
+  });
+
+  it('refuses while the first is under way, and has its answer after', async () => {
+    const held = api().store.holdNext('task-');
+    const first = send('/tasks', plainTask(caller.id));
+    await held.arrived;
+    const second = await send('/tasks', plainTask(caller.id));
+    expect(second.status).to.equal(409);
+    held.release();
+    expect((await first).status).to.equal(201);
+    expect((await send('/tasks', plainTask(caller.id))).text).to.equal((await first).text);
+    expect(await tasks()).to.equal(1);
+  });
+
+  it('is taken by one of many that come at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => send('/tasks', plainTask(caller.id))),
+    );
+    const fresh = answers.filter(
+      ({ status, headers }) => status === 201 && headers['idempotent-replayed'] === undefined,
+    );
+    expect(fresh).to.have.length(1);
+    for (const { status } of answers) expect(status).to.be.oneOf([201, 409]);
+    expect(await tasks()).to.equal(1);
+  });
+
+  describe('whose command was cut short', () => {
+    const cuts: readonly (readonly [string, string, 'before' | 'after', string | undefined])[] = [
+      ['before it was remembered', 'idem-', 'before', 'CommandReceived'],
+      ['when it was just remembered', 'idem-', 'after', 'CommandReceived'],
+      ['before the task was made', 'task-', 'before', undefined],
+      ['when the task was just made', 'task-', 'after', undefined],
+      ['before the answer was remembered', 'idem-', 'before', 'CommandAnswered'],
+      ['when the answer was just remembered', 'idem-', 'after', 'CommandAnswered'],
+    ];
+    for (const [what, stream, when, type] of cuts) {
+      it(`completes the same command: ${what}`, async () => {
+        api().store.failNext(stream, when, type);
+        const first = await send('/tasks', plainTask(caller.id));
+        expect(first.status, first.text).to.equal(503);
+        const second = await send('/tasks', plainTask(caller.id));
+        expect(second.status, second.text).to.equal(201);
+        expect(second.header('ETag')).to.equal('"0"');
+        const third = await send('/tasks', plainTask(caller.id));
+        expect(third.text).to.equal(second.text);
+        expect(await tasks()).to.equal(1);
+      });
+    }
+
+    it('completes a one-time task whose time has passed meanwhile', async () => {
+      const at = new Date(api().clock.now() + 60_000).toISOString();
+      const once = { ...plainTask(caller.id), schedule_kind: 'once', schedule_expr: at };
+      api().store.failNext('task-', 'after');
+      expect((await send('/tasks', once)).status).to.equal(503);
+      api().clock.shift(120_000);
+      const second = await send('/tasks', once);
+      expect(second.status, second.text).to.equal(201);
+      expect(second.at('next_run_at')).to.equal(at);
+    });
+
+    it('requests one run', async () => {
+      const { json } = await send('/tasks', plainTask(caller.id));
+      const path = `/tasks/${String(json['id'])}/run_now`;
+      api().store.failNext('run-', 'after');
+      expect((await send(path, undefined, 'run')).status).to.equal(503);
+      const second = await send(path, undefined, 'run');
+      expect(second.status, second.text).to.equal(200);
+      expect(second.header('X-Event-Position')).to.match(/^[0-9a-f]+$/);
+      const runs = await caller.client.get(`/runs?task_id=${String(json['id'])}`);
+      expect(runs.at('total')).to.equal(1);
+      expect(runs.at('items.0.id')).to.equal(second.at('details.run_id'));
+    });
+
+    it('publishes one event, that triggered what it did the first time', async () => {
+      const listening = {
+        ...plainTask(caller.id),
+        schedule_kind: 'event',
+        schedule_expr: 'cut.short',
+      };
+      const { json } = await send('/tasks', listening, 'first task');
+      const event = { topic: 'cut.short', payload: {}, source_agent_id: caller.id };
+      api().store.failNext('topic-', 'after');
+      expect((await send('/events', event)).status).to.equal(503);
+      await send('/tasks', listening, 'second task');
+      const second = await send('/events', event);
+      expect(second.status, second.text).to.equal(202);
+      expect(second.at('details.triggered_tasks')).to.deep.equal([json['id']]);
+      const published = await api().store.readStream('topic-cut.short');
+      expect(published).to.have.length(1);
+      expect(published[0]?.data).to.include({
+        event_id: second.at('details.event_id'),
+        published_at: second.at('details.published_at'),
+      });
+    });
+
+    it('says from which status it paused and canceled', async () => {
+      const { json } = await send('/tasks', plainTask(caller.id));
+      for (const [what, old_status] of [
+        ['pause', 'active'],
+        ['cancel', 'paused'],
+      ] as const) {
+        api().store.failNext('task-', 'after');
+        const path = `/tasks/${String(json['id'])}/${what}`;
+        expect((await send(path, undefined, what)).status).to.equal(503);
+        expect((await send(path, undefined, what)).at('details.old_status')).to.equal(old_status);
+      }
+    });
+  });
+
+  it('may be used for another command after a day', async () => {
+    const first = await send('/tasks', plainTask(caller.id));
+    api().clock.shift(86_400_000 + 1000);
+    const other = { ...plainTask(caller.id), title: 'The next day' };
+    const second = await send('/tasks', other);
+    expect(second.status, second.text).to.equal(201);
+    expect(second.at('id')).to.not.equal(first.at('id'));
+    expect(second.at('title')).to.equal('The next day');
+    expect((await send('/tasks', other)).text).to.equal(second.text);
+    expect(await tasks()).to.equal(2);
+  });
+
+  it('begins anew where the memory of its former life was taken out of the log', async () => {
+    const first = await send('/tasks', plainTask(caller.id), 'forgotten');
+    await api().store.truncate(streams.idempotency(caller.id, 'forgotten'), 2);
+    const second = await send('/tasks', plainTask(caller.id), 'forgotten');
+    expect(second.status, second.text).to.equal(201);
+    expect(second.textAt('id')).to.not.equal(first.textAt('id'));
+    const again = await send('/tasks', plainTask(caller.id), 'forgotten');
+    expect(again.text).to.equal(second.text);
+  });
+
+  it('is refused when it is empty or too long', async () => {
+    for (const key of ['', 'k'.repeat(201)]) {
+      const answer = await send('/tasks', plainTask(caller.id), key);
+      expect(answer.status).to.equal(400);
+      expect(answer.at('details.field')).to.equal('Idempotency-Key');
+    }
+  });
+
+  it('means nothing where credentials are given', async () => {
+    const path = `/agents/${caller.id}/credentials`;
+    const { admin } = api();
+    const headers = { 'idempotency-key': 'secret' };
+    const first = await admin.client.post(path, undefined, { headers });
+    const second = await admin.client.post(path, undefined, { headers });
+    expect(second.status).to.equal(200);
+    expect(second.at('agent_secret')).to.not.equal(first.at('agent_secret'));
+  });
+});

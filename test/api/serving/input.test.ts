@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import type { ApiAnswer } from '../../support/api-client.ts';
+import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
+import { plainTask } from '../plain-task.ts';
+
+/** What an answer says is at fault. */
+const faultOf = (answer: ApiAnswer): { readonly field: string; readonly issue: string } =>
+  answer.at('details') as { readonly field: string; readonly issue: string };
+
+const NOBODY = '01a1fc11-0000-7000-8000-000000000000';
+
+describe('what clients give, over HTTP', () => {
+  const api = useRunningApi();
+  let me: SignedIn;
+
+  beforeEach(async () => {
+    me = await api().signIn(['admin']);
+  });
+
+  it('has a plus in a moment also where it was not percent-encoded', async () => {
+    const moment = '2090-01-01T00:00:00+05:45';
+    const made = await me.client.post('/tasks', plainTask(me.id));
+    for (const path of [
+      '/runs?start_time=',
+      '/runs?end_time=',
+      '/tasks/due?until=',
+      '/audit?from=',
+      '/audit?to=',
+      `/tasks/${made.textAt('id')}/explain?at=`,
+      `/tasks/${made.textAt('id')}?as_of=`,
+    ]) {
+      const answer = await me.client.get(path + moment);
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(200);
+    }
+  });
+
+  it('has an offset in each moment for which there is no time zone', async () => {
+    for (const [path, field] of [
+      ['/runs?start_time=', 'start_time'],
+      ['/tasks/due?until=', 'until'],
+      ['/audit?from=', 'from'],
+      [`/tasks/${NOBODY}?as_of=`, 'as_of'],
+    ] as const) {
+      const answer = await me.client.get(`${path}2090-01-01T00:00:00`);
+      expect(answer.status, path).to.equal(400);
+      expect(faultOf(answer).field).to.equal(field);
+      expect(answer.textAt('message')).to.include('has no offset from UTC');
+    }
+  });
+
+  it('has no character in a query at which a store would cut it off', async () => {
+    for (const [path, field] of [
+      ['/tasks?search=%00', 'search'],
+      ['/tasks?tag=a%00b', 'tag'],
+      ['/agents?name_filter=x%00', 'name_filter'],
+    ] as const) {
+      const answer = await me.client.get(path);
+      expect([answer.status, faultOf(answer).field], path).to.deep.equal([400, field]);
+    }
+  });
+
+  it('has no moment beyond the years that have a text', async () => {
+    const beyond = '9999-12-31T23:59:59-10:00';
+    const read = await me.client.get(`/runs?start_time=${beyond}`);
+    const made = await me.client.post('/tasks', { ...plainTask(me.id), starts_at: beyond });
+    expect([read.status, faultOf(read).field]).to.deep.equal([400, 'start_time']);
+    expect([made.status, faultOf(made).field]).to.deep.equal([400, 'starts_at']);
+  });
+
+  it('is refused in words that say what is allowed', async () => {
+    const issueOf = async (fields: object): Promise<string> => {
+      const answer = await me.client.post('/tasks', { ...plainTask(me.id), ...fields });
+      expect(answer.status, answer.text).to.equal(400);
+      return faultOf(answer).issue;
+    };
+    expect(await issueOf({ title: 'x'.repeat(201) })).to.equal('must have at most 200 characters');
+    expect(await issueOf({ priority: 0 })).to.equal('must be 1 or more');
+    expect(await issueOf({ priority: 10 })).to.equal('must be at most 9');
+    expect(await issueOf({ timeout_seconds: 0 })).to.equal('must be more than 0');
+    const named = { name: 'twice', scopes: ['tasks:read', 'runs:read', 'tasks:read'] };
+    const agent = await me.client.post('/agents', named);
+    expect(faultOf(agent).issue).to.equal('has the same twice: items 0 and 2');
+  });
+
+  it('is told why a rule that is in order has no fire ahead', async () => {
+    const issueOf = async (fields: object): Promise<string> => {
+      const answer = await me.client.post('/tasks', { ...plainTask(me.id), ...fields });
+      expect([answer.status, faultOf(answer).field]).to.deep.equal([400, 'schedule_expr']);
+      return faultOf(answer).issue;
+    };
+    expect(await issueOf({ ends_at: '2020-01-01T00:00:00Z' })).to.match(
+      /^has no fire ahead: its next, .+Z, lies after ends_at$/,
+    );
+    const past = { schedule_kind: 'once', schedule_expr: '2020-01-01T00:00:00Z' };
+    expect(await issueOf(past)).to.equal('has no fire ahead: that moment has passed');
+    expect(await issueOf({ schedule_expr: '0 0 30 2 *' })).to.equal('has no fire ahead');
+  });
+});

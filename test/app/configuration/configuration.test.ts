@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import { readConfiguration } from '../../../app/configuration/configuration.ts';
+import { clientSettings, settings } from '../../../app/configuration/known-settings.ts';
+import { traceVariables } from '../../../app/configuration/trace-settings.ts';
+import {
+  ConfigurationError,
+  type Environment,
+} from '../../../app/configuration/setting-readers.ts';
+
+const key = 'k'.repeat(32);
+
+function faultOf(env: Environment): string {
+  try {
+    readConfiguration(env);
+  } catch (error) {
+    expect(error).to.be.instanceOf(ConfigurationError);
+    return (error as ConfigurationError).message;
+  }
+  return expect.fail('it was accepted');
+}
+
+describe('the configuration', () => {
+  it('has the documented defaults in an empty environment', () => {
+    expect(readConfiguration({})).to.deep.equal({
+      production: false,
+      port: 8080,
+      host: '127.0.0.1',
+      dataDirectory: './data',
+      roles: ['api', 'projector', 'scheduler', 'worker'],
+      eventStoreUrl: undefined,
+      readModelUrl: undefined,
+      workerConcurrency: 64,
+      logLevel: 'info',
+      trustProxy: 0,
+      maxBodyBytes: 1_048_576,
+      corsOrigins: undefined,
+      rateLimit: 10_000,
+      rateLimitWindowSeconds: 60,
+      leaseSeconds: 30,
+      accessTokenSeconds: 3_600,
+      refreshTokenSeconds: 2_592_000,
+      adminId: undefined,
+      adminSecret: undefined,
+      allowSecretless: false,
+      auditReads: false,
+      httpAllowPrivate: false,
+      jwtSecretKey: undefined,
+      jwtPreviousSecretKey: undefined,
+      webhookKey: undefined,
+      extGrants: undefined,
+      extensionSeconds: 30,
+      extPaths: undefined,
+      extensionSettings: {},
+      requireScopes: false,
+      webuiRequireAuth: false,
+      retainRunsDays: 0,
+      retainDeliveriesDays: 0,
+      retainSessionsDays: 0,
+      retainRefusalsDays: 0,
+      retainRequestsDays: 0,
+      traces: null,
+      warnings: [],
+    });
+  });
+
+  it('takes an empty value for one that is not set', () => {
+    const empty = Object.fromEntries(settings.map((name) => [name, '']));
+    expect(readConfiguration(empty)).to.deep.equal(readConfiguration({}));
+  });
+
+  it('reads what is set', () => {
+    const configuration = readConfiguration({
+      NODE_ENV: 'production',
+      SVC_PORT: '0',
+      SVC_HOST: '0.0.0.0',
+      SVC_DATA_DIR: '/var/lib/svc',
+      SVC_ROLES: 'worker, api',
+      SVC_EVENT_STORE_URL: 'esdb://user:pa%3Ass@store:2113?tls=false',
+      SVC_READ_MODEL_URL: 'mongodb://a,b/svc?replicaSet=rs',
+      SVC_TRUST_PROXY: 'loopback, 192.0.2.0/24',
+      SVC_CORS_ORIGINS: 'https://app.example, http://localhost:3000',
+      SVC_RATE_LIMIT: '0',
+      SVC_ADMIN_ID: '018F0000-0000-7000-8000-00000000000A',
+      SVC_ADMIN_SECRET: 's'.repeat(16),
+      SVC_AUDIT_READS: 'true',
+      SVC_HTTP_ALLOW_PRIVATE: 'true',
+      SVC_EXT_PATHS: '/opt/one: /opt/two',
+      SVC_EXT_GRANTS: '{"one": ["ROUTES"], "two": []}',
+      SVC_EXT_ONE_COLOUR: 'red',
+      SVC_EXTENSION_SECONDS: '5',
+      SVC_REQUIRE_SCOPES: 'true',
+      SVC_RETAIN_RUNS_DAYS: '90',
+      JWT_SECRET_KEY: key,
+      JWT_PREVIOUS_SECRET_KEY: key,
+    });
+    expect(configuration).to.include({ production: true, port: 0, host: '0.0.0.0' });
+    expect(configuration.roles).to.deep.equal(['api', 'worker']);
+    expect(configuration.trustProxy).to.deep.equal(['loopback', '192.0.2.0/24']);
+    expect(configuration.corsOrigins).to.deep.equal([
+      'https://app.example',
+      'http://localhost:3000',
+    ]);
+    expect(configuration).to.include({ rateLimit: 0, extensionSeconds: 5 });
+    expect(configuration.adminId).to.equal('018f0000-0000-7000-8000-00000000000a');
+    expect(configuration).to.include({ httpAllowPrivate: true, jwtSecretKey: key });
+    expect(configuration.extPaths).to.deep.equal(['/opt/one', '/opt/two']);
+    expect(configuration.extGrants).to.deep.equal({ one: ['ROUTES'], two: [] });
+    expect(configuration.extensionSettings).to.deep.equal({ SVC_EXT_ONE_COLOUR: 'red' });
+    expect(configuration).to.include({ requireScopes: true, webuiRequireAuth: false });
+    expect(configuration).to.include({ retainRunsDays: 90, retainSessionsDays: 0 });
+    expect(configuration.auditReads).to.equal(true);
+    expect(configuration.warnings).to.deep.equal([]);
+  });
+
+  const bad: readonly (readonly [env: Environment, says: RegExp])[] = [
+    [{ SVC_PORT: '65536' }, /^SVC_PORT is "65536"; it must be a whole number from 0 to 65535$/],
+    [{ SVC_PORT: 'tcp://10.0.0.1:80' }, /^SVC_PORT is "tcp:/],
+    [{ SVC_PORT: '1e3' }, /^SVC_PORT is "1e3"/],
+    [{ SVC_WORKER_CONCURRENCY: '0' }, /^SVC_WORKER_CONCURRENCY is "0".* from 1 to 10000$/],
+    [{ SVC_MAX_BODY_BYTES: '1MB' }, /^SVC_MAX_BODY_BYTES/],
+    [{ SVC_LEASE_SECONDS: '-1' }, /^SVC_LEASE_SECONDS/],
+    [{ SVC_ACCESS_TOKEN_SECONDS: '0' }, /^SVC_ACCESS_TOKEN_SECONDS/],
+    [{ SVC_REFRESH_TOKEN_SECONDS: '0' }, /^SVC_REFRESH_TOKEN_SECONDS/],
+    [{ SVC_ROLES: 'api,wroker' }, /^SVC_ROLES names "wroker"; .*api,projector,scheduler,worker$/],
+    [{ SVC_ROLES: ',' }, /^SVC_ROLES names nothing/],
+    [
+      { SVC_LOG_LEVEL: 'verbose' },
+      /^SVC_LOG_LEVEL is "verbose".*debug, info, warn, error or silent$/,
+    ],
+    [{ SVC_ALLOW_SECRETLESS: 'yes' }, /^SVC_ALLOW_SECRETLESS is "yes"; it must be true or false$/],
+    [{ SVC_EXTENSION_SECONDS: '111' }, /^SVC_EXTENSION_SECONDS is "111"/],
+    [{ SVC_EXT_GRANTS: '{' }, /^SVC_EXT_GRANTS is "\{"; it must be a JSON object of ids/],
+    [{ SVC_EXT_GRANTS: '{"a":["ROOT"]}' }, /^SVC_EXT_GRANTS is/],
+    [{ SVC_TRUST_PROXY: 'true' }, /^SVC_TRUST_PROXY is "true"/],
+    [{ SVC_CORS_ORIGINS: 'https://app.example/' }, /^SVC_CORS_ORIGINS is "https:.*origins such as/],
+    [{ SVC_CORS_ORIGINS: '*,https://app.example' }, /^SVC_CORS_ORIGINS is "\*"/],
+    [{ SVC_RATE_LIMIT: '-1' }, /^SVC_RATE_LIMIT is "-1"/],
+    [{ SVC_RATE_LIMIT_WINDOW_SECONDS: '0' }, /^SVC_RATE_LIMIT_WINDOW_SECONDS is "0"/],
+    [{ SVC_TRUST_PROXY: '10.0.0.0/33' }, /^SVC_TRUST_PROXY is "10.0.0.0\/33"/],
+    [{ SVC_ADMIN_ID: 'admin' }, /^SVC_ADMIN_ID is "admin"; it must be a UUID$/],
+    [{ SVC_EVENT_STORE_URL: 'http://store' }, /^SVC_EVENT_STORE_URL must begin with esdb:\/\/, /],
+    [{ SVC_READ_MODEL_URL: 'mongodb://' }, /^SVC_READ_MODEL_URL names no host/],
+    [{ NODE_ENV: 'production' }, /^JWT_SECRET_KEY is not set; with NODE_ENV=production/],
+    [{ SVC_EVENT_STORE_URL: 'esdb://s' }, /^JWT_SECRET_KEY is not set; with SVC_EVENT_STORE_URL/],
+    [
+      { NODE_ENV: 'production', JWT_SECRET_KEY: key, SVC_ALLOW_SECRETLESS: 'true' },
+      /^SVC_ALLOW_SECRETLESS is true; in production/,
+    ],
+  ];
+  for (const [env, says] of bad) {
+    it(`refuses ${JSON.stringify(env).slice(0, 90)} in one line that names the setting`, () => {
+      const message = faultOf(env);
+      expect(message).to.match(says);
+      expect(message).to.not.include('\n');
+    });
+  }
+
+  it('never shows a secret in a fault', () => {
+    const secrets: readonly Environment[] = [
+      { JWT_SECRET_KEY: 'hush' },
+      { JWT_PREVIOUS_SECRET_KEY: 'hush' },
+      { SVC_ADMIN_SECRET: 'hush' },
+      { SVC_EVENT_STORE_URL: 'http://user:hush@store' },
+      { SVC_EVENT_STORE_URL: 'esdb://user:a:hush@store' },
+      { SVC_READ_MODEL_URL: 'mongodb://user:a@hush@store' },
+    ];
+    for (const env of secrets) {
+      const message = faultOf(env);
+      expect(message).to.match(new RegExp(`^${Object.keys(env)[0] ?? ''} `));
+      expect(message).to.not.include('hush');
+    }
+  });
+
+  it('counts the bytes of a key, not its characters', () => {
+    expect(readConfiguration({ JWT_SECRET_KEY: 'ü'.repeat(16) }).jwtSecretKey).to.have.lengthOf(16);
+    expect(faultOf({ JWT_SECRET_KEY: 'u'.repeat(31) })).to.match(/has 31 bytes/);
+  });
+
+  it('warns of names that it does not know, and says which is meant', () => {
+    const { warnings } = readConfiguration({ SVC_ROLE: 'api', SVC_NONSENSE: 'x', OTHER: 'y' });
+    expect(warnings).to.deep.equal([
+      'SVC_NONSENSE is not a setting',
+      'SVC_ROLE is not a setting; is SVC_ROLES meant?',
+    ]);
+  });
+
+  it('warns of settings that have no effect in this release', () => {
+    const { warnings } = readConfiguration({ SVC_PUBLIC_URL: '5', SVC_EXT_PATHS: '' });
+    expect(warnings).to.deep.equal(['SVC_PUBLIC_URL has no effect in this release']);
+  });
+
+  it('does not warn of secrets of tasks, of the command line, and of tests', () => {
+    const names = ['SVC_SECRET_MAIL', 'SVC_TEST_LONG', ...clientSettings];
+    const env = Object.fromEntries(names.map((name) => [name, 'x']));
+    expect(readConfiguration(env).warnings).to.deep.equal([]);
+  });
+
+  it('warns when the log is shared and the views are not', () => {
+    const env = { SVC_EVENT_STORE_URL: 'esdb://store', JWT_SECRET_KEY: key };
+    expect(readConfiguration(env).warnings.join()).to.match(/without SVC_READ_MODEL_URL/);
+  });
+
+  it('knows just the names that it reads', () => {
+    const read = new Set<string>();
+    const env = new Proxy<Record<string, string | undefined>>(
+      {},
+      {
+        get: (_, name) => {
+          read.add(String(name));
+          return undefined;
+        },
+      },
+    );
+    readConfiguration(env);
+    const others = ['NODE_ENV', 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'];
+    // Those of traces are another standard's, and are looked at as far as they matter.
+    const own = [...read].filter((name) => !(traceVariables as readonly string[]).includes(name));
+    expect(own.sort()).to.deep.equal([...settings, ...others].sort());
+  });
+});

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import { Going } from '../../../app/roles/going.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import { silent, type LogFields, type Telemetry } from '../../../observability/telemetry.ts';
+import { deferred } from '../../support/signals.ts';
+import { settle, VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('ongoing work', () => {
+  const clock = new VirtualClock();
+  let logged: { readonly level: string; readonly message: string }[];
+  let going: Going;
+
+  beforeEach(() => {
+    logged = [];
+    const note =
+      (level: string) =>
+      (message: string, _fields?: LogFields): void =>
+        void logged.push({ level, message });
+    const log = {
+      debug: note('debug'),
+      info: note('info'),
+      warn: note('warn'),
+      error: note('error'),
+    };
+    const telemetry: Telemetry = { ...silent, log };
+    going = new Going(clock, telemetry);
+  });
+
+  /** Ends when it is told to. */
+  const untilAborted = (): Promise<void> =>
+    new Promise((resolve) => {
+      going.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+
+  it('is told of as not going until it has started', async () => {
+    const ready = deferred();
+    going.keep('counting', async (started) => {
+      await ready.promise;
+      started();
+      await untilAborted();
+    });
+    expect(going.notGoing()).to.deep.equal([
+      { name: 'counting', state: 'starting', problem: null },
+    ]);
+    ready.resolve();
+    await settle();
+    expect(going.notGoing()).to.deep.equal([]);
+    await going.end();
+    expect(going.notGoing()).to.deep.include({ name: 'counting', state: 'stopped', problem: null });
+  });
+
+  it('is begun again after a pause that grows, and says why', async () => {
+    let begun = 0;
+    going.keep('counting', () => {
+      begun += 1;
+      return Promise.reject(new Error(`broken ${begun}`));
+    });
+    const after: number[] = [];
+    for (const pause of [0, 100, 250, 500, 1000, 2000, 2000]) {
+      await clock.advance(pause);
+      after.push(begun);
+    }
+    expect(after).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
+    expect(going.notGoing()).to.deep.equal([
+      { name: 'counting', state: 'failing', problem: 'broken 7' },
+    ]);
+    expect(logged.map(({ level }) => level)).to.deep.equal([
+      'error',
+      ...Array<string>(6).fill('warn'),
+    ]);
+    await going.end();
+    await clock.advance(10_000);
+    expect(begun).to.equal(7);
+  });
+
+  it('begins with short pauses again once it has been going', async () => {
+    let begun = 0;
+    going.keep('counting', (started) => {
+      begun += 1;
+      started();
+      return Promise.reject(new Error('broken'));
+    });
+    await clock.advance(1050);
+    expect(begun).to.equal(11);
+    await going.end();
+  });
+
+  it('takes an end that nobody asked for as a failure', async () => {
+    going.keep('counting', (started) => {
+      started();
+      return Promise.resolve();
+    });
+    await settle();
+    expect(going.notGoing()).to.deep.include({
+      name: 'counting',
+      state: 'failing',
+      problem: 'it ended, though nobody stopped it',
+    });
+    await going.end();
+  });
+
+  it('says each time that the log holds events of a newer release', async () => {
+    going.keep('counting', () =>
+      Promise.reject(new EventStoreError('NEWER_SCHEMA', 'RunTeleported is not known')),
+    );
+    await clock.advance(350);
+    expect(logged.map(({ level }) => level)).to.deep.equal(['error', 'error', 'error']);
+    await going.end();
+  });
+
+  it('ends all of it, and waits until it has', async () => {
+    const slow = deferred();
+    going.keep('one', async (started) => {
+      started();
+      await untilAborted();
+      await slow.promise;
+    });
+    going.keep('two', () => Promise.reject(new Error('broken')));
+    await settle();
+    let ended = false;
+    const ending = going.end().then(() => (ended = true));
+    await settle();
+    expect(ended).to.equal(false);
+    slow.resolve();
+    await ending;
+    expect(going.notGoing().map(({ state }) => state)).to.deep.equal(['stopped', 'stopped']);
+    expect(clock.pending).to.equal(0);
+  });
+});

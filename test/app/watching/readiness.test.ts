@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { setMaxListeners } from 'node:events';
+import { SystemClock } from '../../../app/clock.ts';
+import { Going } from '../../../app/roles/going.ts';
+import { createHealth } from '../../../app/watching/health.ts';
+import { projections } from '../../../app/projecting/projections.ts';
+import type { Stores } from '../../../app/stores.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import { createTelemetry } from '../../../observability/create-telemetry.ts';
+import { createProjector } from '../../../projections/projector/projector.ts';
+import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { eventually } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('readiness', () => {
+  const directory = useTemporaryDirectory();
+  const telemetry = createTelemetry({ level: 'silent' });
+  const clock = new SystemClock();
+  let stores: Stores;
+  /** Why the log takes nothing. */
+  let refusal: string | null;
+
+  beforeEach(async () => {
+    const shared = { directory: directory(), telemetry };
+    const store = await openSqliteEventStore({ ...shared, codec: createEventCodec() });
+    const readModel = await openSqliteReadModel(shared);
+    const coordination = await openSqliteCoordination(shared);
+    const opened = [store, readModel, coordination];
+    const close = async (): Promise<void> => {
+      await Promise.all(opened.map((each) => each.close()));
+    };
+    const warmUp = async (): Promise<void> => {};
+    refusal = null;
+    stores = {
+      ...{ store, readModel, coordination, notices: null, warmUp, close },
+      refusal: () => refusal,
+    };
+  });
+
+  afterEach(() => stores.close());
+
+  it('waits for every view to be made, and names those that are not', async () => {
+    const going = new Going(clock, telemetry);
+    const health = createHealth({ stores, clock, going, version: '0.0.0', started: () => true });
+    const before = await health.ready();
+    expect(before.status).to.equal(503);
+    expect(JSON.stringify(before.body)).to.include('not yet made: agents, tasks, runs');
+    const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
+    const { store, readModel } = stores;
+    const projector = createProjector({
+      store,
+      readModel,
+      projections,
+      telemetry,
+      clock,
+      fence: 1,
+    });
+    const running = projector.run(stop.signal);
+    try {
+      await eventually(async () => {
+        const { status, body } = await health.ready();
+        expect(status, JSON.stringify(body)).to.equal(200);
+      });
+    } finally {
+      stop.abort();
+      await running;
+      await going.end();
+    }
+  });
+
+  it('does not hang on whether the log takes events; the report of health does', async () => {
+    const going = new Going(clock, telemetry);
+    const health = createHealth({ stores, clock, going, version: '0.0.0', started: () => true });
+    refusal = 'the event log cannot grow, the disk is full';
+    const found = async (answer: Promise<{ readonly body: unknown }>): Promise<unknown> => {
+      const { checks } = (await answer).body as { checks: readonly { readonly name: string }[] };
+      return checks.find(({ name }) => name === 'stream_store');
+    };
+    expect(await found(health.ready())).to.include({ status: 'healthy' });
+    expect(await found(health.report())).to.include({
+      status: 'unhealthy',
+      message: `answers, but takes nothing: ${refusal}`,
+    });
+    refusal = null;
+    expect(await found(health.report())).to.include({ status: 'healthy' });
+  });
+});

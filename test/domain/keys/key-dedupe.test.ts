@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { earlierUse, useDedupeKey, type DedupeUse } from '../../../domain/keys/dedupe.ts';
+import { unusedKey, type KeyState } from '../../../domain/keys/key.ts';
+
+const now = Date.parse('2026-01-01T12:00:00.000Z');
+const unused = unusedKey({ kind: 'dedupe', owner: 'agent-1', key: 'daily' });
+
+const use = (run_id: string, at: number): DedupeUse => ({
+  run_id,
+  task_id: 'task-1',
+  trigger: 'schedule',
+  at,
+});
+
+const usedAt = (at: number): KeyState => ({
+  ...unused,
+  used: {
+    run_id: 'first',
+    task_id: 'task-1',
+    trigger: 'schedule',
+    at: toIso(at),
+    since: toIso(now),
+  },
+});
+
+describe('a dedupe key', () => {
+  it('is used by the first', () => {
+    const decision = useDedupeKey(unused, use('first', now), 60, 'finished', now);
+    expect(decision).to.deep.equal({
+      outcome: 'used',
+      events: [{ type: 'KeyUsed', data: { ...usedAt(now), run_id: 'first' } }],
+    });
+  });
+
+  it('makes what comes within the window a duplicate, whether or not the earlier run is over', () => {
+    const at = now + 59_999;
+    for (const earlier of ['finished', 'unfinished'] as const) {
+      const decision = useDedupeKey(usedAt(now), use('second', at), 60, earlier, at);
+      expect(decision).to.include({ outcome: 'duplicate' });
+    }
+  });
+
+  it('is free again when the window is over', () => {
+    const at = now + 60_000;
+    expect(earlierUse(usedAt(now), use('second', at), 60)).to.equal(null);
+    const decision = useDedupeKey(usedAt(now), use('second', at), 60, 'unfinished', at);
+    expect(decision.outcome).to.equal('used');
+  });
+
+  it('without a window makes a duplicate only while the earlier run goes on', () => {
+    const second = use('second', now + 5);
+    const decide = (earlier: 'finished' | 'unfinished'): string =>
+      useDedupeKey(usedAt(now), second, null, earlier, now + 5).outcome;
+    expect(decide('unfinished')).to.equal('duplicate');
+    expect(decide('finished')).to.equal('used');
+  });
+
+  it('does not count the use of a run that never ran', () => {
+    const second = use('second', now + 5);
+    expect(useDedupeKey(usedAt(now), second, 60, 'void', now).outcome).to.equal('used');
+    expect(useDedupeKey(usedAt(now), second, null, 'void', now).outcome).to.equal('used');
+  });
+
+  it('is used once by a run that asks twice', () => {
+    const decision = useDedupeKey(usedAt(now), use('first', now), 60, 'unfinished', now + 9);
+    expect(decision).to.deep.equal({ outcome: 'used', events: [] });
+  });
+
+  it('is not made to look older by a fire that comes late', () => {
+    const decision = useDedupeKey(usedAt(now), use('late', now - 600_000), 60, 'finished', now);
+    expect(decision.outcome === 'used' && decision.events[0]?.data.used?.at).to.equal(toIso(now));
+  });
+
+  it('with a window of 0 seconds makes nothing a duplicate', () => {
+    expect(useDedupeKey(usedAt(now), use('second', now), 0, 'unfinished', now).outcome).to.equal(
+      'used',
+    );
+  });
+});

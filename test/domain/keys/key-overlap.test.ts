@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import {
+  keyFold,
+  releaseKey,
+  unusedKey,
+  type KeyClaim,
+  type KeyState,
+} from '../../../domain/keys/key.ts';
+import { aheadOf, claimOverlap, overlapKey } from '../../../domain/keys/overlap.ts';
+
+const now = Date.parse('2026-01-01T12:00:00.000Z');
+const unused = unusedKey(overlapKey('task-1', 'agent-1'));
+
+const claim = (run_id: string, since = now): KeyClaim => ({
+  run_id,
+  task_id: 'task-1',
+  trigger: 'schedule',
+  priority: 5,
+  since,
+  limit: 1,
+  attempt: 0,
+});
+
+function after(
+  state: KeyState,
+  run: KeyClaim,
+  policy: 'skip' | 'queue' | 'cancel_running',
+): KeyState {
+  const decision = claimOverlap(state, run, policy, now);
+  const last = decision.outcome === 'skip' ? undefined : decision.events.at(-1);
+  const at = { revision: 0, metadata: {} as never };
+  return last === undefined ? state : (keyFold.evolve(null, last, at) ?? state);
+}
+
+describe('the overlap of runs of a task', () => {
+  const one = after(unused, claim('a'), 'skip');
+
+  for (const policy of ['skip', 'queue', 'cancel_running'] as const) {
+    it(`lets the only run go under ${policy}, once`, () => {
+      expect(claimOverlap(unused, claim('a'), policy, now).outcome).to.equal('held');
+      expect(claimOverlap(one, claim('a'), policy, now)).to.deep.equal({
+        outcome: 'held',
+        events: [],
+      });
+    });
+  }
+
+  it('under skip lets the second give way to the first', () => {
+    expect(claimOverlap(one, claim('b'), 'skip', now)).to.deep.equal({
+      outcome: 'skip',
+      because_of: 'a',
+    });
+  });
+
+  it('under queue lets one wait and skips the next because of it', () => {
+    const two = after(one, claim('b', now + 1), 'queue');
+    expect(two.waiters.map(({ run_id }) => run_id)).to.deep.equal(['b']);
+    expect(claimOverlap(two, claim('b', now + 1), 'queue', now).outcome).to.equal('waiting');
+    expect(claimOverlap(two, claim('c', now + 2), 'queue', now)).to.deep.equal({
+      outcome: 'skip',
+      because_of: 'b',
+    });
+  });
+
+  it('under queue lets another wait as soon as the first in line is about to go', () => {
+    const two = after(one, claim('b', now + 1), 'queue');
+    const [released] = releaseKey(two, 'a');
+    const { run_id: _about, ...freed } = released?.data ?? { ...two, run_id: '' };
+    expect(claimOverlap(freed, claim('c', now + 2), 'queue', now).outcome).to.equal('waiting');
+  });
+
+  it('under cancel_running lets each wait for all before it', () => {
+    const three = after(
+      after(one, claim('b', now + 1), 'cancel_running'),
+      claim('c', now + 2),
+      'cancel_running',
+    );
+    expect(aheadOf(three, 'b')).to.deep.equal(['a']);
+    expect(aheadOf(three, 'c')).to.deep.equal(['a', 'b']);
+    expect(aheadOf(three, 'a')).to.deep.equal([]);
+  });
+});

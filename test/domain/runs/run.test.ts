@@ -1,0 +1,298 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { RunEvent } from '../../../domain/events/catalogue.ts';
+import {
+  cancelRun,
+  deadlineOf,
+  hasEnded,
+  MOST_INTERRUPTIONS,
+  requireRun,
+  retryRun,
+  retryTime,
+  runFold,
+  startRun,
+  takeOver,
+} from '../../../domain/runs/run.ts';
+import { endsOf } from '../../../domain/runs/run-steps.ts';
+import { failure, request, stepEnd, success } from '../../projections/recorded.ts';
+import { given, refused, START } from '../given.ts';
+
+const requested: RunEvent = { type: 'RunRequested', data: request() };
+const started = (attempt = 1, worker = 'w1'): RunEvent => ({
+  type: 'RunStarted',
+  data: { worker, attempt, leased_until: '2026-03-02T08:00:31.000Z' },
+});
+const interrupted = (cause: 'lease_expired' | 'drained' = 'lease_expired'): RunEvent => ({
+  type: 'RunInterrupted',
+  data: { worker: 'w1', cause },
+});
+const attemptFailed = (attempt = 1): RunEvent => ({
+  type: 'RunAttemptFailed',
+  data: { attempt, error: 'broke', step: 'a', retry_at: '2026-03-02T08:05:00.000Z' },
+});
+const step = (name: string): RunEvent => ({ type: 'RunStepCompleted', data: stepEnd(name) });
+const cancelRequested: RunEvent = { type: 'RunCancelRequested', data: {} };
+const canceled: RunEvent = { type: 'RunCanceled', data: { attempt: 1 } };
+const succeeded: RunEvent = { type: 'RunSucceeded', data: success({ steps: [stepEnd('last')] }) };
+const failed: RunEvent = { type: 'RunFailed', data: failure() };
+const { run_at: _runAt, event: _event, retry_of: _retryOf, ...asked } = request();
+const { prior_steps: _prior, overlap_policy: _overlap, ...skippedOf } = asked;
+const skipped: RunEvent = {
+  type: 'RunSkipped',
+  data: { ...skippedOf, reason: 'paused', because_of: null },
+};
+const abandoned: RunEvent = { type: 'Abandoned', data: { reservation: 'key-x' } };
+
+const run = (...events: RunEvent[]): ReturnType<typeof requireRun> =>
+  requireRun(given(runFold, events));
+
+describe('a run', () => {
+  it('goes through its states as its events say', () => {
+    const states: readonly (readonly [string, readonly RunEvent[]])[] = [
+      ['queued', [requested]],
+      ['running', [requested, started()]],
+      ['retrying', [requested, started(), attemptFailed()]],
+      ['running', [requested, started(), attemptFailed(), started(2)]],
+      ['queued', [requested, started(), interrupted()]],
+      ['succeeded', [requested, started(), succeeded]],
+      ['failed', [requested, started(), failed]],
+      ['running', [requested, started(), cancelRequested]],
+      ['canceled', [requested, started(), cancelRequested, canceled]],
+      ['canceled', [requested, canceled]],
+      ['skipped', [skipped]],
+      ['skipped', [requested, skipped]],
+    ];
+    for (const [state, events] of states) {
+      expect(given(runFold, events).state, events.map(({ type }) => type).join()).to.equal(state);
+    }
+    expect(given(runFold, [])).to.deep.equal({ state: 'none' });
+    expect(given(runFold, [abandoned])).to.deep.equal({ state: 'abandoned' });
+  });
+
+  it('has ended in four states, and when it was given up', () => {
+    for (const events of [[succeeded], [failed], [canceled]]) {
+      expect(hasEnded(given(runFold, [requested, started(), ...events]))).to.equal(true);
+    }
+    expect(hasEnded(given(runFold, [skipped]))).to.equal(true);
+    expect(hasEnded(given(runFold, [abandoned]))).to.equal(true);
+    for (const events of [
+      [],
+      [requested],
+      [requested, started()],
+      [requested, started(), attemptFailed()],
+    ]) {
+      expect(hasEnded(given(runFold, events))).to.equal(false);
+    }
+  });
+
+  it('keeps the steps of all attempts, those of the run it retries first', () => {
+    const state = run(
+      { type: 'RunRequested', data: request({ prior_steps: [stepEnd('before')] }) },
+      started(),
+      step('one'),
+      attemptFailed(),
+      started(2),
+      step('two'),
+      succeeded,
+    );
+    expect(endsOf(state.steps).map((end) => end.step)).to.deep.equal([
+      'before',
+      'one',
+      'two',
+      'last',
+    ]);
+  });
+
+  it('knows its worker while it runs, and no longer', () => {
+    expect(run(requested, started()).lease_owner).to.equal('w1');
+    for (const event of [interrupted(), attemptFailed(), succeeded, failed, canceled]) {
+      expect(run(requested, started(), event).lease_owner, event.type).to.equal(null);
+    }
+  });
+
+  it('counts its execution from the first start of all', () => {
+    const state = run(requested, started(), attemptFailed(), started(2));
+    expect(state.first_started_at).to.equal('2026-03-02T08:00:01.000Z');
+    expect(deadlineOf(state, 60)).to.equal(START + 61_000);
+    expect(deadlineOf(state, null)).to.equal(null);
+    expect(deadlineOf(run(requested), 60)).to.equal(null);
+  });
+
+  it('is retried by another once it has failed, as often as that is asked for, and stays failed', () => {
+    const events = retryRun(run(requested, started(), failed), 'run-2', 'failed_step');
+    expect(events).to.deep.equal([
+      { type: 'RunRetried', data: { run_id: 'run-2', from: 'failed_step' } },
+    ]);
+    const retried = run(requested, started(), failed, ...events);
+    expect(retried).to.include({ state: 'failed', retried_by: 'run-2' });
+    expect(retryRun(retried, 'run-3', 'start')).to.have.length(1);
+  });
+
+  it('is not retried in any other state', () => {
+    const others: readonly (readonly [string, readonly RunEvent[]])[] = [
+      ['queued', [requested]],
+      ['running', [requested, started()]],
+      ['retrying', [requested, started(), attemptFailed()]],
+      ['succeeded', [requested, started(), succeeded]],
+      ['canceled', [requested, canceled]],
+      ['skipped', [skipped]],
+    ];
+    for (const [state, events] of others) {
+      const retry = (): unknown => retryRun(given(runFold, events), 'run-2', 'start');
+      const refusal = refused('STATE_CONFLICT', retry);
+      expect(refusal.details).to.deep.equal({ state });
+    }
+    refused('NOT_FOUND', () => retryRun(given(runFold, []), 'run-2', 'start'));
+  });
+
+  describe('that is started', () => {
+    it('begins its first attempt', () => {
+      expect(startRun(run(requested), 'w1', START)).to.deep.equal({
+        type: 'RunStarted',
+        data: { worker: 'w1', attempt: 1, leased_until: '2026-03-02T08:00:00.000Z' },
+      });
+    });
+
+    it('goes on with an interrupted attempt', () => {
+      expect(startRun(run(requested, started(), interrupted()), 'w2', START).data).to.include({
+        attempt: 1,
+        worker: 'w2',
+      });
+    });
+
+    it('follows a failed attempt with the next', () => {
+      const state = run(requested, started(), attemptFailed());
+      expect(startRun(state, 'w2', START).data).to.include({ attempt: 2 });
+    });
+  });
+
+  describe('that is to be canceled', () => {
+    it('ends at once where no worker has it', () => {
+      expect(cancelRun(run(requested))).to.deep.equal([
+        { type: 'RunCanceled', data: { attempt: 0 } },
+      ]);
+      expect(cancelRun(run(requested, started(), attemptFailed()))).to.deep.equal([canceled]);
+      expect(cancelRun(run(requested, started(), interrupted()))).to.deep.equal([canceled]);
+    });
+
+    it('is told to stop while it runs, once', () => {
+      expect(cancelRun(run(requested, started()))).to.deep.equal([cancelRequested]);
+      expect(cancelRun(run(requested, started(), cancelRequested))).to.deep.equal([]);
+    });
+
+    it('is refused when it has ended otherwise, and not when it was canceled', () => {
+      expect(cancelRun(run(requested, canceled))).to.deep.equal([]);
+      for (const event of [succeeded, failed]) {
+        refused('STATE_CONFLICT', () => cancelRun(run(requested, started(), event)));
+      }
+      refused('STATE_CONFLICT', () => cancelRun(run(skipped)));
+      refused('NOT_FOUND', () => cancelRun(given(runFold, [])));
+      refused('NOT_FOUND', () => cancelRun(given(runFold, [abandoned])));
+    });
+  });
+
+  describe('whose worker is gone', () => {
+    const gone = (times: number, ...more: RunEvent[]): ReturnType<typeof requireRun> => {
+      const interruptions = Array.from({ length: times }, () => [interrupted(), started()]).flat();
+      return run(requested, started(), ...interruptions, ...more);
+    };
+
+    it('goes on elsewhere, up to five times in an attempt', () => {
+      for (let times = 0; times < MOST_INTERRUPTIONS; times += 1) {
+        expect(takeOver(gone(times), START, START)).to.deep.equal([interrupted()]);
+      }
+    });
+
+    it('has failed its attempt at the sixth, and is tried again where a retry is left', () => {
+      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, START + 1000);
+      expect(event).to.deep.equal({
+        type: 'RunAttemptFailed',
+        data: {
+          attempt: 1,
+          error: 'its worker went away 6 times',
+          step: null,
+          retry_at: '2026-03-02T08:00:01.000Z',
+        },
+      });
+    });
+
+    it('has failed at the sixth where no retry is left', () => {
+      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, null);
+      expect(event?.type).to.equal('RunFailed');
+      expect(event?.data).to.include({ attempt: 1, started_at: '2026-03-02T08:00:01.000Z' });
+    });
+
+    it('counts anew in the next attempt, and not what was handed back', () => {
+      expect(gone(MOST_INTERRUPTIONS, attemptFailed(), started(2)).interruptions).to.equal(0);
+      expect(run(requested, started(), interrupted('drained'), started()).interruptions).to.equal(
+        0,
+      );
+    });
+
+    it('is canceled where that was asked for', () => {
+      expect(takeOver(gone(0, cancelRequested), START, START)).to.deep.equal([canceled]);
+    });
+
+    it('is left alone when it does not run (any more)', () => {
+      for (const state of [run(requested), run(requested, started(), succeeded), run(skipped)]) {
+        expect(takeOver(state, START, START)).to.deep.equal([]);
+      }
+      refused('NOT_FOUND', () => takeOver(given(runFold, []), START, START));
+    });
+  });
+
+  describe('that failed', () => {
+    const backoff = fc.record({
+      max_retries: fc.integer({ min: 0, max: 50 }),
+      backoff_strategy: fc.constantFrom('exponential_jitter', 'linear', 'fixed' as const),
+      retry_delay_seconds: fc.double({ min: 0, max: 86_400, noNaN: true }),
+      retry_max_delay_seconds: fc.double({ min: 0, max: 604_800, noNaN: true }),
+    });
+    const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+    it('is tried again within the bounds of its back-off, as long as a retry is left', () => {
+      fc.assert(
+        fc.property(backoff, fc.integer({ min: 1, max: 60 }), chance, (rules, attempt, random) => {
+          const at = retryTime(attempt, rules, START, () => random);
+          if (attempt > rules.max_retries) return at === null;
+          const d = rules.retry_delay_seconds;
+          const most = Math.min(d * 2 ** (attempt - 1), rules.retry_max_delay_seconds);
+          const [low, high] = {
+            fixed: [d, d],
+            linear: [d * attempt, d * attempt],
+            exponential_jitter: [most / 2, most],
+          }[rules.backoff_strategy] as [number, number];
+          const delay = ((at ?? Number.NaN) - START) / 1000;
+          return delay >= low - 0.001 && delay <= high + 0.001 && Number.isFinite(delay);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it('waits at least as long as it was asked to', () => {
+      const rules = {
+        max_retries: 3,
+        backoff_strategy: 'fixed',
+        retry_delay_seconds: 1,
+        retry_max_delay_seconds: 300,
+      } as const;
+      expect(retryTime(1, rules, START, Math.random, 90_000)).to.equal(START + 90_000);
+      expect(retryTime(1, rules, START, Math.random, 10)).to.equal(START + 1000);
+      expect(retryTime(4, rules, START, Math.random, 90_000)).to.equal(null);
+    });
+
+    it('is not tried again once it must be over', () => {
+      const rules = {
+        max_retries: 3,
+        backoff_strategy: 'fixed',
+        retry_delay_seconds: 1,
+        retry_max_delay_seconds: 300,
+      } as const;
+      const at = (deadline: number | null): number | null =>
+        retryTime(1, rules, START, Math.random, 5000, deadline);
+      expect(at(null)).to.equal(START + 5000);
+      expect(at(START + 5001)).to.equal(START + 5000);
+      expect(at(START + 5000)).to.equal(null);
+    });
+  });
+});

@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import { nextRunOf } from '../../../domain/tasks/rhythm.ts';
+import { minute, Story } from './rhythm-story.ts';
+
+const hour = 60 * minute;
+
+describe("deciding a task's fires after a change", () => {
+  describe('of a task that was snoozed', () => {
+    it('runs the fire later, as itself, and records those that came due meanwhile', () => {
+      const story = new Story().snooze(150);
+      expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T08:03:30.000Z');
+      expect(story.pass(3 * minute).look().events).to.deep.equal([]);
+      const { runs } = story.pass(30_000).look();
+      expect(runs[0]?.request).to.include({
+        scheduled_for: '2026-03-02T08:01:00.000Z',
+        run_at: '2026-03-02T08:03:30.000Z',
+      });
+      expect(story.fired).to.deep.equal(['08:01:00']);
+      expect(story.skipped).to.deep.equal(['snoozed 08:02:00-08:03:00 (2)']);
+      expect(story.next).to.equal('08:04:00');
+    });
+
+    it('records also the fire that lies on the moment itself', () => {
+      const story = new Story()
+        .snooze(120)
+        .pass(3 * minute)
+        .lookAll();
+      expect(story.skipped).to.deep.equal(['snoozed 08:02:00-08:03:00 (2)']);
+      expect(story.next).to.equal('08:04:00');
+    });
+
+    it('adds up', () => {
+      const story = new Story().snooze(30).pass(70_000).snooze(60).pass(19_999);
+      expect(story.look().events).to.deep.equal([]);
+      story.pass(60_001).lookAll();
+      expect(story.fired[0]).to.equal('08:01:00');
+      expect(story.skipped).to.deep.equal(['snoozed 08:02:00-08:02:00 (1)']);
+    });
+
+    it('runs by the rule again after it', () => {
+      const story = new Story().snooze(30).pass(90_000).lookAll().pass(30_000).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00']);
+    });
+
+    it('loses the snooze to a new rule, and what it had put off is late', () => {
+      const story = new Story({ misfire_policy: 'skip', misfire_grace_seconds: 0 }).snooze(600);
+      story
+        .pass(2 * minute + 1)
+        .update({ schedule_expr: '0 * * * *' })
+        .lookAll();
+      expect(story.skipped).to.deep.equal(['missed 08:01:00-08:02:00 (2)']);
+      expect(story.next).to.equal('09:00:00');
+    });
+
+    it('goes by the misfire policy when even the later time is long past', () => {
+      const skip = new Story({ misfire_policy: 'skip', schedule_expr: '0 * * * *' }).snooze(60);
+      skip.pass(90 * minute).lookAll();
+      expect(skip.fired).to.deep.equal([]);
+      expect(skip.skipped).to.deep.equal(['missed 09:00:00-09:00:00 (1)']);
+      const latest = new Story({ schedule_expr: '0 * * * *' }).snooze(60);
+      latest.pass(3 * hour + 30 * minute).lookAll();
+      expect(latest.fired).to.deep.equal(['11:00:00']);
+      const only = new Story({ schedule_expr: '0 * * * *' }).snooze(60);
+      only.pass(90 * minute).lookAll();
+      expect(only.fired).to.deep.equal(['09:00:00']);
+    });
+
+    it('counts towards `max_runs` once', () => {
+      const story = new Story({ max_runs: 1 })
+        .snooze(150)
+        .pass(4 * minute)
+        .lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00']);
+      expect(story.next).to.equal(null);
+    });
+  });
+
+  describe('of a task whose rule was changed', () => {
+    it('runs what was due and undecided by the rule before, if it is within grace', () => {
+      const story = new Story().pass(minute + 20).update({ schedule_expr: '30 * * * * *' });
+      story.lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00']);
+      story.pass(30_000).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:01:30']);
+    });
+
+    it('puts what was missed by the rule before through its own misfire policy', () => {
+      for (const [misfire_policy, fired, skipped] of [
+        ['skip', [], ['missed 09:00:00-12:00:00 (4)']],
+        ['latest', ['12:00:00'], ['missed 09:00:00-11:00:00 (3)']],
+        ['all', ['09:00:00', '10:00:00', '11:00:00', '12:00:00'], []],
+      ] as const) {
+        const story = new Story({ misfire_policy, schedule_expr: '0 * * * *' });
+        story
+          .pass(4.5 * hour)
+          .update({ schedule_expr: '45 * * * *' })
+          .lookAll();
+        expect(story.fired, misfire_policy).to.deep.equal(fired);
+        expect(story.skipped, misfire_policy).to.deep.equal(skipped);
+        expect(story.next).to.equal('12:45:00');
+      }
+    });
+
+    it('decides by each of several rules what came due by it', () => {
+      const story = new Story({ schedule_expr: '0 * * * *', misfire_policy: 'all' });
+      story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
+      story.pass(30 * minute).update({ schedule_expr: '50 * * * *' });
+      story.lookAll();
+      expect(story.fired).to.deep.equal(['09:00:00', '09:40:00']);
+      expect(story.next).to.equal('10:50:00');
+    });
+
+    it('decides all of what is owed, also over several decisions', () => {
+      const story = new Story({ misfire_grace_seconds: 86_400 });
+      story.pass(4 * hour + 1).update({ schedule_expr: '30 * * * * *' });
+      expect(story.look().runs).to.have.lengthOf(100);
+      story.lookAll();
+      expect(new Set(story.fired).size).to.equal(240);
+      expect(story.next).to.equal('12:00:30');
+    });
+
+    it('fires nothing twice when a scheduler that knew nothing of the change was faster', () => {
+      const story = new Story().pass(minute + 20);
+      const decision = story.decision();
+      story.update({ schedule_expr: '30 * * * * *' });
+      story.write(decision);
+      story.lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00']);
+      expect(story.next).to.equal('08:01:30');
+    });
+
+    it('becomes a task without fires', () => {
+      const story = new Story().pass(minute + 20);
+      story.update({ schedule_kind: 'event', schedule_expr: 'x.#' }).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00']);
+      expect(story.next).to.equal(null);
+    });
+  });
+
+  it('does not bring a fire back that was decided while it was being snoozed', () => {
+    const story = new Story().pass(minute);
+    const before = story.rhythm;
+    story.look();
+    story.snooze(600, before);
+    expect(story.next).to.equal('08:02:00');
+    story.pass(15 * minute).lookAll();
+    expect(story.fired.filter((time) => time === '08:01:00')).to.have.lengthOf(1);
+  });
+});

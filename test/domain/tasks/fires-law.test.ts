@@ -1,0 +1,329 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { fromIso, type Instant } from '../../../domain/clock.ts';
+import { correctNextFire } from '../../../domain/tasks/fires.ts';
+import type { FiresEvent } from '../../../domain/events/catalogue.ts';
+import { evolveRhythm, nextFireOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { misfirePolicies } from '../../../domain/vocabulary.ts';
+import { place, START } from '../given.ts';
+import { minute, scheduleOf, Story } from './rhythm-story.ts';
+
+type Act =
+  | { readonly kind: 'pass'; readonly ms: number }
+  | { readonly kind: 'look' | 'lookAll' | 'pause' | 'race' | 'cancel' }
+  | { readonly kind: 'resume'; readonly missed: (typeof misfirePolicies)[number] }
+  | { readonly kind: 'snooze'; readonly seconds: number; readonly stale: boolean }
+  | { readonly kind: 'update'; readonly expr: string };
+
+const expressions = ['* * * * *', '*/7 * * * *', '0 * * * *', '30 */2 * * * *', '15,45 * * * * *'];
+
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('pass' as const),
+      ms: fc.integer({ min: 0, max: 30 * minute }),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constantFrom('look' as const, 'lookAll' as const) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('pause' as const, 'race' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('resume' as const),
+      missed: fc.constantFrom(...misfirePolicies),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('snooze' as const),
+      seconds: fc.integer({ min: 1, max: 3600 }),
+      stale: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('update' as const),
+      expr: fc.constantFrom(...expressions),
+    }),
+  },
+);
+
+const settings = fc.record({
+  schedule_expr: fc.constantFrom(...expressions),
+  misfire_policy: fc.constantFrom(...misfirePolicies),
+  misfire_grace_seconds: fc.constantFrom(0, 60, 600, 86_400),
+  max_runs: fc.option(fc.integer({ min: 1, max: 40 }), { nil: null }),
+});
+
+/** Does what an act says, as far as the service would let it. */
+function perform(story: Story, next: Act): void {
+  switch (next.kind) {
+    case 'pass':
+      story.pass(next.ms);
+      break;
+    case 'look':
+      story.look();
+      break;
+    case 'lookAll':
+      story.lookAll();
+      break;
+    case 'race': {
+      // A scheduler decides by what it knows while somebody changes the task; both are written.
+      const decision = story.decision();
+      if (story.rhythm.status === 'active') story.update({ schedule_expr: '*/5 * * * *' });
+      story.write(decision);
+      break;
+    }
+    case 'pause':
+      if (story.rhythm.status === 'active') story.pause();
+      break;
+    case 'resume':
+      if (story.rhythm.status === 'paused') story.resume(next.missed);
+      break;
+    case 'snooze':
+      if (story.rhythm.status === 'active' && nextFireOf(story.rhythm) !== null) {
+        const known = story.rhythm;
+        if (next.stale) story.look();
+        story.snooze(next.seconds, known);
+      }
+      break;
+    case 'update':
+      story.update({ schedule_expr: next.expr });
+      break;
+    case 'cancel':
+      story.cancel();
+      break;
+  }
+}
+
+/** What a story's events say became of each nominal time: how often each was fired, and which spans were not. */
+function decided(events: readonly { readonly event: FiresEvent }[]): {
+  readonly fired: readonly Instant[];
+  readonly spans: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly count: number;
+  }[];
+} {
+  const fired: Instant[] = [];
+  const spans: { from: Instant; to: Instant; count: number }[] = [];
+  for (const { event } of events) {
+    if (event.type === 'Fired') fired.push(fromIso(event.data.nominal));
+    if (event.type === 'FiresSkipped') {
+      const { from, to, count } = event.data;
+      spans.push({ from: fromIso(from), to: fromIso(to), count });
+    }
+  }
+  return { fired, spans };
+}
+
+describe('the laws of the rhythm', () => {
+  it('no nominal time is decided twice, and the next fire never goes back behind what is decided', () => {
+    fc.assert(
+      fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
+        const story = new Story(fields);
+        for (const each of acts) {
+          perform(story, each);
+          const { fires } = story.rhythm;
+          const next = nextFireOf(story.rhythm);
+          if (next !== null && fires !== null && fires.decided !== null) {
+            expect(next > fires.decided, `${next} after ${fires.decided}`).to.equal(true);
+          }
+        }
+        let upTo = Number.NEGATIVE_INFINITY;
+        for (const { event } of story.firesEvents) {
+          if (event.type === 'NextFireCorrected') continue;
+          const [from, to] =
+            event.type === 'Fired'
+              ? [event.data.nominal, event.data.nominal]
+              : [event.data.from, event.data.to];
+          expect(fromIso(from) > upTo, `${event.type} ${from}`).to.equal(true);
+          expect(fromIso(to) >= fromIso(from)).to.equal(true);
+          upTo = fromIso(to);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('all that is due is decided in the end, and then nothing is left to do', () => {
+    fc.assert(
+      fc.property(settings, fc.array(act, { maxLength: 30 }), (fields, acts) => {
+        const story = new Story(fields);
+        for (const each of acts) perform(story, each);
+        if (story.rhythm.status === 'paused') story.resume('latest');
+        story.lookAll();
+        expect(story.rhythm.owed).to.deep.equal([]);
+        const next = nextFireOf(story.rhythm);
+        const snoozed = story.rhythm.set.next_run_at;
+        if (next !== null && snoozed === null) expect(fromIso(next)).to.be.above(story.now);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('each nominal time of a rule is fired once or lies in one recorded span, with any outages', () => {
+    const outages = fc.array(
+      fc.record({
+        ms: fc.integer({ min: 1, max: 5 * 60 * minute }),
+        looks: fc.integer({ min: 0, max: 3 }),
+      }),
+      { minLength: 1, maxLength: 12 },
+    );
+    const rule = fc.record({
+      schedule_expr: fc.constantFrom(...expressions),
+      misfire_policy: fc.constantFrom(...misfirePolicies),
+      misfire_grace_seconds: fc.constantFrom(0, 60, 600, 7200),
+    });
+    fc.assert(
+      fc.property(rule, outages, (fields, gaps) => {
+        const story = new Story(fields);
+        for (const { ms, looks } of gaps) {
+          story.pass(ms);
+          for (let n = 0; n < looks; n += 1) {
+            const before = story.firesEvents.length;
+            const { runs } = story.look();
+            expect(runs.length).to.be.at.most(200);
+            if (fields.misfire_policy !== 'all' && story.firesEvents.length > before) {
+              checkPolicy(story, before, fields.misfire_grace_seconds);
+            }
+          }
+        }
+        story.lookAll();
+        const { fired, spans } = decided(story.firesEvents);
+        const expected = firesUpTo(story);
+        const inSpan = (at: Instant): boolean =>
+          spans.some(({ from, to }) => from <= at && at <= to);
+        const firedOnce = new Set(fired);
+        expect(firedOnce.size).to.equal(fired.length);
+        for (const at of expected) {
+          expect(firedOnce.has(at), new Date(at).toISOString()).to.equal(!inSpan(at));
+        }
+        const known = new Set(expected);
+        expect(fired.every((at) => known.has(at))).to.equal(true);
+        for (const { from, to, count } of spans) {
+          expect(expected.filter((at) => from <= at && at <= to)).to.have.lengthOf(count);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('no next fire is to be corrected while the rules of its zone stay as they are', () => {
+    fc.assert(
+      fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
+        const story = new Story(fields);
+        for (const each of acts) {
+          perform(story, each);
+          const { rhythm, now } = story;
+          const { events } = correctNextFire(
+            't',
+            rhythm,
+            scheduleOf(rhythm.definition, rhythm.anchor),
+            now,
+          );
+          expect(events, JSON.stringify(rhythm)).to.deep.equal([]);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('the count and the revision in each event go on from the one before', () => {
+    fc.assert(
+      fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
+        const story = new Story(fields);
+        for (const each of acts) perform(story, each);
+        let count = 0;
+        for (const { event } of story.firesEvents) {
+          if (event.type === 'Fired') count += 1;
+          expect(event.data.fire_count).to.equal(count);
+          expect(event.data.task_revision).to.be.within(0, story.taskEvents.length - 1);
+          expect(event.data.next_fire_at === null || event.data.next_fire_at > '2026').to.equal(
+            true,
+          );
+        }
+        if (fields.max_runs !== null) expect(count).to.be.at.most(fields.max_runs);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('the two streams make the same rhythm in whatever order their events arrive', () => {
+    fc.assert(
+      fc.property(
+        settings,
+        fc.array(act, { maxLength: 30 }),
+        fc.infiniteStream(fc.boolean()),
+        (fields, acts, coin) => {
+          const story = new Story(fields);
+          for (const each of acts) perform(story, each);
+          // As an index sees it that hears of its own decisions before what was written just before them.
+          const shuffled = [...story.log];
+          for (let n = 1; n + 1 < shuffled.length; n += 1) {
+            const [one, other] = [shuffled[n], shuffled[n + 1]];
+            if (one === undefined || other === undefined) continue;
+            const crosses = isFires(one.event.type) !== isFires(other.event.type);
+            // Only what did not depend on the other may come first: they were under way at once.
+            const together = one.at === other.at && restsBefore(one, other);
+            if (crosses && together && coin.next().value === true) {
+              shuffled[n] = other;
+              shuffled[n + 1] = one;
+              n += 1;
+            }
+          }
+          let rhythm: Rhythm | null = null;
+          for (const { event, revision, at } of shuffled) {
+            rhythm = evolveRhythm(rhythm, event, place(revision, at));
+          }
+          if (rhythm === null) return;
+          expect(nextFireOf(rhythm)).to.equal(nextFireOf(story.rhythm));
+          expect(rhythm.fires).to.deep.equal(story.rhythm.fires);
+          expect(rhythm.set).to.deep.equal(story.rhythm.set);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** By the rule alone: what should have fired since the task was created. */
+function firesUpTo({ definition, anchor, now }: Story): readonly Instant[] {
+  const schedule = scheduleOf(definition, anchor);
+  const fires: Instant[] = [];
+  for (;;) {
+    for (const { at } of schedule.upcoming(fires.at(-1) ?? START, 500)) {
+      if (at > now) return fires;
+      fires.push(at);
+    }
+  }
+}
+
+const isFires = (type: string): boolean =>
+  ['Fired', 'FiresSkipped', 'NextFireCorrected'].includes(type);
+
+/** Whether the second is a decision that was taken without knowing of the first. */
+function restsBefore(one: Story['log'][number], other: Story['log'][number]): boolean {
+  return (
+    !isFires(one.event.type) &&
+    'task_revision' in other.event.data &&
+    other.event.data.task_revision < one.revision
+  );
+}
+
+/** What one decision requests of the late ones: none under `skip`, one at the most under `latest`. */
+function checkPolicy(story: Story, before: number, graceSeconds: number): void {
+  const late = story.firesEvents.slice(before).filter(({ event }) => {
+    if (event.type !== 'Fired') return false;
+    return story.now - fromIso(event.data.nominal) > graceSeconds * 1000;
+  });
+  const inTime = story.firesEvents.length - before - late.length;
+  const most = story.definition.misfire_policy === 'latest' ? 1 : 0;
+  expect(late.length, `of ${inTime}`).to.be.at.most(most);
+}

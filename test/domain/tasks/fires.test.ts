@@ -1,0 +1,279 @@
+import { expect } from 'chai';
+import { fromIso } from '../../../domain/clock.ts';
+import { jitterOf } from '../../../domain/tasks/fires.ts';
+import { scheduledRunId } from '../../../domain/ids.ts';
+import { minute, Story, TASK } from './rhythm-story.ts';
+
+const hour = 60 * minute;
+
+describe("deciding a task's fires", () => {
+  describe('in time', () => {
+    it('decides nothing before the next fire', () => {
+      const story = new Story().pass(minute - 1);
+      expect(story.look().events).to.deep.equal([]);
+    });
+
+    it('fires at the nominal time, and says what follows', () => {
+      const story = new Story().pass(minute);
+      const { events, runs } = story.look();
+      expect(events).to.deep.equal([
+        {
+          type: 'Fired',
+          data: {
+            nominal: '2026-03-02T08:01:00.000Z',
+            run_id: scheduledRunId(TASK, '2026-03-02T08:01:00.000Z'),
+            next_fire_at: '2026-03-02T08:02:00.000Z',
+            task_revision: 0,
+            fire_count: 1,
+          },
+        },
+      ]);
+      expect(runs).to.have.lengthOf(1);
+      expect(runs[0]?.request).to.include({
+        trigger: 'schedule',
+        scheduled_for: '2026-03-02T08:01:00.000Z',
+        run_at: '2026-03-02T08:01:00.000Z',
+        task_revision: 0,
+        priority: 5,
+      });
+      expect(story.look().events).to.deep.equal([]);
+    });
+
+    it('fires each of those within grace', () => {
+      const story = new Story({ misfire_grace_seconds: 180 }).pass(3 * minute + 500).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
+      expect(story.next).to.equal('08:04:00');
+    });
+
+    it('counts a fire as in time that is late by just the grace', () => {
+      const story = new Story({ misfire_policy: 'skip', misfire_grace_seconds: 60 });
+      expect(story.pass(2 * minute).lookAll().fired).to.deep.equal(['08:01:00', '08:02:00']);
+      const later = new Story({ misfire_policy: 'skip', misfire_grace_seconds: 60 });
+      later.pass(2 * minute + 1).lookAll();
+      expect(later.fired).to.deep.equal(['08:02:00']);
+      expect(later.skipped).to.deep.equal(['missed 08:01:00-08:01:00 (1)']);
+    });
+
+    it('lets runs start later by the jitter, the same for all fires of a task', () => {
+      const story = new Story({ jitter_seconds: 40 });
+      const jitter = jitterOf(TASK, 40);
+      expect(jitter).to.be.within(1, 40_000);
+      for (let n = 0; n < 3; n += 1) {
+        const [run] = story.pass(minute).look().runs;
+        const { run_at, scheduled_for } = run?.request ?? { run_at: '', scheduled_for: '' };
+        expect(fromIso(run_at) - fromIso(scheduled_for ?? '')).to.equal(jitter);
+      }
+      expect(jitterOf(TASK, 0)).to.equal(0);
+    });
+  });
+
+  describe('after an outage', () => {
+    it('runs the newest alone under `latest`, and records the older as one span', () => {
+      const story = new Story({ schedule_expr: '0 * * * *' })
+        .pass(5 * hour + 30 * minute)
+        .lookAll();
+      expect(story.fired).to.deep.equal(['13:00:00']);
+      expect(story.skipped).to.deep.equal(['missed 09:00:00-12:00:00 (4)']);
+      expect(story.next).to.equal('14:00:00');
+    });
+
+    it('runs none of the late ones under `latest` where one within grace runs', () => {
+      const story = new Story().pass(10 * minute + 1000).lookAll();
+      expect(story.fired).to.deep.equal(['08:10:00']);
+      expect(story.skipped).to.deep.equal(['missed 08:01:00-08:09:00 (9)']);
+    });
+
+    it('records all of the late ones under `skip`', () => {
+      const story = new Story({ misfire_policy: 'skip', schedule_expr: '0 * * * *' });
+      story.pass(5 * hour + 30 * minute).lookAll();
+      expect(story.fired).to.deep.equal([]);
+      expect(story.skipped).to.deep.equal(['missed 09:00:00-13:00:00 (5)']);
+      expect(story.next).to.equal('14:00:00');
+    });
+
+    it('runs each under `all`', () => {
+      const story = new Story({ misfire_policy: 'all', schedule_expr: '0 * * * *' });
+      story.pass(5 * hour + 30 * minute).lookAll();
+      expect(story.fired).to.deep.equal([
+        '09:00:00',
+        '10:00:00',
+        '11:00:00',
+        '12:00:00',
+        '13:00:00',
+      ]);
+      expect(story.skipped).to.deep.equal([]);
+    });
+
+    it('runs the newest hundred under `all`, and records the older; those in time run too', () => {
+      const story = new Story({ misfire_policy: 'all' }).pass(8 * hour + 500);
+      expect(story.look().runs).to.have.lengthOf(100);
+      story.lookAll();
+      // 480 fires: one is within grace (16:00), of the others 100 run.
+      expect(story.fired).to.have.lengthOf(101);
+      expect(story.skipped).to.deep.equal(['missed 08:01:00-14:19:00 (379)']);
+    });
+
+    it('decides a hundred at a time where all are within grace', () => {
+      const story = new Story({ misfire_grace_seconds: 86_400 }).pass(4 * hour);
+      expect(story.look().runs).to.have.lengthOf(100);
+      expect(story.next).to.equal('09:41:00');
+      story.lookAll();
+      expect(new Set(story.fired).size).to.equal(240);
+      expect(story.skipped).to.deep.equal([]);
+    });
+
+    it('never asks for a rule that fires no more', () => {
+      const once = new Story({ schedule_kind: 'once', schedule_expr: '2026-03-02T08:30:00Z' });
+      once.pass(2 * hour).lookAll();
+      expect(once.fired).to.deep.equal(['08:30:00']);
+      expect(once.next).to.equal(null);
+      const skipped = new Story({
+        schedule_kind: 'once',
+        schedule_expr: '2026-03-02T08:30:00Z',
+        misfire_policy: 'skip',
+      });
+      skipped.pass(2 * hour).lookAll();
+      expect(skipped.skipped).to.deep.equal(['missed 08:30:00-08:30:00 (1)']);
+      expect(skipped.next).to.equal(null);
+      expect(skipped.look().events).to.deep.equal([]);
+    });
+  });
+
+  describe('within bounds', () => {
+    it('fires nothing after `ends_at`', () => {
+      const story = new Story({ ends_at: '2026-03-02T08:02:30.000Z' });
+      for (let n = 0; n < 5; n += 1) story.pass(minute).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00']);
+      expect(story.next).to.equal(null);
+    });
+
+    it('fires nothing before `starts_at`', () => {
+      const story = new Story({ starts_at: '2026-03-02T08:02:30.000Z' });
+      for (let n = 0; n < 4; n += 1) story.pass(minute).lookAll();
+      expect(story.fired).to.deep.equal(['08:03:00', '08:04:00']);
+    });
+
+    it('requests as many fires as `max_runs`, and then none is ahead', () => {
+      const story = new Story({ max_runs: 3 });
+      for (let n = 0; n < 5; n += 1) story.pass(minute).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
+      expect(story.next).to.equal(null);
+    });
+
+    it('counts what is made up towards `max_runs`, the oldest first', () => {
+      const story = new Story({ max_runs: 3, misfire_policy: 'all' }).pass(10 * minute).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
+      expect(story.next).to.equal(null);
+    });
+
+    it('records what may not run any more where `max_runs` was made smaller than what had run', () => {
+      const story = new Story();
+      for (let n = 0; n < 5; n += 1) story.pass(minute).lookAll();
+      story.update({ max_runs: 3 }).pass(minute).lookAll();
+      expect(story.fired).to.have.lengthOf(5);
+      expect(story.skipped).to.deep.equal(['bounds 08:06:00-08:06:00 (1)']);
+      expect(story.next).to.equal(null);
+      expect(story.look().events).to.deep.equal([]);
+    });
+
+    it('goes on where `max_runs` was made larger', () => {
+      const story = new Story({ max_runs: 1 }).pass(minute).lookAll();
+      expect(story.next).to.equal(null);
+      story.update({ max_runs: 2 }).pass(minute).lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00']);
+      expect(story.next).to.equal(null);
+    });
+  });
+
+  describe('of a task that was paused', () => {
+    const paused = (): Story => {
+      const story = new Story().pass(minute).lookAll().pass(30_000).pause();
+      return story.pass(3 * minute).lookAll();
+    };
+
+    it('fires nothing while it is paused', () => {
+      expect(paused().fired).to.deep.equal(['08:01:00']);
+    });
+
+    it('records what was held back', () => {
+      const story = paused().resume('skip').lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00']);
+      expect(story.skipped).to.deep.equal(['paused 08:02:00-08:04:00 (3)']);
+      expect(story.pass(minute).lookAll().fired).to.deep.equal(['08:01:00', '08:05:00']);
+    });
+
+    it('runs the newest of what was held back', () => {
+      const story = paused().resume('latest').lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:04:00']);
+      expect(story.skipped).to.deep.equal(['paused 08:02:00-08:03:00 (2)']);
+    });
+
+    it('runs all of what was held back', () => {
+      const story = paused().resume('all').lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00', '08:04:00']);
+      expect(story.skipped).to.deep.equal([]);
+    });
+
+    it('has nothing to record where nothing was held back', () => {
+      const story = new Story().pass(10_000).pause().pass(10_000).resume('all');
+      expect(story.lookAll().firesEvents).to.deep.equal([]);
+      expect(story.pass(40_000).lookAll().fired).to.deep.equal(['08:01:00']);
+    });
+
+    it('decides what two pauses held back, each as its resume said', () => {
+      const story = paused()
+        .resume('skip')
+        .pass(10_000)
+        .pause()
+        .pass(2 * minute)
+        .resume('all');
+      story.lookAll();
+      expect(story.skipped).to.deep.equal(['paused 08:02:00-08:04:00 (3)']);
+      expect(story.fired).to.deep.equal(['08:01:00', '08:05:00', '08:06:00']);
+    });
+
+    it('decides by the resume also what it held back under the rule before', () => {
+      const story = paused()
+        .update({ schedule_expr: '30 * * * * *' })
+        .pass(2 * minute);
+      story.resume('all').lookAll();
+      expect(story.fired).to.deep.equal([
+        '08:01:00',
+        '08:02:00',
+        '08:03:00',
+        '08:04:00',
+        '08:05:30',
+        '08:06:30',
+      ]);
+    });
+
+    it('drops a snooze with the pause, and records the fire that it put off', () => {
+      const story = new Story({ schedule_expr: '0 * * * *' }).snooze(2 * 3600).pause();
+      story
+        .pass(90 * minute)
+        .resume('skip')
+        .lookAll();
+      expect(story.skipped).to.deep.equal(['paused 09:00:00-09:00:00 (1)']);
+      expect(story.next).to.equal('10:00:00');
+    });
+  });
+
+  it('decides nothing of a canceled task, also what was owed', () => {
+    const story = new Story().pause().pass(hour).resume('all').cancel();
+    expect(story.look().events).to.deep.equal([]);
+    expect(story.next).to.equal(null);
+  });
+
+  it('goes by what the rule says now where the written fire is none (any more)', () => {
+    const story = new Story({ schedule_expr: '0 9 * * *' });
+    // As if another tz database had moved it: written for 08:30, the rule says 09:00.
+    const moved = { ...story.rhythm.set, next_fire_at: '2026-03-02T08:30:00.000Z' };
+    story.rhythm = { ...story.rhythm, set: moved };
+    const { events } = story.pass(30 * minute).look();
+    expect(events).to.have.lengthOf(1);
+    expect(events[0]).to.deep.include({ type: 'NextFireCorrected' });
+    expect(story.next).to.equal('09:00:00');
+    story.pass(30 * minute).lookAll();
+    expect(story.fired).to.deep.equal(['09:00:00']);
+  });
+});

@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { faultsOfFires } from '../../support/expected-fires.ts';
+import { buildService, endsItsProcesses } from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { moverOfDates, moverOfSystemTime, type ClockMover } from './clock-mover.ts';
+import { setTheClock, type AfterSetting } from './clock-set.ts';
+import { faultsOfCauses, faultsOfRuns, faultsOfStreams } from '../log-checks.ts';
+
+const long = process.env['SVC_TEST_LONG'] === '1';
+
+describeSetting('by what its dates say', moverOfDates);
+// With the whole system's time, where Debian's libfaketime is installed.
+if (long) describeSetting('by libfaketime', moverOfSystemTime);
+
+function describeSetting(how: string, move: (at: string) => ClockMover | undefined): void {
+  describe(`the service, when its clock is set back and forward by an hour, ${how}`, function () {
+    this.timeout(120_000);
+    let directory: TemporaryDirectory;
+    let found: AfterSetting;
+
+    before(async function () {
+      buildService();
+      directory = await makeTemporaryDirectory();
+      const mover = move(directory.path);
+      if (mover === undefined) this.skip();
+      found = await setTheClock(directory.path, mover);
+    });
+    endsItsProcesses();
+    after(() => directory.remove());
+
+    it('fires nothing twice, and decides what is owed by the misfire policy', () => {
+      const { ledger, tasks } = found;
+      expect([...faultsOfStreams(ledger), ...faultsOfCauses(ledger)]).to.deep.equal([]);
+      expect(faultsOfRuns(ledger, tasks)).to.deep.equal([]);
+      for (const { id, seconds, createdAt, name } of tasks) {
+        if (seconds === undefined) throw new Error(`${name} fires by no seconds`);
+        expect(faultsOfFires({ ...seconds, createdAt }, ledger.fires(id)), name).to.deep.equal([]);
+      }
+    });
+
+    it('fires none of the tasks whose times are decided while it is behind', () => {
+      const { ledger, tasks, atBack, atRight } = found;
+      const meanwhile = ledger
+        .all('Fired')
+        .filter(({ position }) => position > atBack && position <= atRight);
+      const made = tasks.at(-1);
+      const early = meanwhile.filter(({ metadata, data }) => data.nominal > metadata.occurredAt);
+      expect(early).to.deep.equal([]);
+      expect(meanwhile.some(({ stream }) => stream === `fires-${made?.id}`)).to.equal(true);
+    });
+
+    it('records the hour that it was put forward by once for each task', () => {
+      const { ledger, tasks, atForward } = found;
+      for (const { id, name } of tasks) {
+        const records = ledger
+          .all('FiresSkipped')
+          .filter(
+            ({ stream, position, data }) =>
+              stream === `fires-${id}` && position > atForward && data.count > 1000,
+          );
+        expect(records, name).to.have.lengthOf(1);
+      }
+    });
+
+    it('goes round in no circle', () => {
+      for (const share of found.busy) expect(share).to.be.below(0.8);
+    });
+
+    it('works at once where it begins with a clock that is an hour behind what it was', () => {
+      expect(found.afterRestart).to.equal('succeeded');
+    });
+  });
+}

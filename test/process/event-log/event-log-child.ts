@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import type { EventStore, NewEvent } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { event } from '../../contracts/event-store-subject.ts';
+import { plainCodec } from '../../support/plain-codec.ts';
+
+/** What a test asks one of its processes to do, and what that tells. */
+export type Order =
+  | { readonly kind: 'open'; readonly directory: string }
+  /** Append one after the other for ever; each acknowledged id is told. */
+  | { readonly kind: 'append-for-ever'; readonly stream: string }
+  /** Append so many, some at once, each to the shared stream and to one of its own in turn. */
+  | { readonly kind: 'hammer'; readonly shared: string; readonly count: number }
+  /** Follow the log; each event is told with the time at which it came. */
+  | { readonly kind: 'follow' }
+  | { readonly kind: 'close' };
+
+export type Told =
+  | { readonly kind: 'started' | 'opened' | 'following' | 'closed' }
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
+  | { readonly kind: 'acknowledged'; readonly id: string }
+  /** Milliseconds that the slowest append took. */
+  | { readonly kind: 'hammered'; readonly slowest: number }
+  /** Nanoseconds of the machine's monotonic clock, as text. */
+  | { readonly kind: 'came'; readonly id: string; readonly at: string };
+
+/** Appends under way at once in each process that hammers. */
+const AT_ONCE = 4;
+
+let store: EventStore | undefined;
+const following = new AbortController();
+
+function tell(told: Told): void {
+  process.send?.(told);
+}
+
+function opened(): EventStore {
+  if (store === undefined) throw new Error('the log has not been opened');
+  return store;
+}
+
+async function obey(order: Order): Promise<void> {
+  switch (order.kind) {
+    case 'open':
+      store = await openSqliteEventStore({
+        directory: order.directory,
+        codec: plainCodec,
+        telemetry: silent,
+      });
+      return tell({ kind: 'opened' });
+    case 'append-for-ever':
+      for (let revision = -1; ; revision += 1) {
+        const one: NewEvent = event(revision + 1);
+        await opened().append(order.stream, [one], revision < 0 ? 'none' : revision);
+        tell({ kind: 'acknowledged', id: one.id });
+      }
+    case 'hammer':
+      return tell({ kind: 'hammered', slowest: await hammer(order.shared, order.count) });
+    case 'follow':
+      return follow();
+    case 'close':
+      following.abort();
+      await store?.close();
+      tell({ kind: 'closed' });
+      return process.disconnect();
+  }
+}
+
+async function hammer(shared: string, count: number): Promise<number> {
+  const own = `own-${randomUUID()}`;
+  let left = count;
+  let slowest = 0;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (left > 0) {
+        left -= 1;
+        const since = performance.now();
+        await opened().append(left % 2 === 0 ? shared : own, [event(left)], 'any');
+        slowest = Math.max(slowest, performance.now() - since);
+      }
+    }),
+  );
+  return slowest;
+}
+
+async function follow(): Promise<void> {
+  const { signal } = following;
+  for await (const message of opened().subscribe({ after: await opened().head(), signal })) {
+    if (message.kind === 'caught-up') {
+      tell({ kind: 'following' });
+    } else {
+      const at = String(process.hrtime.bigint());
+      for (const { id } of message.events) tell({ kind: 'came', id, at });
+    }
+  }
+}
+
+process.on('message', (order: Order) => {
+  obey(order).catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    tell({ kind: 'refused', code, message: error instanceof Error ? error.message : '' });
+  });
+});
+tell({ kind: 'started' });

@@ -1,0 +1,58 @@
+import { fork, type ChildProcess, type ForkOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Signal } from '../../support/signals.ts';
+import type { Order, Told } from './event-log-child.ts';
+
+/** A process of its own over the event log, which a test orders about. */
+export class Child {
+  readonly told = new Signal<Told>('a message of the process');
+  readonly #process: ChildProcess;
+  readonly #gone: Promise<unknown>;
+
+  private constructor(process: ChildProcess) {
+    this.#process = process;
+    this.#gone = once(process, 'exit');
+    process.on('message', (told: Told) => this.told.send(told));
+  }
+
+  static async start(options: ForkOptions = {}): Promise<Child> {
+    const module = fileURLToPath(new URL('./event-log-child.ts', import.meta.url));
+    const child = new Child(fork(module, { execArgv: ['--import', 'tsx'], ...options }));
+    await child.until('started');
+    return child;
+  }
+
+  /** Starts one, and opens the log in it. */
+  static async over(directory: string): Promise<Child> {
+    const child = await Child.start();
+    child.order({ kind: 'open', directory });
+    await child.until('opened');
+    return child;
+  }
+
+  order(order: Order): void {
+    this.#process.send(order);
+  }
+
+  /** The first message of a kind, told already or yet to come. */
+  async until<K extends Told['kind']>(kind: K): Promise<Extract<Told, { readonly kind: K }>> {
+    const told = await this.told.wait((one) => one.kind === kind, {
+      limitMs: 30_000,
+      what: `the process to tell '${kind}'`,
+    });
+    return told as Extract<Told, { readonly kind: K }>;
+  }
+
+  /** Ends it as a power cut would. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#gone;
+  }
+
+  /** Lets it close the log and end. */
+  async close(): Promise<void> {
+    this.order({ kind: 'close' });
+    await this.#gone;
+  }
+}

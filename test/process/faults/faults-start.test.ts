@@ -1,0 +1,160 @@
+import { expect } from 'chai';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { chmodSync, chownSync, existsSync, readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { projectRoot } from '../../support/project-root.ts';
+import {
+  ServiceProcess,
+  buildService,
+  credentialsIn,
+  endsItsProcesses,
+  signIn,
+} from '../../support/service-process.ts';
+import { eventually } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { Ledger } from '../ledger.ts';
+
+/** Someone with few rights, and the program that runs others as that one. */
+const NOBODY = 65_534;
+const asNobody = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
+
+describe('the start of the service', function () {
+  this.timeout(180_000);
+  endsItsProcesses();
+  const directory = useTemporaryDirectory();
+  before(() => buildService());
+
+  const settings = (name = 'data'): Record<string, string> => ({
+    SVC_DATA_DIR: join(directory(), name),
+  });
+
+  /** What a process that does not start says besides its log. */
+  const said = (service: ServiceProcess): string[] =>
+    service.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+
+  it('fails on a port that is taken, naming SVC_PORT, and leaves the one who has it alone', async () => {
+    const first = await ServiceProcess.start(settings());
+    const port = new URL(first.address).port;
+    const second = ServiceProcess.begin({ ...settings('other'), SVC_PORT: port });
+    expect((await second.ended()).code).to.equal(1);
+    expect(said(second)).to.deep.equal([
+      `SVC_PORT: 127.0.0.1:${port} is in use by another process`,
+    ]);
+    const { status } = await first.client().get('/health/ready');
+    expect(status).to.equal(200);
+    expect(first.end).to.equal(undefined);
+  });
+
+  const wrong: readonly (readonly [variable: string, value: string, more?: object])[] = [
+    ['SVC_PORT', '80a'],
+    ['SVC_ROLES', 'api,boss'],
+    ['SVC_LEASE_SECONDS', '0'],
+    ['SVC_EVENT_STORE_URL', 'http://127.0.0.1'],
+    ['JWT_SECRET_KEY', 'short'],
+    ['JWT_SECRET_KEY', '', { NODE_ENV: 'production' }],
+    ['JWT_SECRET_KEY', '', { SVC_EVENT_STORE_URL: 'esdb://127.0.0.1:1?tls=false' }],
+  ];
+  it('fails on a wrong setting with one line that names it, and exit code 2', async () => {
+    const services = wrong.map(([variable, value, more]) => ({
+      variable,
+      value,
+      service: ServiceProcess.begin({ ...settings(), ...more, [variable]: value }),
+    }));
+    for (const { variable, value, service } of services) {
+      const { code } = await service.ended();
+      expect(code, `${variable}=${value}`).to.equal(2);
+      expect(said(service), `${variable}=${value}`).to.have.lengthOf(1);
+      expect(said(service)[0]).to.match(new RegExp(`^${variable} `));
+    }
+    expect(existsSync(join(directory(), 'data'))).to.equal(false);
+  });
+
+  it('makes one admin where two processes begin with an empty store, who signs in at both', async () => {
+    const both = [ServiceProcess.begin(settings()), ServiceProcess.begin(settings())];
+    await Promise.all(both.map((service) => service.ready()));
+    const credentials = credentialsIn(join(directory(), 'data'));
+    const shown = both.filter(({ output }) => output.includes(credentials.agent_secret));
+    expect(shown).to.have.lengthOf(1);
+    for (const service of both) {
+      const token = await signIn(service.client(), credentials);
+      for (const other of both) {
+        const agents = await other.client(token).get('/agents?name_filter=admin');
+        expect(agents.list.map(({ id }) => id)).to.deep.equal([credentials.agent_id]);
+      }
+    }
+    const registered = Ledger.read(join(directory(), 'data')).all('AgentRegistered');
+    expect(registered).to.have.lengthOf(1);
+    expect(readdirSync(join(directory(), 'data')).filter((name) => /draft/.test(name))).to.be.empty;
+  });
+
+  for (const [file, what] of [
+    ['events.sqlite', 'event log'],
+    ['views.db', 'views'],
+    ['coordination.db', 'coordination'],
+  ] as const) {
+    it(`refuses the ${what} of a newer release by name, and changes nothing`, async () => {
+      const service = await ServiceProcess.start(settings());
+      expect((await service.terminate()).code).to.equal(0);
+      const path = join(directory(), 'data', file);
+      const present = setVersion(path, 99);
+      const refused = ServiceProcess.begin(settings());
+      expect((await refused.ended()).code).to.be.greaterThan(0);
+      expect(said(refused), refused.output).to.have.lengthOf(1);
+      expect(said(refused)[0]).to.include(path).and.to.include('newer release');
+      expect(setVersion(path, present)).to.equal(99);
+      await ServiceProcess.start(settings());
+    });
+  }
+
+  it('fails on a folder that it may not write, naming it, and goes on when it may', async function () {
+    const data = join(directory(), 'data');
+    const root = process.getuid?.() === 0;
+    const wrapper = root ? asNobody : [];
+    if (root && !nobodyReadsTheBuild()) this.skip();
+    chmodSync(directory(), 0o755);
+    const service = await ServiceProcess.start(settings());
+    await service.terminate();
+    if (root) giveTo(data, NOBODY);
+    chmodSync(data, 0o555);
+    for (const name of readdirSync(data)) chmodSync(join(data, name), 0o444);
+    const refused = ServiceProcess.begin(settings(), wrapper);
+    try {
+      expect((await refused.ended()).code, refused.output).to.be.greaterThan(0);
+    } finally {
+      chmodSync(data, 0o755);
+      for (const name of readdirSync(data)) chmodSync(join(data, name), 0o755);
+    }
+    expect(said(refused), refused.output).to.have.lengthOf(1);
+    expect(said(refused)[0]).to.include(data);
+    const again = await ServiceProcess.start(settings(), wrapper);
+    await eventually(async () => {
+      const token = await signIn(again.client(), credentialsIn(data));
+      return (await again.client(token).get('/tasks')).status === 200;
+    });
+  });
+});
+
+/** Sets a file's schema version, and gives the one before. */
+function setVersion(path: string, version: number): number {
+  const database = new DatabaseSync(path);
+  try {
+    const before = database.prepare('PRAGMA user_version').get() as { user_version: number };
+    database.exec(`PRAGMA user_version = ${version}`);
+    return before.user_version;
+  } finally {
+    database.close();
+  }
+}
+
+function giveTo(folder: string, owner: number): void {
+  for (const name of ['.', ...readdirSync(folder)]) chownSync(join(folder, name), owner, owner);
+}
+
+/** Whether one with few rights can run what is tested here: its folder may be closed to others. */
+function nobodyReadsTheBuild(): boolean {
+  const [program = '', ...args] = asNobody;
+  const main = join(projectRoot, 'dist/app/main.js');
+  const script = `require('node:fs').readFileSync(${JSON.stringify(main)})`;
+  return spawnSync(program, [...args, process.execPath, '-e', script]).status === 0;
+}

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { buildService, endsItsProcesses } from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { faultsOfCauses, faultsOfRhythm, faultsOfRuns, faultsOfStreams } from '../log-checks.ts';
+import { pauseTheLeader, type AfterPause } from './paused-process.ts';
+import { faultsOfSharing } from '../sharing-checks.ts';
+
+describe('three processes that schedule and work, of which the leading one is stopped beyond its leases', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let found: AfterPause;
+
+  before(async () => {
+    buildService();
+    directory = await makeTemporaryDirectory();
+    found = await pauseTheLeader(directory.path);
+  });
+  endsItsProcesses();
+  after(() => directory.remove());
+
+  it('lose and double no fire', () => {
+    const { ledger, tasks } = found;
+    expect([
+      ...faultsOfStreams(ledger),
+      ...faultsOfRhythm(ledger, tasks),
+      ...faultsOfCauses(ledger),
+    ]).to.deep.equal([]);
+    expect(ledger.all('FiresSkipped')).to.deep.equal([]);
+  });
+
+  it('go on without it, and it goes on after them', () => {
+    const { ledger, paused, from, to } = found;
+    const deciders = (since: number, until: number): Set<string> =>
+      new Set(
+        ledger
+          .all('Fired')
+          .filter(({ data }) => {
+            const at = Date.parse(data.nominal);
+            return at > since && at < until;
+          })
+          .map(({ metadata }) => metadata.source),
+      );
+    expect([...deciders(0, from)]).to.include(paused);
+    expect([...deciders(from, to)]).to.not.include(paused);
+    expect(deciders(from, to).size).to.be.greaterThan(0);
+  });
+
+  it('end each run once: what the stopped one says of its runs later is refused', () => {
+    const { ledger, tasks, paused } = found;
+    expect([...faultsOfRuns(ledger, tasks), ...faultsOfSharing(ledger, tasks)]).to.deep.equal([]);
+    const taken = ledger.all('RunInterrupted').filter(({ data }) => data.worker === paused);
+    expect(taken.length).to.be.greaterThan(0);
+    for (const { stream, revision } of taken) {
+      const later = (ledger.streams.get(stream) ?? []).filter((event) => event.revision > revision);
+      expect(later.map(({ type }) => type)).to.deep.equal(['RunStarted', 'RunSucceeded']);
+      expect(later.map(({ metadata }) => metadata.source)).to.not.include(paused);
+    }
+  });
+
+  it('call the step again under the same idempotency key', () => {
+    const { ledger, counts, paused } = found;
+    const taken = ledger.all('RunInterrupted').filter(({ data }) => data.worker === paused);
+    for (const { stream } of taken) {
+      const keys = [...counts].filter(([key]) => key.startsWith(stream.slice('run-'.length)));
+      expect(keys.map(([, count]) => count)).to.deep.equal([2]);
+    }
+  });
+});

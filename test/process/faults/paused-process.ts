@@ -1,0 +1,123 @@
+import { eventually, found } from '../../support/signals.ts';
+import { decidedUpTo } from '../../support/expected-fires.ts';
+import { Cluster } from '../cluster.ts';
+import { settled } from '../killing/kill-matrix.ts';
+import { createTasks, everySecond, held, type CreatedTask } from '../killing/kill-tasks.ts';
+import { Ledger } from '../ledger.ts';
+import { StepServer } from '../step-server.ts';
+
+/** Three that schedule and work, so that one may be stopped. */
+const roles = ['api,projector', 'scheduler,worker', 'scheduler,worker', 'scheduler,worker'];
+
+/** Longer than the scheduler's lease (3 s) and the workers' (1 s here). Milliseconds. */
+const PAUSE = 4500;
+
+/** What there is to look at after a process was stopped for a while. */
+export interface AfterPause {
+  readonly ledger: Ledger;
+  readonly tasks: readonly CreatedTask[];
+  /** How often each step was called, by its idempotency key. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** The process that was stopped, as the log names it. */
+  readonly paused: string;
+  /** When it was stopped, and when it went on. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Stops (SIGSTOP) the process that leads the scheduler while it also works on a run, lets it go on (SIGCONT) when
+ * others have long led and ended that, and waits until all is done.
+ */
+export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause> {
+  const steps = await StepServer.start();
+  const cluster = new Cluster(roles, { SVC_DATA_DIR: dataDirectory, SVC_LOG_LEVEL: 'info' });
+  try {
+    await cluster.start();
+    const tasks = await createTasks(cluster, [
+      everySecond('all', 60),
+      // What three owed fires come to at once, is one that runs, one that waits and one that gives way.
+      everySecond('skip', 60, {
+        name: 'one at a time',
+        shares: { kind: 'overlap', policy: 'queue' },
+        body: { overlap_policy: 'queue' },
+      }),
+      held(steps.heldUrl),
+    ]);
+    const leader = await found(() => leaderOf(cluster), { limitMs: 20_000, what: 'a leader' });
+    const { pid } = cluster.process(leader);
+    const id = tasks.find(({ name }) => name === 'held')?.id ?? '';
+    const runs = (): Ledger => Ledger.read(dataDirectory);
+    await eventually(
+      async () => {
+        await cluster.client().post(`/tasks/${id}/run_now`);
+        const ledger = runs();
+        const works = ledger
+          .all('RunStarted')
+          .some(({ data, stream }) => isOf(data.worker, pid) && ledger.isOf(stream, id));
+        return works && ledger.all('Fired').some(({ metadata }) => isOf(metadata.source, pid));
+      },
+      { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
+    );
+    // A process that is stopped as it writes stops all who share its file: half a second is far from any fire.
+    await eventually(() => Math.abs((Date.now() % 1000) - 600) < 50, { limitMs: 5000 });
+    const from = Date.now();
+    cluster.process(leader).signal('SIGSTOP');
+    await eventually(
+      () => {
+        const ledger = runs();
+        const decided = tasks
+          .filter(({ seconds }) => seconds !== undefined)
+          .map((task) => decidedUpTo(ledger.fires(task.id)) ?? 0);
+        const freed = ledger.all('RunInterrupted').some(({ data }) => isOf(data.worker, pid));
+        return freed && Math.min(...decided) >= from + PAUSE;
+      },
+      { limitMs: 30_000, what: 'others to lead, and to take its runs over' },
+    );
+    steps.release();
+    await eventually(
+      () =>
+        runs()
+          .runs()
+          .filter(({ request, end }) => request.data.task_id === id && !end).length === 0,
+      { limitMs: 20_000, what: 'others to end its runs' },
+    );
+    const to = Date.now();
+    cluster.process(leader).signal('SIGCONT');
+    await eventually(
+      () =>
+        runs().events.some(
+          ({ type, metadata }) =>
+            type === 'RunSucceeded' &&
+            isOf(metadata.source, pid) &&
+            Date.parse(metadata.occurredAt) > to + 500,
+        ),
+      { limitMs: 30_000, what: 'who was stopped to work again' },
+    );
+    const ledger = await settled(cluster, dataDirectory, tasks);
+    const paused = String(
+      ledger.all('RunInterrupted').find(({ data }) => isOf(data.worker, pid))?.data.worker,
+    );
+    await cluster.terminate();
+    return { ledger, tasks, counts: steps.counts, paused, from, to };
+  } finally {
+    steps.release();
+    await steps.close();
+  }
+}
+
+/** The index of the process whose scheduler leads. */
+function leaderOf(cluster: Cluster): number | undefined {
+  const leads = (index: number): boolean => {
+    const changes = cluster
+      .process(index)
+      .log.filter(
+        ({ lease, message }) => lease === 'scheduler' && String(message).startsWith('leads'),
+      );
+    return changes.at(-1)?.['message'] === 'leads';
+  };
+  return [1, 2, 3].find(leads);
+}
+
+/** A process names itself by host, process id and something random. */
+const isOf = (name: string, pid: number): boolean => name.split('-').at(-2) === String(pid);

@@ -1,0 +1,212 @@
+import { expect } from 'chai';
+import { decidedUpTo } from '../../support/expected-fires.ts';
+import { eventually } from '../../support/signals.ts';
+import { Cluster } from '../cluster.ts';
+import { CommandLoad } from './command-load.ts';
+import { damagedFiles } from '../faults/damaged-files.ts';
+import { faultsOfAnswers } from '../http-checks.ts';
+import { createTasks, plannedTasks, type CreatedTask } from './kill-tasks.ts';
+import { Ledger } from '../ledger.ts';
+import {
+  faultsOfCauses,
+  faultsOfCommands,
+  faultsOfRhythm,
+  faultsOfRuns,
+  faultsOfSteps,
+  faultsOfStreams,
+  faultsOfTriggers,
+} from '../log-checks.ts';
+import { faultsOfSharing } from '../sharing-checks.ts';
+import { StepServer } from '../step-server.ts';
+import { faultsOfViews } from '../view-checks.ts';
+
+/** `SVC_TEST_LONG=1`: the whole matrix, not the part that fits into every run of the tests. */
+export const long = process.env['SVC_TEST_LONG'] === '1';
+export const kills = long ? 100 : 10;
+
+/** The longest life of a process between two kills. Milliseconds. */
+const LONGEST_LIFE = 2000;
+/** All that is owed must be done in this time after the last restart. Milliseconds. */
+const SETTLE_LIMIT = 60_000;
+
+/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+export function randomBy(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+}
+
+/** The seed of this run: `SVC_TEST_SEED`, else another one each time. */
+export function seedOfRun(): number {
+  const given = process.env['SVC_TEST_SEED'];
+  return given === undefined ? Date.now() % 1_000_000 : Number(given);
+}
+
+/**
+ * Kills processes of a cluster again and again while tasks fire each second, events come in and runs are asked for;
+ * then lets it settle, and looks whether anything was lost, doubled, or shown wrongly.
+ */
+export async function killMatrix(
+  roles: readonly string[],
+  dataDirectory: string,
+  seed: number,
+): Promise<void> {
+  const random = randomBy(seed);
+  const steps = await StepServer.start();
+  const cluster = new Cluster(roles, { SVC_DATA_DIR: dataDirectory, SVC_LOG_LEVEL: 'info' });
+  try {
+    await cluster.start();
+    const tasks = await createTasks(cluster, plannedTasks(steps.url));
+    const byHand = tasks.find(({ name }) => name === 'by hand')?.id ?? '';
+    const load = new CommandLoad(cluster, byHand, random);
+    load.start();
+    await killAgainAndAgain(cluster, random);
+    await load.stop();
+    const ledger = await settled(cluster, dataDirectory, tasks);
+    const client = cluster.client();
+    const answers = await faultsOfAnswers(client, ledger, tasks);
+    const exitCodes = await cluster.terminate();
+    const last = Ledger.read(dataDirectory);
+    const faults = [
+      ...load.faults,
+      ...answers,
+      ...exitCodes.filter((code) => code !== 0).map((code) => `a process ended with ${code}`),
+      ...faultsOfStreams(last),
+      ...faultsOfRhythm(last, tasks),
+      ...faultsOfCauses(last),
+      ...faultsOfTriggers(last, tasks),
+      ...faultsOfRuns(last, tasks),
+      ...faultsOfSharing(last, tasks),
+      ...faultsOfSteps(last, steps.counts),
+      ...faultsOfCommands(last, load.sent),
+      ...(await faultsOfViews(dataDirectory)),
+      ...damagedFiles(dataDirectory),
+    ];
+    if (faults.length > 0) {
+      throw new Error(`${faults.length} faults, of which:\n${faults.slice(0, 30).join('\n')}`);
+    }
+    expectMuchWasDone(last, load);
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    throw new Error(`seed ${seed}: ${said}`, { cause: error });
+  } finally {
+    await steps.close();
+  }
+}
+
+async function killAgainAndAgain(cluster: Cluster, random: () => number): Promise<void> {
+  for (let kill = 0; kill < kills; kill += 1) {
+    await pause(random() * LONGEST_LIFE);
+    const victims = chosen(cluster.size, random);
+    await cluster.kill(victims);
+    // Some are killed again while they start.
+    if (random() < 0.3) {
+      cluster.begin(victims);
+      await pause(random() * 800);
+      await cluster.kill(victims);
+    }
+    await cluster.restart(victims);
+    const client = cluster.client();
+    // The first token, signed before all kills, is good; so are the credentials.
+    expect((await client.get('/tasks?limit=1')).status, 'with the first token').to.equal(200);
+    const { status } = await client.post('/agents/auth/token', cluster.credentials);
+    expect(status, 'with the first credentials').to.equal(200);
+  }
+}
+
+/** One process mostly, of many sometimes several. */
+function chosen(size: number, random: () => number): number[] {
+  const all = Array.from({ length: size }, (_, index) => index);
+  const count = random() < 0.7 ? 1 : 1 + Math.floor(random() * size);
+  return all
+    .map((index) => ({ index, order: random() }))
+    .sort((a, b) => a.order - b.order)
+    .slice(0, count)
+    .map(({ index }) => index);
+}
+
+/**
+ * Waits until each task has fired after this moment, pauses all, and waits until nothing is left to do. Gives the log.
+ */
+export async function settled(
+  cluster: Cluster,
+  dataDirectory: string,
+  tasks: readonly CreatedTask[],
+): Promise<Ledger> {
+  const now = Date.now();
+  const limit = { limitMs: SETTLE_LIMIT };
+  const firing = tasks.filter(({ seconds }) => seconds !== undefined);
+  const goesOn = 'every task to fire on after the last restart';
+  await eventually(
+    () => {
+      const ledger = Ledger.read(dataDirectory);
+      for (const { id, name } of firing) {
+        if ((decidedUpTo(ledger.fires(id)) ?? 0) < now) throw new Error(`${name} does not fire`);
+      }
+    },
+    { ...limit, what: goesOn },
+  );
+  for (const { id, name } of firing) {
+    const { status, text } = await cluster.client().post(`/tasks/${id}/pause`);
+    expect(status, `${name} is paused: ${text}`).to.equal(200);
+  }
+  await eventually(
+    () => {
+      const left = leftToDo(Ledger.read(dataDirectory));
+      if (left !== undefined) throw new Error(left);
+    },
+    { ...limit, what: 'all that was begun to end' },
+  );
+  const ledger = Ledger.read(dataDirectory);
+  await eventually(
+    async () => {
+      const { status, text } = await cluster.client().get(`/runs?limit=1&after=${ledger.head}`);
+      if (status !== 200) throw new Error(text);
+    },
+    { ...limit, what: 'the views to be level with the log' },
+  );
+  return ledger;
+}
+
+/** What a log still owes, in words; undefined when nothing. */
+function leftToDo(ledger: Ledger): string | undefined {
+  const going = ledger.runs().find(({ end }) => end === undefined);
+  if (going !== undefined) return `run ${going.id} goes on: ${JSON.stringify(going.events.at(-1))}`;
+  const once = ledger
+    .all('TaskCreated')
+    .filter(({ data }) => data.definition.schedule_kind === 'once')
+    .find(({ stream }) => ledger.fires(stream.slice('task-'.length)).length === 0);
+  if (once !== undefined) return `${once.data.definition.title} has not run`;
+  return faultsOfCauses(ledger)[0];
+}
+
+/** Nothing is proven by a test in which nothing happened. */
+function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
+  const count = (type: Parameters<Ledger['all']>[0]): number => ledger.all(type).length;
+  expect(count('Fired'), 'fires').to.be.greaterThan(kills * 5);
+  expect(count('RunSucceeded'), 'ended runs').to.be.greaterThan(kills * 5);
+  // Of few kills it may well be that each hit a moment in which nothing was under way.
+  if (long) {
+    expect(count('FiresSkipped'), 'fires that were missed').to.be.greaterThan(0);
+    expect(count('RunInterrupted'), 'runs that were taken over').to.be.greaterThan(0);
+  }
+  // Each of those that share something has done what it shares for.
+  const ends = ledger.runs().map(({ end }) => end);
+  const skipped = (reason: string): number =>
+    ends.filter((end) => end?.type === 'RunSkipped' && end.data.reason === reason).length;
+  expect(skipped('duplicate'), 'duplicates').to.be.greaterThan(0);
+  if (long) {
+    expect(skipped('overlap'), 'runs that gave way').to.be.greaterThan(0);
+    expect(count('RunCancelRequested'), 'runs that were canceled').to.be.greaterThan(0);
+  }
+  const acknowledged = load.sent.filter(({ id }) => id !== null).length;
+  expect(acknowledged, 'commands that were answered').to.be.greaterThan(kills * 3);
+}
+
+/** The moments of kills are random lengths of time; nothing is waited for by them. */
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));

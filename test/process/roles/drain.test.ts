@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { buildService, endsItsProcesses, type ProcessEnd } from '../../support/service-process.ts';
+import { eventually, found } from '../../support/signals.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { Cluster, oneProcess } from '../cluster.ts';
+import { Ledger, type LoggedRun } from '../ledger.ts';
+import { StepServer } from '../step-server.ts';
+
+/** What became of one run while its worker was told to stop. */
+interface Outcome {
+  readonly run: LoggedRun;
+  readonly end: ProcessEnd;
+  /** How long the worker took to end. Milliseconds. */
+  readonly took: number;
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+/** How long a stopping worker lets its runs go on, by the service's description. Milliseconds. */
+const DRAIN_LIMIT = 25_000;
+
+describe('the service, when it is told to stop', function () {
+  this.timeout(90_000);
+  let directory: TemporaryDirectory;
+  let servers: StepServer[] = [];
+  let short: Outcome;
+  let long: Outcome;
+
+  // Both at a time, as one of them takes as long as a drain may.
+  before(async () => {
+    buildService();
+    directory = await makeTemporaryDirectory();
+    servers = [await StepServer.start(), await StepServer.start()];
+    const [forShort, forLong] = servers as [StepServer, StepServer];
+    [short, long] = await Promise.all([
+      stopWithAShortStep(join(directory.path, 'short'), forShort),
+      stopWithALongStep(join(directory.path, 'long'), forLong),
+    ]);
+  });
+  endsItsProcesses();
+  after(async () => {
+    await Promise.all(servers.map((server) => server.close()));
+    await directory.remove();
+  });
+
+  it('lets the steps under way end, and ends with 0; more signals shorten nothing', () => {
+    expect(short.end).to.deep.equal({ code: 0, signal: null });
+    expect(types(short.run)).to.deep.equal([
+      'RunRequested',
+      'RunStarted',
+      'RunStepCompleted',
+      'RunStepCompleted',
+      'RunSucceeded',
+    ]);
+    expect(called(short)).to.deep.equal({ first: 1, held: 1, last: 1 });
+  });
+
+  it('hands back what takes too long, which goes on elsewhere from its first unfinished step', () => {
+    expect(long.end).to.deep.equal({ code: 0, signal: null });
+    expect(long.took).to.be.within(DRAIN_LIMIT - 500, DRAIN_LIMIT + 5_000);
+    expect(types(long.run)).to.deep.equal([
+      'RunRequested',
+      'RunStarted',
+      'RunStepCompleted',
+      'RunInterrupted',
+      'RunStarted',
+      'RunStepCompleted',
+      'RunSucceeded',
+    ]);
+    expect(called(long)).to.deep.equal({ first: 1, held: 2, last: 1 });
+  });
+
+  it('uses up no retry by that', () => {
+    expect(long.run.events[3]?.data).to.deep.include({ cause: 'drained' });
+    const attempts = long.run.events.flatMap((event) =>
+      event.type === 'RunStarted' || event.type === 'RunSucceeded' ? [event.data.attempt] : [],
+    );
+    expect(attempts).to.deep.equal([1, 1, 1]);
+  });
+});
+
+const types = ({ events }: LoggedRun): readonly string[] => events.map(({ type }) => type);
+
+/** How often each step was called. */
+function called({ counts, run }: Outcome): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    [...counts].map(([key, count]) => [key.replace(`${run.id}:`, ''), count]),
+  );
+}
+
+/** Runs a task whose second step is held by the server; gives its run's id once that step is under way. */
+async function runUntilHeld(cluster: Cluster, server: StepServer): Promise<string> {
+  const call = (id: string, url: string): object => ({
+    id,
+    uses: 'http.request',
+    with: { method: 'POST', url },
+    timeout_seconds: 80,
+  });
+  const created = await cluster.client().post('/tasks', {
+    title: 'held',
+    description: 'waits for the server of the test',
+    schedule_kind: 'event',
+    created_by: cluster.credentials?.agent_id,
+    max_retries: 0,
+    payload: {
+      pipeline: [call('first', server.url), call('held', server.heldUrl), call('last', server.url)],
+    },
+  });
+  expect(created.status, created.text).to.equal(201);
+  const ran = await cluster.client().post(`/tasks/${created.textAt('id')}/run_now`);
+  await server.held.wait(undefined, { what: 'the second step', limitMs: 20_000 });
+  return ran.textAt('details.run_id');
+}
+
+function endedRun(dataDirectory: string, runId: string): Promise<LoggedRun> {
+  return found(
+    () =>
+      Ledger.read(dataDirectory)
+        .runs()
+        .find(({ id, end }) => id === runId && end !== undefined),
+    { what: 'the run to end', limitMs: 20_000 },
+  );
+}
+
+async function stopWithAShortStep(dataDirectory: string, server: StepServer): Promise<Outcome> {
+  const cluster = new Cluster(oneProcess, { SVC_DATA_DIR: dataDirectory });
+  await cluster.start();
+  const runId = await runUntilHeld(cluster, server);
+  const service = cluster.process(0);
+  const begun = performance.now();
+  service.signal('SIGTERM');
+  await eventually(() => service.log.some(({ message }) => message === 'stopping'));
+  service.signal('SIGTERM');
+  service.signal('SIGINT');
+  // It is at its work still: the log takes in what other parts of it say.
+  expect(service.end).to.equal(undefined);
+  server.release();
+  const end = await service.ended();
+  const run = await endedRun(dataDirectory, runId);
+  return { run, end, took: performance.now() - begun, counts: server.counts };
+}
+
+async function stopWithALongStep(dataDirectory: string, server: StepServer): Promise<Outcome> {
+  const cluster = new Cluster(['api,projector,scheduler', 'worker', 'worker'], {
+    SVC_DATA_DIR: dataDirectory,
+  });
+  await cluster.start();
+  const runId = await runUntilHeld(cluster, server);
+  const started = Ledger.read(dataDirectory)
+    .all('RunStarted')
+    .find(({ stream }) => stream === `run-${runId}`);
+  const owner = [1, 2].find((index) =>
+    started?.data.worker.includes(`-${cluster.process(index).pid}-`),
+  );
+  if (owner === undefined) throw new Error('nobody leads the run');
+  const begun = performance.now();
+  cluster.process(owner).signal('SIGTERM');
+  await server.held.count(2, { what: 'the step to be begun elsewhere', limitMs: 40_000 });
+  server.release();
+  const end = await cluster.process(owner).ended();
+  const took = performance.now() - begun;
+  const run = await endedRun(dataDirectory, runId);
+  expect(await cluster.process(3 - owner).terminate()).to.include({ code: 0 });
+  return { run, end, took, counts: server.counts };
+}

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../support/project-root.ts';
+import { Signal } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** The demo itself waits for its runs this long; starting it takes some seconds more on a busy machine. */
+const LIMIT = 45_000;
+
+describe('the demo', function () {
+  this.timeout(2 * LIMIT);
+  const directory = useTemporaryDirectory();
+  let started: ChildProcess[] = [];
+
+  beforeEach(() => {
+    started = [];
+  });
+
+  afterEach(() => {
+    for (const child of started) if (child.exitCode === null) child.kill('SIGKILL');
+  });
+
+  function startDemo() {
+    const child = spawn(process.execPath, ['--import', 'tsx', join(projectRoot, 'app/demo.ts')], {
+      cwd: projectRoot,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, TMPDIR: directory() },
+    });
+    started.push(child);
+    const said = new Signal<string>('what the demo said');
+    const end = new Signal<number | null>('the end of the demo');
+    child.stdout.setEncoding('utf8').on('data', said.send);
+    child.stderr.setEncoding('utf8').on('data', said.send);
+    child.on('close', end.send);
+    return { child, said, end, text: () => said.values.join('') };
+  }
+
+  const left = (): readonly string[] =>
+    readdirSync(directory()).filter((name) => name.startsWith('svc-'));
+
+  it('runs a task of each kind, shows them, and leaves nothing behind', async () => {
+    const { end, text } = startDemo();
+    expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(0);
+    expect(text()).to.include('As it should be: 4 tasks, 7 runs, 2 calls.');
+    expect(text()).to.match(/^ *4 +\d{16} +[\d:.]+ +RunAttemptFailed/m);
+    expect(text()).to.not.include('"level"');
+    expect(left()).to.deep.equal([]);
+  });
+
+  it('cleans up when it is stopped', async () => {
+    const { child, said, end, text } = startDemo();
+    await said.wait((line) => line.includes('POST /events'), { limitMs: LIMIT });
+    expect(left()).to.have.lengthOf(1);
+    child.kill('SIGINT');
+    expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(130);
+    expect(text()).to.include('Stopped.');
+    expect(left()).to.deep.equal([]);
+  });
+});

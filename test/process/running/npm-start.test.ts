@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../support/project-root.ts';
+import { Signal } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** Says its process id, and on SIGTERM ends with a code of its own. */
+const service = `
+const waiting = setInterval(() => undefined, 60_000);
+process.on('SIGTERM', () => {
+  clearInterval(waiting);
+  process.exitCode = 7;
+});
+console.log('up', process.pid, process.ppid);
+`;
+
+describe('npm start', () => {
+  const directory = useTemporaryDirectory();
+  let started: ChildProcess[] = [];
+
+  beforeEach(() => {
+    started = [];
+    mkdirSync(join(directory(), 'app'));
+    const copied = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
+    for (const file of [...copied, 'app/build.mjs']) {
+      cpSync(join(projectRoot, file), join(directory(), file));
+    }
+    symlinkSync(join(projectRoot, 'node_modules'), join(directory(), 'node_modules'));
+    writeFileSync(join(directory(), 'app/main.ts'), service);
+  });
+
+  // The whole group: what npm started would outlive it.
+  afterEach(() => {
+    for (const { pid, exitCode } of started) {
+      if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGKILL');
+    }
+  });
+
+  function npmStart() {
+    const child = spawn('npm', ['start'], {
+      cwd: directory(),
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, npm_config_loglevel: 'error' },
+    });
+    started.push(child);
+    const output = new Signal<string>('the output of npm start');
+    const end = new Signal<number | null>('the end of npm start');
+    child.stdout.setEncoding('utf8').on('data', output.send);
+    child.on('close', end.send);
+    return { child, output, end };
+  }
+
+  async function processIds(output: Signal<string>): Promise<readonly number[]> {
+    const line = await output.wait((text) => /up \d+ \d+/.test(text), { limitMs: 15_000 });
+    return [...line.matchAll(/\d+/g)].slice(-2).map(Number);
+  }
+
+  function build(): number | null {
+    return spawnSync(process.execPath, ['app/build.mjs', '--if-stale'], { cwd: directory() })
+      .status;
+  }
+
+  const built = (): string => readFileSync(join(directory(), 'dist/app/main.js'), 'utf8');
+
+  it('makes the service the very child of npm, which passes on signals and the exit code', async () => {
+    const { child, output, end } = npmStart();
+    const [, parent] = await processIds(output);
+    expect(parent).to.equal(child.pid);
+    child.kill('SIGTERM');
+    expect(await end.wait()).to.equal(7);
+  });
+
+  it('compiles when something has changed, and only then', () => {
+    expect(build()).to.equal(0);
+    const main = join(directory(), 'dist/app/main.js');
+    writeFileSync(main, 'kept');
+    expect(build()).to.equal(0);
+    expect(built()).to.equal('kept');
+    writeFileSync(join(directory(), 'app/main.ts'), `${service}// changed\n`);
+    expect(build()).to.equal(0);
+    expect(built()).to.include('process.pid');
+  });
+
+  it('leaves out what has been deleted, and brings what is not compiled', () => {
+    writeFileSync(join(directory(), 'app/page.html'), '<p>');
+    writeFileSync(join(directory(), 'app/old.ts'), 'export const old = 1;');
+    build();
+    writeFileSync(join(directory(), 'app/main.ts'), `${service}// changed\n`);
+    rmSync(join(directory(), 'app/old.ts'));
+    build();
+    expect(existsSync(join(directory(), 'dist/app/old.js'))).to.equal(false);
+    expect(existsSync(join(directory(), 'dist/app/page.html'))).to.equal(true);
+    expect(existsSync(join(directory(), 'dist/package.json'))).to.equal(true);
+  });
+
+  it('fails, and keeps the last build, when the code does not compile', () => {
+    build();
+    writeFileSync(join(directory(), 'app/main.ts'), 'const a: number = "text";');
+    expect(build()).to.not.equal(0);
+    expect(built()).to.include('process.pid');
+  });
+});

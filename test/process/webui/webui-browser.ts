@@ -1,0 +1,147 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect } from 'chai';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Credentials } from '../../support/service-process.ts';
+
+/** Debian's. Where it is missing, what needs a browser is left out. */
+export const CHROMIUM = '/usr/bin/chromium';
+
+/** How long a browser on a busy machine may take for one step. Milliseconds. */
+export const PATIENCE = 20_000;
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface AxeFinding {
+  readonly id: string;
+  readonly impact: string;
+  readonly targets: string;
+}
+
+/** The findings of axe-core in the page as it stands, as JSON. @param rules only these, where given */
+const look = (rules: string): string => `axe.run(document, ${rules}).then(({ violations }) =>
+  JSON.stringify(violations.map(({ id, impact, nodes }) => ({ id, impact, targets: nodes.map(({ target, html }) =>
+    target + ' ' + html).join(' | ').slice(0, 600) }))))`;
+
+/** Another colour scheme changes nothing but the colours. */
+const schemes = [
+  ['light', '{}'],
+  ['dark', "{ runOnly: ['color-contrast'] }"],
+] as const;
+
+/** A page of its own in the browser that a file's tests share. */
+export class Browsing {
+  readonly page: Page;
+  /** Errors in the console, exceptions, and requests to anywhere but the service. */
+  readonly complaints: string[] = [];
+  readonly #address: () => string;
+
+  constructor(page: Page, address: () => string) {
+    this.page = page;
+    this.#address = address;
+    page.setDefaultTimeout(PATIENCE);
+    page.on('console', (message) => {
+      const { url } = message.location();
+      if (message.type() === 'error') this.complaints.push(`${message.text()} ${url}`);
+    });
+    page.on('pageerror', (error) => this.complaints.push(String(error)));
+    page.on('dialog', (dialog) => {
+      this.complaints.push(`a dialog of script: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('request', (request) => {
+      const url = request.url();
+      const known = url.startsWith(address()) || url.startsWith('data:');
+      if (!known) this.complaints.push(`a request to ${url}`);
+    });
+  }
+
+  /** Opens the page anew, which forgets who was logged in. */
+  async open(): Promise<void> {
+    await this.page.goto(`${this.#address()}/ext/webui/`);
+  }
+
+  async logIn(credentials: Credentials, to = ''): Promise<void> {
+    const { page } = this;
+    await page.goto(`${this.#address()}/ext/webui/${to === '' ? '' : `#/${to}`}`);
+    await this.fillIn(credentials);
+    await page.getByRole('navigation').getByRole('link').first().waitFor();
+    if (to === '') await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  }
+
+  async fillIn({ agent_id, agent_secret }: Credentials): Promise<void> {
+    await this.page.getByLabel("The agent's id").fill(agent_id);
+    await this.page.getByLabel('Its secret').fill(agent_secret);
+    await this.page.getByRole('button', { name: 'Log in' }).click();
+  }
+
+  /** To a view that is in the page's own words `#/<view>`. */
+  async goTo(view: string): Promise<void> {
+    const to = JSON.stringify(`#/${view}`);
+    // Until the page has noticed: what is waited for then is no longer of the view before.
+    await this.page.evaluate(`new Promise((resolve) => {
+      if (location.hash === ${to}) return resolve();
+      addEventListener('hashchange', () => resolve(), { once: true });
+      location.hash = ${to};
+    })`);
+  }
+
+  /** Creates a task by the form, and comes to its page. */
+  async create(title: string, pipeline: readonly object[]): Promise<void> {
+    const { page } = this;
+    await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
+    await page.getByRole('link', { name: 'New task' }).click();
+    await page.getByLabel('Title').fill(title);
+    await page.getByLabel('Pipeline (JSON)').fill(JSON.stringify({ pipeline }));
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+  }
+
+  /** Presses a button of the dialog that is open, having said why. */
+  async answer(action: string, reason = ''): Promise<void> {
+    const dialog = this.page.getByRole('dialog');
+    if (reason !== '') await dialog.getByLabel('Why').fill(reason);
+    await dialog.getByRole('button', { name: action, exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+  }
+
+  /** Finds nothing serious, in light and in dark. */
+  async expectAccessible(): Promise<void> {
+    const { page } = this;
+    await page.evaluate(axe);
+    for (const [colorScheme, rules] of schemes) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const findings = JSON.parse(await page.evaluate<string>(look(rules))) as AxeFinding[];
+      const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+      expect(grave, `${page.url()} ${colorScheme}`).to.deep.equal([]);
+    }
+  }
+
+  /** How wide the document is. Pixels. */
+  width(): Promise<number> {
+    return this.page.evaluate<number>('document.documentElement.scrollWidth');
+  }
+}
+
+/** Called inside a `describe`: one browser for its tests, and a page for each; skips them where there is none. */
+export function useBrowser(address: () => string): () => Browsing {
+  let browser: Browser | undefined;
+  let browsing: Browsing | undefined;
+  before(async function () {
+    if (!existsSync(CHROMIUM)) {
+      console.log(`      there is no ${CHROMIUM}: what needs a browser is left out`);
+      this.skip();
+    }
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  });
+  after(() => browser?.close());
+  beforeEach(async () => {
+    if (browser === undefined) throw new Error('there is no browser');
+    browsing = new Browsing(await browser.newPage(), address);
+  });
+  afterEach(() => browsing?.page.close());
+  return () => {
+    if (browsing === undefined) throw new Error('there is no page');
+    return browsing;
+  };
+}

@@ -1,0 +1,244 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { toNewEvents } from '../../../domain/handle.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTelemetry } from '../../../observability/create-telemetry.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import type { ApiClient } from '../../support/api-client.ts';
+import { plainCodec } from '../../support/plain-codec.ts';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+} from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { useBrowser } from './webui-browser.ts';
+
+describe('the web page, for operators and auditors', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
+  let credentials: Credentials;
+  let client: ApiClient;
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({
+      SVC_DATA_DIR: directory.path,
+      SVC_HTTP_ALLOW_PRIVATE: 'true',
+    });
+    credentials = credentialsIn(directory.path);
+    client = service.client(await signIn(service.client(), credentials));
+  });
+
+  after(async () => {
+    await service.terminate();
+    await directory.remove();
+  });
+
+  const browsing = useBrowser(() => service.address);
+
+  it('rebuilds a view, shows how it differs, lets reads go to it and back', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(credentials, 'projections');
+    const row = page.getByRole('row', { name: /^tasks / });
+    await row.getByRole('button', { name: 'Rebuild' }).click();
+    await browsing().answer('Rebuild', 'to be sure');
+    await row.getByText('ready').waitFor();
+    await row.getByText(/documents now, .* then; of all, none differs/).waitFor();
+    await browsing().expectAccessible();
+    await row.getByRole('button', { name: 'Switch' }).click();
+    await page.getByRole('dialog').getByText('none differs').waitFor();
+    await browsing().answer('Switch');
+    await row.getByRole('button', { name: 'Roll back' }).click();
+    await browsing().answer('Roll back', 'only tried');
+    await row.getByText('version 2 is kept').waitFor();
+    const { items } = (await client.get('/streams/projection-tasks')).json as {
+      readonly items: readonly { readonly type: string; readonly metadata: object }[];
+    };
+    expect(items.map(({ type }) => type)).to.include('ProjectionSwitched');
+    expect(items[0]?.metadata).to.include({ reason: 'to be sure' });
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('lets a rebuild rest, go on, and be thrown away', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(credentials, 'projections');
+    const row = page.getByRole('row', { name: /^audit / });
+    await row.getByRole('button', { name: 'Rebuild' }).click();
+    await page.getByRole('dialog').getByLabel('Events a second').fill('1');
+    await browsing().answer('Rebuild');
+    await row.getByRole('button', { name: 'Pause' }).click();
+    await browsing().answer('Pause');
+    await row.getByRole('button', { name: 'Resume' }).click();
+    await browsing().answer('Resume');
+    await row.getByRole('button', { name: 'Cancel' }).click();
+    await browsing().answer('Cancel the rebuild');
+    await row.getByRole('button', { name: 'Rebuild' }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  /** Writes into the log, beside the service, what no release writes: an event whose data does not fit its schema. */
+  async function poison(stream: string): Promise<void> {
+    const telemetry = createTelemetry({ level: 'silent' });
+    const store = await openSqliteEventStore({
+      directory: directory.path,
+      codec: plainCodec,
+      telemetry,
+    });
+    try {
+      const now = Date.now();
+      const about = { actor: 'test', source: 'test', correlationId: newId(now), now };
+      const event = { type: 'RunStarted', data: { poisonous: true } } as never;
+      const events = toNewEvents(stream, [event], { ...about, commandId: newId(now) });
+      await store.append(stream, events, 'any');
+    } finally {
+      await store.close();
+    }
+  }
+
+  it('shows the keys that a poisonous event holds back, and orders them to be retried or gone on without', async () => {
+    const { page, complaints } = browsing();
+    const task = await client.post('/tasks', {
+      title: 'To be poisoned',
+      description: 'in the log',
+      schedule_kind: 'event',
+      schedule_expr: 'never.published',
+      created_by: credentials.agent_id,
+      payload: { pipeline: [{ uses: 'echo' }] },
+    });
+    const ran = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=20`);
+    expect(ran.at('details.run.state'), ran.text).to.equal('succeeded');
+    const run = ran.textAt('details.run_id');
+    await poison(`run-${run}`);
+    await browsing().logIn(credentials, 'projections');
+    await page.getByRole('button', { name: /1 keys? of runs held back/ }).click();
+    const keys = page.getByRole('region', { name: 'Keys' });
+    await keys.getByRole('row', { name: new RegExp(`${run}.*RunStarted`) }).waitFor();
+    await browsing().expectAccessible();
+    await keys.getByRole('button', { name: 'Retry' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Retry' }).click();
+    await dialog.getByText(/Still held back: \S/).waitFor();
+    await dialog.getByRole('button', { name: 'Leave it' }).click();
+    await keys.getByRole('button', { name: 'Skip' }).click();
+    await browsing().answer('Skip', 'known');
+    await page.getByText('None is held back any more.').waitFor();
+    await page
+      .getByRole('button', { name: /keys? of runs held back/ })
+      .waitFor({ state: 'hidden' });
+    expect((await client.get('/projections/runs/parked')).at('total')).to.equal(0);
+    expect((await client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');
+    const { items } = (await client.get('/streams/projection-runs')).json as {
+      readonly items: readonly {
+        readonly type: string;
+        readonly data: object;
+        readonly metadata: object;
+      }[];
+    };
+    // What was ordered, which event is left out from now on, and what the order came to.
+    const [ordered, skipped] = items.slice(-3);
+    expect(ordered?.data).to.include({ key: run, order: 'skip' });
+    expect(ordered?.metadata).to.include({ reason: 'known' });
+    expect(skipped?.type).to.equal('ParkedEventSkipped');
+    expect(skipped?.data).to.include({ key: run, stream: `run-${run}` });
+    expect(items.at(-1)?.data).to.include({ key: run, error: null });
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('puts the service on hold, says so on every view, and releases it', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(credentials);
+    await page.getByRole('button', { name: 'Hold the service …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Hold' }).click();
+    await dialog.getByText('Say why.').waitFor();
+    await browsing().answer('Hold', 'moving the mail server');
+    await page.getByText('On hold: nothing fires').waitFor();
+    await browsing().goTo('tasks');
+    await page.getByText('“moving the mail server”').waitFor();
+    await browsing().expectAccessible();
+    await page.getByRole('button', { name: 'Release …' }).click();
+    await page.getByLabel('Of the fires that were held back, run').selectOption('skip');
+    await browsing().answer('Release', 'moved');
+    await page.getByText('On hold: nothing fires').waitFor({ state: 'hidden' });
+    const { released } = (await client.get('/operations')).json as { released: object };
+    expect(released).to.include({ missed: 'skip' });
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('shows who did what and what was refused, and goes on live', async () => {
+    const { page, complaints } = browsing();
+    const { json } = await client.post('/agents', { name: 'curious', scopes: ['tasks:read'] });
+    const path = `/agents/${String(json['id'])}`;
+    const given = (await client.post(`${path}/credentials`, {})).json as unknown as Credentials;
+    const { agent_id, agent_secret } = given;
+    const token = await signIn(service.client(), { agent_id, agent_secret });
+    const curious = service.client(token);
+    await browsing().logIn(credentials, 'audit?type=CommandRefused');
+    await page.getByText('live', { exact: true }).waitFor();
+    await curious.post('/operations/hold', { reason: 'because I can' });
+    const row = page.getByRole('row', {
+      name: /curious refused POST \/operations\/hold.*403 forbidden/,
+    });
+    await row.waitFor();
+    await browsing().expectAccessible();
+    await page.getByLabel('Outcome').selectOption('');
+    await page
+      .getByRole('row', { name: /AgentRegistered|AgentCreated/ })
+      .first()
+      .waitFor();
+    await row.getByRole('link').click();
+    await page.getByRole('heading', { name: /^0: CommandRefused/ }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  describe('of an agent with a webhook', () => {
+    let receiver: Server;
+    before((done) => {
+      receiver = createServer((request, response) => {
+        request.resume();
+        response.writeHead(410).end('gone <script>alert(1)</script>');
+      }).listen(0, '127.0.0.1', done);
+    });
+    after((done) => {
+      receiver.close(() => done());
+      receiver.closeAllConnections();
+    });
+
+    it('shows what was sent and answered, and sends it again', async () => {
+      const { page, complaints } = browsing();
+      const { port } = receiver.address() as AddressInfo;
+      const webhook_url = `http://127.0.0.1:${port}/hook`;
+      const { json } = await client.post('/agents', { name: 'told', scopes: [], webhook_url });
+      await browsing().logIn(credentials, `agents/${String(json['id'])}`);
+      await page.getByText('Nothing was sent.').waitFor();
+      await page.getByRole('button', { name: 'Send a test message' }).click();
+      await browsing().answer('Send', 'a try');
+      const sent = page.getByRole('row', { name: /webhook.test/ });
+      await sent.waitFor();
+      while (!(await sent.getByText('failed').isVisible())) {
+        await page.getByLabel('State').selectOption('failed');
+        await page.getByLabel('State').selectOption('');
+        await sent.waitFor();
+      }
+      await sent.locator('summary').click();
+      await sent.getByText('gone <script>').waitFor();
+      await browsing().expectAccessible();
+      // 410 has taken the address away: the repetition fails for want of one, and says so.
+      await sent.getByRole('button', { name: 'Send again' }).click();
+      await browsing().answer('Send');
+      await sent.first().waitFor();
+      await browsing().goTo('agents');
+      await page.getByLabel('Name').fill('tol');
+      await page.getByRole('link', { name: 'told' }).waitFor();
+      await browsing().expectAccessible();
+      expect(complaints).to.deep.equal([]);
+    });
+  });
+});

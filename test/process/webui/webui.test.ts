@@ -1,0 +1,356 @@
+import { expect } from 'chai';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+} from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { useBrowser, type Browsing } from './webui-browser.ts';
+
+describe('the web page', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
+  let credentials: Credentials;
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
+    credentials = credentialsIn(directory.path);
+  });
+
+  after(async () => {
+    await service.terminate();
+    await directory.remove();
+  });
+
+  it('is served to everybody, with all it needs, in less than 300 KB and from nowhere else', async () => {
+    const client = service.client();
+    const { status, headers, text } = await client.get('/ext/webui/');
+    expect(status).to.equal(200);
+    expect(headers['content-type']).to.match(/^text\/html/);
+    expect(headers['content-security-policy']).to.include("script-src 'self'");
+    const seen = new Map([['', text]]);
+    const wanted = [...text.matchAll(/(?:href|src)="(static\/[^"]+)"/g)].map(([, path]) => path);
+    for (const path of wanted) {
+      if (path === undefined || seen.has(path)) continue;
+      const file = await client.get(`/ext/webui/${path}`);
+      expect(file.status, path).to.equal(200);
+      seen.set(path, file.text);
+      for (const [, other] of file.text.matchAll(/from '\.\/([^']+)'/g)) {
+        wanted.push(`static/${other}`);
+      }
+    }
+    const all = [...seen.values()].join('');
+    expect(seen.size).to.be.greaterThan(10);
+    expect(Buffer.byteLength(all)).to.be.lessThan(300_000);
+    expect(all.replaceAll('http://www.w3.org/2000/svg', '')).not.to.match(/https?:\/\//);
+    expect(all).not.to.match(/innerHTML|insertAdjacentHTML|document\.write/);
+  });
+
+  it('lists and creates tasks by its own endpoints, for those who have a token', async () => {
+    const stranger = service.client();
+    expect((await stranger.get('/ext/webui/api/tasks')).status).to.equal(401);
+    const client = service.client(await signIn(stranger, credentials));
+    const created = await client.post('/ext/webui/api/tasks', {
+      title: 'Made by its endpoint',
+      schedule_kind: 'cron',
+      schedule_expr: '0 9 * * *',
+      payload: { pipeline: [{ uses: 'echo' }] },
+    });
+    expect(created.status, created.text).to.equal(201);
+    expect(created.json).to.include({
+      description: 'Made by its endpoint',
+      created_by: credentials.agent_id,
+    });
+    const { id, title, status, next_run_at } = created.json;
+    const { tasks } = (await client.get('/ext/webui/api/tasks')).json as { tasks: object[] };
+    expect(tasks).to.deep.include({ id, title, status, next_run: next_run_at });
+    const refused = await client.post('/ext/webui/api/tasks', {
+      title: 'x',
+      schedule_kind: 'cron',
+    });
+    expect(refused.status).to.equal(400);
+    expect(refused.json['error']).to.equal('bad_request');
+  });
+
+  describe('in a browser', () => {
+    const browsing = useBrowser(() => service.address);
+    const here = (): Browsing => browsing();
+
+    it('refuses a wrong secret in words', async () => {
+      const { page } = here();
+      await here().open();
+      await here().fillIn({ ...credentials, agent_secret: 'wrong' });
+      await page.getByRole('alert').filter({ hasText: /\w/ }).waitFor();
+      await here().expectAccessible();
+    });
+
+    it('shows the next fires while a schedule is typed, and faults at the field', async () => {
+      const { page, complaints } = here();
+      await here().logIn(credentials, 'tasks/new');
+      const expression = page.getByRole('textbox', { name: 'Schedule' });
+      await page.getByLabel('Time zone').fill('UTC');
+      await expression.fill('30 4 * * *');
+      await page.locator('#next-fires li', { hasText: ' 04:30' }).nth(4).waitFor();
+      await expression.fill('61 4 * * *');
+      await page.locator('#fault-schedule-expr', { hasText: '61' }).waitFor();
+      expect(await expression.getAttribute('aria-invalid')).to.equal('true');
+      await expression.pressSequentially(' 5 wrong');
+      await page.locator('#fault-schedule-expr', { hasText: 'has 5 fields' }).waitFor();
+      await page.getByLabel('Pipeline (JSON)').fill('{');
+      await page.locator('#fault-payload', { hasText: 'is no JSON' }).waitFor();
+      await page.getByText('Limits, retries and overlaps').click();
+      await here().expectAccessible();
+      await page.getByLabel('Pipeline (JSON)').fill('{"pipeline": []}');
+      await expression.fill('0 5 * * *');
+      await page.locator('#next-fires li', { hasText: ' 05:00' }).first().waitFor();
+      await page.getByLabel('Time zone').fill('Mars/Olympus');
+      await page.locator('#fault-timezone', { hasText: /\w/ }).waitFor();
+      for (const kind of ['rrule', 'once', 'event', 'cron']) {
+        await page.getByLabel('Kind').selectOption(kind);
+        await page.getByText('None: see the field.').waitFor();
+      }
+      // What is still typed is no error of the page's: a browser writes each refusal into its console.
+      expect(complaints).to.deep.equal([]);
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.locator('#fault-title', { hasText: /\w/ }).waitFor();
+    });
+
+    it('creates a task, runs it, shows its run, changes, snoozes, pauses and cancels it', async () => {
+      const { page, complaints } = here();
+      await here().logIn(credentials);
+      const title = 'Monthly figures';
+      await here().create(title, [{ id: 'say', uses: 'echo', with: { text: 'good day' } }]);
+      await here().expectAccessible();
+      await page.getByRole('button', { name: 'Run now' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Run of' }).waitFor();
+      await page.locator('.state', { hasText: 'succeeded' }).first().waitFor();
+      await page.getByRole('list', { name: 'Attempts and steps over time' }).waitFor();
+      await page.getByRole('region', { name: 'Output' }).getByText('good day').waitFor();
+      await page.getByRole('cell', { name: 'RunRequested' }).waitFor();
+      await here().expectAccessible();
+      await page.getByRole('link', { name: title }).click();
+      await page.getByRole('link', { name: 'Change', exact: true }).click();
+      await page.getByLabel('Description').fill('changed');
+      await page.getByLabel('Why it is changed').fill('a better word');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('row', { name: /TaskUpdated.*a better word/ }).waitFor();
+      await page.getByRole('button', { name: 'Explain' }).click();
+      await page.locator('.state', { hasText: 'not in schedule' }).waitFor();
+      await page.getByRole('button', { name: 'Snooze' }).click();
+      await here().answer('Snooze', 'a holiday');
+      await page.getByRole('row', { name: /TaskSnoozed.*a holiday/ }).waitFor();
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await here().answer('Pause', 'zu früh – 早すぎる');
+      await page.getByRole('row', { name: /TaskPaused.*zu früh – 早すぎる/ }).waitFor();
+      await page.getByRole('button', { name: 'Resume' }).click();
+      await here().answer('Resume');
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await here().answer('Cancel the task', 'not needed any more');
+      await page.locator('.state', { hasText: 'canceled' }).first().waitFor();
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('says of each fire of a day what it came to, why it did not run, and runs it after all', async () => {
+      const { page, complaints } = here();
+      const client = service.client(await signIn(service.client(), credentials));
+      const { json } = await client.post('/tasks', {
+        title: 'Each second',
+        description: 'Held back',
+        schedule_kind: 'cron',
+        schedule_expr: '* * * * * *',
+        payload: { pipeline: [{ uses: 'echo' }] },
+        created_by: credentials.agent_id,
+      });
+      const path = `/tasks/${String(json['id'])}`;
+      await client.post(`${path}/pause`, {});
+      await here().logIn(credentials, path.slice(1));
+      await page
+        .getByRole('button', { name: /not run|no fires/ })
+        .first()
+        .waitFor();
+      // Its fires come by the second: the page that was read a moment ago may be without one.
+      const held = page.getByText('holds back the fire').first();
+      while (!(await held.isVisible())) {
+        await page.getByRole('button', { name: 'The month before' }).click();
+        await page.getByRole('button', { name: 'The month after' }).click();
+        await page.locator('.day.today').click();
+        await page.getByRole('heading', { level: 3 }).waitFor();
+      }
+      await here().expectAccessible();
+      const at = new Date().toISOString();
+      await client.post(`${path}/resume?missed=skip`, {});
+      await client.put(path, { schedule_expr: '* * * * * *', timezone: 'UTC' });
+      await page.getByRole('button', { name: 'Backfill …' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog
+        .getByLabel('From', { exact: true })
+        .fill(new Date(Date.parse(at) - 3000).toISOString().slice(0, 19));
+      await dialog
+        .getByLabel('To', { exact: true })
+        .fill(new Date(Date.parse(at) - 1000).toISOString().slice(0, 19));
+      await dialog.getByRole('button', { name: 'What would run?' }).click();
+      await dialog.getByText(/times of the schedule/).waitFor();
+      await here().expectAccessible();
+      await here().answer('Backfill', 'the figures are needed');
+      await page.getByRole('region', { name: 'Backfills' }).getByText('completed').waitFor();
+      await page.locator('.bars a').first().waitFor();
+      await here().expectAccessible();
+      await client.post(`${path}/cancel`, {});
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('finds tasks and failed runs, and lets one or many be retried', async () => {
+      const { page, complaints } = here();
+      await here().logIn(credentials);
+      await here().create('Bound to fail', [
+        { id: 'stop', uses: 'fail', with: { message: 'no paper', retryable: false } },
+      ]);
+      await page.getByRole('button', { name: 'Run now' }).click();
+      await page.getByRole('button', { name: 'Retry from the start' }).click();
+      await page.getByText('Retry of').waitFor();
+      await page.getByRole('button', { name: 'Retry from the start' }).waitFor();
+      await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
+      await page.getByLabel('Search in titles').fill('bound to');
+      await page.getByText('1 task', { exact: true }).waitFor();
+      expect(page.url()).to.include('search=bound+to');
+      await page.getByRole('link', { name: 'Bound to fail' }).waitFor();
+      await here().expectAccessible();
+      await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
+      await page.getByText('live', { exact: true }).waitFor();
+      await page
+        .getByRole('cell', { name: /no paper/ })
+        .first()
+        .waitFor();
+      await here().expectAccessible();
+      await page.getByRole('navigation').getByRole('link', { name: 'Runs' }).click();
+      await page.getByLabel('State').selectOption('failed');
+      await page.getByText('2 runs', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Retry failed ones …' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Whose error has').fill('NO PAPER');
+      await dialog.getByRole('button', { name: 'How many?' }).click();
+      await dialog.getByText('1 would be retried').waitFor();
+      await here().answer('Retry them', 'there is paper now');
+      await page
+        .getByText('3 runs', { exact: true })
+        .or(page.getByText('1 is retried'))
+        .first()
+        .waitFor();
+      await here().expectAccessible();
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('steps through a stream by the keyboard, and shows how things stood', async () => {
+      const { page, complaints } = here();
+      await here().logIn(credentials);
+      await here().create('Stepped through', [{ uses: 'echo' }]);
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await here().answer('Pause', 'for a look');
+      await page.getByRole('link', { name: 'Step through its events' }).click();
+      await page.getByRole('heading', { name: '1: TaskPaused' }).waitFor();
+      const stood = page.getByRole('region', { name: 'State at this event' });
+      await stood.getByText('"paused"').waitFor();
+      await page.getByText('for a look').waitFor();
+      await page.getByLabel('Over time').press('ArrowLeft');
+      await page.getByRole('heading', { name: '0: TaskCreated' }).waitFor();
+      await stood.getByText('"active"').waitFor();
+      await here().expectAccessible();
+      await page.getByRole('navigation').getByRole('link', { name: 'Streams' }).click();
+      await page.getByRole('button', { name: 'projection-' }).click();
+      await page
+        .getByText('No stream begins so.')
+        .or(page.getByRole('link', { name: /^projection-/ }).first())
+        .waitFor();
+      await page.getByRole('button', { name: 'task-' }).click();
+      await page
+        .getByRole('link', { name: /^task-/ })
+        .first()
+        .waitFor();
+      await here().expectAccessible();
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('goes by keyboard alone, and keeps the focus where what has it is drawn anew', async () => {
+      const { page, complaints } = here();
+      const { keyboard } = page;
+      const focused = (): Promise<string> =>
+        page.evaluate<string>(`(({ tagName, id, ariaLabel, textContent }) =>
+          [tagName, id, (ariaLabel ?? textContent).trim().slice(0, 40)].join(' '))(document.activeElement)`);
+      const tabTo = async (wanted: RegExp): Promise<void> => {
+        for (let steps = 0; !wanted.test(await focused()); steps += 1) {
+          if (steps > 80) throw new Error(`${String(wanted)} is not reached`);
+          await keyboard.press('Tab');
+        }
+      };
+      const heading = (name: string | RegExp) =>
+        page.getByRole('heading', { level: 1, name }).waitFor();
+      await here().open();
+      await tabTo(/^INPUT/);
+      await keyboard.type(credentials.agent_id);
+      await keyboard.press('Tab');
+      await keyboard.type(credentials.agent_secret);
+      await keyboard.press('Enter');
+      await page.getByText('Exact times').waitFor();
+      await tabTo(/^A +Tasks$/);
+      await keyboard.press('Enter');
+      await heading('Tasks');
+      await tabTo(/^A +New task$/);
+      await keyboard.press('Enter');
+      await heading('New task');
+      await tabTo(/field-title/);
+      await keyboard.type('By keys alone');
+      await tabTo(/field-schedule-expr/);
+      await keyboard.press('Control+A');
+      await keyboard.type('0 5 1 1 *');
+      await keyboard.press('Enter');
+      await heading('By keys alone');
+      await tabTo(/^BUTTON +Pause$/);
+      await keyboard.press('Enter');
+      const dialog = page.getByRole('dialog');
+      await dialog.waitFor();
+      await keyboard.press('Escape');
+      await dialog.waitFor({ state: 'hidden' });
+      expect(await focused()).to.equal('BUTTON  Pause');
+      await keyboard.press('Shift+Tab');
+      await keyboard.press('Enter');
+      await heading(/^Run of/);
+      await page.locator('.state', { hasText: 'succeeded' }).first().waitFor();
+      await here().goTo('projections');
+      await heading('Projections');
+      await tabTo(/^BUTTON +Rebuild tasks$/);
+      // It is drawn anew each second.
+      await page.evaluate(`document.activeElement.dataset.old = 'yes'`);
+      await page.locator('[data-old]').waitFor({ state: 'detached' });
+      expect(await focused()).to.equal('BUTTON  Rebuild tasks');
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('fits a phone: nothing but tables is wider than the screen', async () => {
+      const { page } = here();
+      await page.setViewportSize({ width: 390, height: 844 });
+      await here().logIn(credentials);
+      const views = [
+        'overview',
+        'tasks',
+        'tasks/new',
+        'runs',
+        'streams',
+        'audit',
+        'projections',
+        'agents',
+      ];
+      for (const view of views) {
+        await here().goTo(view);
+        await page.locator(`nav a[aria-current=page][href="#/${view.split('/')[0]}"]`).waitFor();
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        expect(await here().width(), view).to.be.most(390);
+      }
+    });
+  });
+});

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { readingOlderShapes, shapeRead } from '../../../projections/generations/older-shape.ts';
+import type { Projection } from '../../../projections/read-model.ts';
+import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
+import { eventually } from '../../support/signals.ts';
+import { withFillingAfter } from '../failing-stores.ts';
+import { ProjectorHarness } from '../projector-harness.ts';
+import { request, success } from '../recorded.ts';
+
+describe('an older shape of a view', () => {
+  let harness: ProjectorHarness;
+  beforeEach(async () => {
+    harness = await ProjectorHarness.open();
+  });
+  afterEach(() => harness.close());
+
+  function addRun(id: string): void {
+    harness.log.add(`run-${id}`, 'RunRequested', request());
+    harness.log.add(`run-${id}`, 'RunSucceeded', success());
+  }
+
+  it('is read and fed where the code can read it, until its own is made', async () => {
+    addRun('0');
+    addRun('1');
+    const head = await harness.append();
+    harness.start([runsProjection]);
+    await harness.reached(runsProjection, head);
+    await harness.stop();
+    const { schema, evolve } = runsProjection;
+    const reshaped: Projection = {
+      ...(runsProjection as Projection),
+      ...{ schema: schema + 1, readsOlder: [schema] },
+      evolve(document, event, key) {
+        const folded = evolve(document as RunDocument | null, event, key);
+        return folded === null ? null : { ...folded, reshaped: true };
+      },
+    };
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const readModel = withFillingAfter(harness.readModel, gate);
+    const reads = readingOlderShapes(harness.readModel);
+    const projector = harness.start([reshaped], { readModel });
+    expect(await reads.count(reshaped, [])).to.equal(2);
+    addRun('more');
+    const later = await harness.append();
+    await eventually(async () => (await reads.checkpoint(reshaped)) === later);
+    expect(await reads.count(reshaped, [])).to.equal(3);
+    expect(await harness.readModel.liveGeneration(reshaped)).to.equal(null);
+    expect(projector.status()[0]).to.deep.include({ state: 'filling', position: later });
+    expect((await shapeRead(harness.readModel, reshaped))?.schema).to.equal(schema);
+
+    open();
+    await eventually(() => {
+      expect(projector.status()[0]).to.deep.include({ state: 'following', version: 1 });
+    });
+    addRun('last');
+    const last = await harness.append();
+    await harness.reached(reshaped, last);
+    expect(await reads.checkpoint(reshaped)).to.equal(last);
+    const found = await reads.find(reshaped, { filters: [], sort: [], limit: 10 });
+    expect(found.map(({ document }) => document['reshaped'])).to.deep.equal([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(await harness.readModel.checkpoint(runsProjection)).to.equal(later);
+  });
+});

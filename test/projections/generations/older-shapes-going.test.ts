@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import { SystemClock } from '../../../app/clock.ts';
+import type { Instant } from '../../../domain/clock.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import {
+  OLDER_SHAPES_KEPT,
+  OlderShapesGoing,
+} from '../../../projections/generations/older-shapes-going.ts';
+import type { Projection } from '../../../projections/read-model.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { eventually } from '../../support/signals.ts';
+import { ProjectorHarness } from '../projector-harness.ts';
+import { request } from '../recorded.ts';
+
+const runs = runsProjection as unknown as Projection;
+const older: Projection = { ...runs, schema: 1 };
+const newer: Projection = { ...runs, schema: runs.schema + 1 };
+
+/** As many milliseconds ahead as is said. */
+class ClockAhead extends SystemClock {
+  ahead = 0;
+  override now(): Instant {
+    return super.now() + this.ahead;
+  }
+}
+
+describe('a view in the shape of an older release', () => {
+  let harness: ProjectorHarness;
+  let clock: ClockAhead;
+  let going: OlderShapesGoing;
+  const memory = new Map<string, string>();
+  let runsThere = 0;
+
+  const addRun = (): Promise<string> => {
+    runsThere += 1;
+    harness.log.add(`run-r${runsThere}`, 'RunRequested', request());
+    return harness.append();
+  };
+  /** Lets a release project that has views of some shapes, up to the end of the log. */
+  const project = async (...shapes: readonly Projection[]): Promise<void> => {
+    const head = await harness.store.head();
+    for (const shape of shapes) {
+      harness.start([shape]);
+      await eventually(async () => {
+        expect(await harness.readModel.liveGeneration(shape)).to.not.equal(null);
+        expect((await harness.readModel.checkpoint(shape)) >= head).to.equal(true);
+      });
+      await harness.stop();
+    }
+  };
+  const schemas = (): Promise<readonly number[]> => harness.readModel.schemas(runs);
+
+  beforeEach(async () => {
+    harness = await ProjectorHarness.open();
+    clock = new ClockAhead();
+    memory.clear();
+    runsThere = 0;
+    const { store, readModel } = harness;
+    going = new OlderShapesGoing({
+      ...{ store, readModel, projections: [runs], clock, telemetry: silent },
+      memory: {
+        recall: async (name) => memory.get(name) ?? null,
+        remember: async (name, value) => {
+          memory.set(name, value);
+          return true;
+        },
+      },
+    });
+    await addRun();
+  });
+  afterEach(() => harness.close());
+
+  it('goes once nobody has fed it for a week, which is recorded', async () => {
+    await project(older, newer, runs);
+    await going.pass();
+    clock.ahead = OLDER_SHAPES_KEPT - 60_000;
+    await going.pass();
+    expect(await schemas()).to.deep.equal([1, runs.schema, newer.schema]);
+    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
+    await going.pass();
+    expect(await schemas()).to.deep.equal([runs.schema, newer.schema]);
+    expect(await harness.readModel.liveGeneration(older)).to.equal(null);
+    expect(await harness.readModel.count(runs, [])).to.equal(runsThere);
+    const recorded = await harness.store.readStream('projection-runs');
+    expect(recorded.map(({ type, data }) => ({ type, data }))).to.deep.equal([
+      { type: 'ProjectionShapeDiscarded', data: { schema: 1, version: 1 } },
+    ]);
+    await going.pass();
+    expect(await harness.store.readStream('projection-runs')).to.have.lengthOf(1);
+  });
+
+  it('stays while a release of that shape feeds it', async () => {
+    await project(older, runs);
+    await going.pass();
+    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
+    await addRun();
+    await project(older);
+    await going.pass();
+    expect(await schemas()).to.deep.equal([1, runs.schema]);
+    clock.ahead += OLDER_SHAPES_KEPT;
+    await going.pass();
+    expect(await schemas()).to.deep.equal([runs.schema]);
+  });
+
+  it('stays as long as there is none of the present shape, and is made anew by a release that comes back', async () => {
+    await project(older);
+    await going.pass();
+    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
+    await going.pass();
+    expect(await schemas()).to.deep.equal([1]);
+    await project(runs);
+    // From then on it is a week.
+    await going.pass();
+    clock.ahead += OLDER_SHAPES_KEPT;
+    await going.pass();
+    expect(await schemas()).to.deep.equal([runs.schema]);
+    await project(older);
+    await going.pass();
+    expect(await schemas()).to.deep.equal([1, runs.schema]);
+    expect(await harness.readModel.count(older, [])).to.equal(runsThere);
+  });
+
+  it('goes when the projector died after it was recorded', async () => {
+    await project(older, runs);
+    await going.pass();
+    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
+    const { readModel } = harness;
+    const discard = readModel.discard.bind(readModel);
+    readModel.discard = () => Promise.reject(new Error('killed'));
+    expect(await going.pass().catch((error: unknown) => error)).to.be.instanceOf(Error);
+    readModel.discard = discard;
+    await going.pass();
+    expect(await schemas()).to.deep.equal([runs.schema]);
+  });
+});

@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../domain/event-store.ts';
+import { rollbackCommand } from '../../../domain/operators/projection-commands.ts';
+import type { Projection, ReadModel } from '../../../projections/read-model.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { eventually } from '../../support/signals.ts';
+import { notAnswering } from '../failing-stores.ts';
+import { ProjectorHarness } from '../projector-harness.ts';
+import { request, success } from '../recorded.ts';
+
+const runs = runsProjection as unknown as Projection;
+const RUNS = 12;
+
+/** What a projector does in the course of a switch, each before and after which it dies. */
+const stages = [
+  { what: 'saying that it is ready', of: 'append', with: 'ProjectionRebuildReady' },
+  { what: 'saying that it switches', of: 'append', with: 'ProjectionSwitched' },
+  { what: 'moving the pointer', of: 'switchTo', with: '' },
+  { what: 'looking at what is there after it', of: 'generations', with: '' },
+] as const;
+type Stage = (typeof stages)[number];
+
+/**
+ * Stores through which a process writes and reads until it dies at a stage: from then on nothing of it reaches them,
+ * as with a process that is killed.
+ */
+class Mortal {
+  dead = false;
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly #stage: Stage;
+  readonly #moment: 'before' | 'after';
+  #switched = false;
+
+  constructor(harness: ProjectorHarness, stage: Stage, moment: 'before' | 'after') {
+    this.#stage = stage;
+    this.#moment = moment;
+    this.store = this.#through(harness.store);
+    this.readModel = this.#through(harness.readModel);
+  }
+
+  #through<T extends object>(target: T): T {
+    return new Proxy(target, {
+      get: (_, property) => {
+        const member: unknown = Reflect.get(target, property);
+        if (typeof member !== 'function') return member;
+        const call = (...args: readonly unknown[]): unknown =>
+          Reflect.apply(member, target, args) as unknown;
+        // Following is no step of a switch, and is ended by its signal.
+        if (property === 'subscribe') return call;
+        return async (...args: readonly unknown[]) => {
+          if (this.dead) throw notAnswering();
+          const isIt = this.#isStage(String(property), args);
+          if (isIt && this.#moment === 'before') this.dead = true;
+          if (this.dead) throw notAnswering();
+          const result = await call(...args);
+          if (isIt) this.dead = true;
+          if (this.dead) throw notAnswering();
+          if (property === 'switchTo') this.#switched = true;
+          return result;
+        };
+      },
+    });
+  }
+
+  #isStage(method: string, args: readonly unknown[]): boolean {
+    const { of, with: type } = this.#stage;
+    if (method !== of) return false;
+    if (of === 'append') return JSON.stringify(args[1]).includes(`"type":"${type}"`);
+    // Looked at many times; what counts is what comes once reads have gone to the new one.
+    return of === 'switchTo' || this.#switched;
+  }
+}
+
+describe('a switch whose projector dies', () => {
+  let harness: ProjectorHarness;
+  beforeEach(async () => {
+    harness = await ProjectorHarness.open();
+    for (let n = 0; n < RUNS; n += 1) {
+      const leased_until = '2026-03-01T09:00:30.000Z';
+      harness.log.add(`run-r${n}`, 'RunRequested', request());
+      harness.log.add(`run-r${n}`, 'RunStarted', { worker: 'w', attempt: 1, leased_until });
+      harness.log.add(`run-r${n}`, 'RunSucceeded', success());
+    }
+    const head = await harness.append();
+    harness.start([runs]);
+    await harness.reached(runs, head);
+    await harness.stop();
+  });
+  afterEach(() => harness.close());
+
+  /** Lets another projector go on, until reads go to a version and the one before is kept. */
+  async function goesOn(version: number, before: number): Promise<void> {
+    const projector = harness.start([runs]);
+    await eventually(() => {
+      const [status] = projector.status();
+      const { rebuild, previous } = status ?? {};
+      expect({ now: status?.version, rebuild, previous: previous?.version }).to.deep.equal({
+        ...{ now: version, rebuild: null, previous: before },
+      });
+    });
+    expect(await harness.readModel.liveGeneration(runs)).to.equal(version);
+    expect(await harness.readModel.generations(runs)).to.deep.equal([1, 2]);
+    expect(await harness.readModel.count(runs, [])).to.equal(RUNS);
+    const log = await harness.store.readStream('projection-runs');
+    const switches = log.filter(({ type }) => type === 'ProjectionSwitched');
+    expect(switches.at(-1)?.data).to.deep.include({ version, before });
+    await harness.stop();
+  }
+
+  /** Runs a projector that dies at a stage, and while it lives asks whether all can be read. */
+  async function diesAt(stage: Stage, moment: 'before' | 'after'): Promise<void> {
+    const mortal = new Mortal(harness, stage, moment);
+    harness.start([runs], { store: mortal.store, readModel: mortal.readModel });
+    await eventually(async () => {
+      expect(await harness.readModel.count(runs, [])).to.equal(RUNS);
+      expect(mortal.dead).to.equal(true);
+    });
+    await harness.stop();
+    expect(await harness.readModel.count(runs, [])).to.equal(RUNS);
+  }
+
+  for (const stage of stages) {
+    for (const moment of ['before', 'after'] as const) {
+      it(`is done by the next, ${moment} ${stage.what}; and so is the way back`, async () => {
+        await harness.rebuild(runs);
+        await diesAt(stage, moment);
+        await goesOn(2, 1);
+        if (stage.with === 'ProjectionRebuildReady') return;
+        await rollbackCommand(harness.order(runs));
+        await diesAt(stage, moment);
+        await goesOn(1, 2);
+        expect(
+          (await harness.store.readStream('projection-runs')).map(({ type }) => type),
+        ).to.include('ProjectionSwitched');
+      });
+    }
+  }
+});

@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { withWrites } from '../failing-stores.ts';
+import { ProjectorHarness } from '../projector-harness.ts';
+import { request, success } from '../recorded.ts';
+
+const leased_until = '2026-03-01T09:00:00.000Z';
+
+describe('a view under load', () => {
+  let harness: ProjectorHarness;
+
+  beforeEach(async () => {
+    harness = await ProjectorHarness.open();
+  });
+  afterEach(() => harness.close());
+
+  it('gathers what comes after many events, and writes it together', async () => {
+    const { log, store } = harness;
+    const clock = new VirtualClock(leased_until);
+    let writes = 0;
+    const readModel = withWrites(harness.readModel, async (_name, _batch, go) => {
+      writes += 1;
+      await go();
+    });
+    harness.start([runsProjection], { clock, readModel, gatherMs: 25 });
+    log.add('run-first', 'RunRequested', request());
+    await harness.reached(runsProjection, await harness.append());
+    const many = [log.add('run-many', 'RunRequested', request())];
+    for (let attempt = 1; attempt < 50; attempt += 1) {
+      many.push(log.add('run-many', 'RunStarted', { worker: 'w', attempt, leased_until }));
+    }
+    await store.append('run-many', many, 'any');
+    await harness.reached(runsProjection, await store.head());
+    const before = writes;
+    log.add('run-next', 'RunRequested', request());
+    log.add('run-next', 'RunStarted', { worker: 'w', attempt: 1, leased_until });
+    log.add('run-next', 'RunSucceeded', success());
+    for (const event of log.events.slice(-3)) {
+      await store.append(event.stream, [event], 'any');
+    }
+    await clock.advance(25);
+    await harness.reached(runsProjection, await harness.store.head());
+    expect(writes - before).to.equal(1);
+  });
+});

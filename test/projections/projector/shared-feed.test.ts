@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import type { EventStore, SubscriptionMessage } from '../../../domain/event-store.ts';
+import { SharedFeed, type FeedPage } from '../../../projections/projector/shared-feed.ts';
+import { deferred } from '../../support/signals.ts';
+import { settle, VirtualClock } from '../../support/virtual-clock.ts';
+import { LogOfTest, request } from '../recorded.ts';
+
+/** A log that delivers what the test says, one message at a time, and counts what was taken. */
+class ScriptedLog {
+  taken = 0;
+  readonly #messages: SubscriptionMessage[] = [];
+  #more = deferred();
+
+  send(...messages: readonly SubscriptionMessage[]): void {
+    this.#messages.push(...messages);
+    this.#more.resolve();
+  }
+
+  readonly store = {
+    subscribe: (options: { readonly signal: AbortSignal }) => this.#iterate(options.signal),
+  } as unknown as EventStore;
+
+  async *#iterate(signal: AbortSignal): AsyncGenerator<SubscriptionMessage> {
+    signal.addEventListener('abort', () => this.#more.resolve());
+    while (!signal.aborted) {
+      const next = this.#messages.shift();
+      if (next) {
+        this.taken += 1;
+        yield next;
+      } else {
+        this.#more = deferred();
+        await this.#more.promise;
+      }
+    }
+  }
+}
+
+describe('the feed that views share', () => {
+  const stop = new AbortController();
+  let log: LogOfTest;
+  let source: ScriptedLog;
+  let clock: VirtualClock;
+  let feed: SharedFeed;
+  let ended: Promise<void>;
+
+  const reader = { name: 'one' };
+  const other = { name: 'other' };
+
+  function events(count: number): SubscriptionMessage {
+    const added = Array.from({ length: count }, () => log.add('run-1', 'RunRequested', request()));
+    return { kind: 'events', events: added };
+  }
+
+  function next(who: object, after: string, patience?: number): Promise<FeedPage> {
+    return feed.next(who, after, { limit: 100, signal: stop.signal, patience });
+  }
+
+  const at = (position: number): string => String(position).padStart(16, '0');
+
+  async function pageOf(who: object, after: string): Promise<string> {
+    const page = await next(who, after);
+    return page.kind === 'events' ? `${page.events.length} up to ${Number(page.upTo)}` : page.kind;
+  }
+
+  beforeEach(() => {
+    log = new LogOfTest();
+    source = new ScriptedLog();
+    clock = new VirtualClock();
+    feed = new SharedFeed(source.store, clock, ['run-']);
+    ended = feed.fill(stop.signal);
+  });
+
+  after(async () => {
+    stop.abort();
+    await ended;
+  });
+
+  it('sends a reader away before it has begun, and one whose place it does not hold', async () => {
+    expect(await pageOf(reader, at(5))).to.equal('behind');
+    log.add('run-0', 'RunRequested', request());
+    feed.begin(at(1));
+    expect(await pageOf(reader, '')).to.equal('behind');
+    expect(feed.holds(at(1))).to.equal(true);
+  });
+
+  it('gives each reader everything after its place, once', async () => {
+    feed.begin('');
+    source.send(events(2), events(3));
+    await settle();
+    expect(await pageOf(reader, '')).to.equal('5 up to 5');
+    expect(await pageOf(other, at(3))).to.equal('2 up to 5');
+    const waiting = pageOf(reader, at(5));
+    source.send(events(1));
+    expect(await waiting).to.equal('1 up to 6');
+  });
+
+  it('lets readers pass what is not for any of them', async () => {
+    feed.begin('');
+    source.send(events(1), { kind: 'caught-up', position: at(9) });
+    await settle();
+    expect(await pageOf(reader, '')).to.equal('1 up to 9');
+    expect(feed.isLevelAt(at(8))).to.equal(false);
+    expect(feed.isLevelAt(at(9))).to.equal(true);
+    source.send({ kind: 'caught-up', position: at(12) });
+    expect(await pageOf(reader, at(9))).to.equal('0 up to 12');
+  });
+
+  it('says that it is quiet when the patience of a reader is over', async () => {
+    feed.begin('');
+    const waiting = next(reader, '', 25);
+    await clock.advance(25);
+    expect(await waiting).to.deep.equal({ kind: 'quiet' });
+    expect(clock.pending).to.equal(0);
+  });
+
+  it('is held back by its slowest reader, until that one leaves', async () => {
+    feed.begin('');
+    source.send(...Array.from({ length: 60 }, () => events(100)));
+    expect(await pageOf(other, '')).to.equal('100 up to 100');
+    let place = at(100);
+    for (let page = await next(reader, place, 0); page.kind === 'events';) {
+      place = page.upTo;
+      await settle(1);
+      page = await next(reader, place, 0);
+    }
+    expect(source.taken).to.equal(21);
+    feed.leave(other);
+    await settle();
+    expect(source.taken).to.be.greaterThan(21);
+  });
+
+  it('forgets what all have and no one may come back for', async () => {
+    feed.begin('');
+    source.send(...Array.from({ length: 50 }, () => events(100)));
+    let place = '';
+    while (Number(place) < 5_000) {
+      const page = await next(reader, place);
+      if (page.kind === 'events') place = page.upTo;
+    }
+    await next(reader, place, 0).catch(() => undefined);
+    expect(feed.holds(at(100))).to.equal(false);
+    expect(feed.holds(at(4_500))).to.equal(true);
+  });
+
+  it('gives the slowest reader what is next although its coming lets go of what was before', async () => {
+    feed.begin(at(0));
+    source.send(events(10));
+    await settle();
+    expect(await pageOf(reader, at(0))).to.equal('10 up to 10');
+    expect(await pageOf(other, at(0))).to.equal('10 up to 10');
+    void next(other, at(10));
+    source.send(events(2500));
+    await settle();
+    // The first ten are needed no more once this reader is beyond them, and the log waits for it alone.
+    expect(await pageOf(reader, at(10))).to.equal('2500 up to 2510');
+  });
+});

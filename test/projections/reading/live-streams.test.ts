@@ -1,0 +1,225 @@
+import { expect } from 'chai';
+import {
+  BEGINNING,
+  EventStoreError,
+  type SubscriptionMessage,
+} from '../../../domain/event-store.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import type { TaskEvent } from '../../../domain/events/catalogue.ts';
+import { handle, toNewEvents, type Handled } from '../../../domain/handle.ts';
+import { newId } from '../../../domain/ids.ts';
+import { endSession, sessionFold, type SessionState } from '../../../domain/agents/session.ts';
+import { pauseTaskCommand } from '../../../domain/tasks/task-commands.ts';
+import { taskFold, type TaskState } from '../../../domain/tasks/task.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { LiveStreams } from '../../../projections/reading/live-streams.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { World } from '../../scheduler/scheduler-world.ts';
+import type { WatchedStore } from '../../scheduler/watched-store.ts';
+import { deferred, Signal } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('streams kept live', () => {
+  const directory = useTemporaryDirectory();
+
+  /** A log with one session that is open, and a subscription that waits until the test lets it go. */
+  const scene = async () => {
+    const options = { directory: directory(), codec: createEventCodec(), telemetry: silent };
+    const store = await openSqliteEventStore(options);
+    const gate = deferred();
+    const delivered = deferred();
+    const { subscribe } = store;
+    store.subscribe = async function* (asked): AsyncGenerator<SubscriptionMessage> {
+      await gate.promise;
+      for await (const message of subscribe.call(store, asked)) {
+        yield message;
+        // Whoever asks for the next one has taken this one.
+        if (message.kind === 'caught-up') delivered.resolve();
+      }
+    };
+    const sessions = new LiveStreams(store, 'session-', sessionFold);
+    const stop = new AbortController();
+    const id = newId(0);
+    const now = Date.now();
+    const context = () => ({
+      commandId: newId(now),
+      actor: 'a',
+      source: 's',
+      correlationId: 'c',
+      now,
+    });
+    const data = {
+      agent_id: id,
+      refresh_id: id,
+      expires_at: new Date(now).toISOString(),
+      credentials_revision: null,
+    };
+    const begun = toNewEvents(`session-${id}`, [{ type: 'SessionStarted', data }], context());
+    await store.append(`session-${id}`, begun, 'none');
+    const started = deferred();
+    const following = sessions.follow(stop.signal, () => started.resolve());
+    await started.promise;
+    return {
+      sessions,
+      id,
+      position: () => store.head(),
+      end: (): Promise<Handled<SessionState>> =>
+        handle({
+          store,
+          stream: `session-${id}`,
+          fold: sessionFold,
+          decide: endSession,
+          context: context(),
+        }),
+      letGo: () => {
+        gate.resolve();
+        return delivered.promise;
+      },
+      close: async () => {
+        stop.abort();
+        gate.resolve();
+        await following;
+        await store.close();
+      },
+    };
+  };
+
+  it('know what a command of this process has made before the subscription brings it', async () => {
+    const { sessions, id, end, close } = await scene();
+    expect((await sessions.get(id)).state.status).to.equal('open');
+    const ended = await end();
+    expect((await sessions.get(id)).state.status).to.equal('open');
+    sessions.learn(id, ended);
+    expect((await sessions.get(id)).state.status).to.equal('ended');
+    await close();
+  });
+
+  it('do not go back to what is told them late', async () => {
+    const { sessions, id, end, letGo, close } = await scene();
+    const before = await sessions.get(id);
+    await end();
+    await letGo();
+    sessions.learn(id, before);
+    expect((await sessions.get(id)).state.status).to.equal('ended');
+    await close();
+  });
+
+  it('do not keep what the subscription has passed unseen', async () => {
+    const { sessions, id, end, letGo, position, close } = await scene();
+    await end();
+    await letGo();
+    const late = { state: sessionFold.initial, revision: 0, position: await position() };
+    sessions.learn(id, late);
+    expect(sessions.peek(id)).to.equal(undefined);
+    sessions.learn(id, { ...late, position: BEGINNING });
+    expect((await sessions.get(id)).state.status).to.equal('ended');
+    await close();
+  });
+
+  describe('of one kind', () => {
+    let world: World;
+    let store: WatchedStore;
+    let stop: AbortController;
+    let following: Promise<void>;
+    let began: Signal;
+    let tasks: LiveStreams<TaskState, TaskEvent>;
+
+    const follow = async (capacity?: number): Promise<void> => {
+      tasks = new LiveStreams(store, 'task-', taskFold, capacity);
+      const { signal } = stop;
+      following = (async () => {
+        while (!signal.aborted) await tasks.follow(signal, began.send).catch(() => {});
+      })();
+      await began.wait();
+      await world.idle();
+    };
+
+    const statusOf = async (id: string): Promise<string> => (await tasks.get(id)).state.status;
+
+    beforeEach(async () => {
+      world = await World.open();
+      store = world.connect();
+      stop = new AbortController();
+      began = new Signal('following to begin');
+      await world.createTask('t');
+    });
+
+    afterEach(async () => {
+      stop.abort();
+      await following;
+      await world.close();
+    });
+
+    it('read once what is asked for, and follow it', async () => {
+      await follow();
+      let reads = 0;
+      store.onRead = () => void (reads += 1);
+      const told: string[] = [];
+      tasks.onEvent = (id, { type }) => void told.push(`${id} ${type}`);
+      expect(await Promise.all([statusOf('t'), statusOf('t')])).to.deep.equal(['active', 'active']);
+      await pauseTaskCommand(world.command('t'));
+      await world.idle();
+      expect(await statusOf('t')).to.equal('paused');
+      expect(reads).to.equal(1);
+      expect(told).to.deep.equal(['t TaskPaused']);
+    });
+
+    it('keep nothing of what is not there (yet)', async () => {
+      await follow();
+      expect(await statusOf('later')).to.equal('none');
+      await world.createTask('later');
+      expect(await statusOf('later')).to.equal('active');
+    });
+
+    it('read again when an event comes that the read did not find', async () => {
+      await follow();
+      let first = true;
+      const read = store.readStream.bind(store);
+      store.readStream = async (...given) => {
+        const events = await read(...given);
+        if (first) {
+          first = false;
+          await pauseTaskCommand(world.command('t'));
+          await world.idle();
+        }
+        return events;
+      };
+      expect(await statusOf('t')).to.equal('paused');
+    });
+
+    it('read again when following began anew meanwhile: what came between is told to nobody', async () => {
+      await follow();
+      let first = true;
+      const read = store.readStream.bind(store);
+      store.readStream = async (...given) => {
+        const events = await read(...given);
+        if (first) {
+          first = false;
+          const again = began.next();
+          let broken = false;
+          store.onMessage = ({ kind }) => {
+            if (broken || kind !== 'events') return;
+            broken = true;
+            throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+          };
+          await pauseTaskCommand(world.command('t'));
+          await again;
+        }
+        return events;
+      };
+      expect(await statusOf('t')).to.equal('paused');
+      await world.idle();
+      expect(await statusOf('t')).to.equal('paused');
+    });
+
+    it('forget the least recently used', async () => {
+      for (const id of ['a', 'b', 'c']) await world.createTask(id);
+      await follow(2);
+      for (const id of ['a', 'b', 'a', 'c']) await statusOf(id);
+      expect(['a', 'b', 'c'].filter((id) => tasks.peek(id) !== undefined)).to.deep.equal([
+        'a',
+        'c',
+      ]);
+    });
+  });
+});

@@ -1,0 +1,198 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { dirname, join } from 'node:path';
+import { SystemClock } from '../../../app/clock.ts';
+import type { Position } from '../../../domain/event-store.ts';
+import { load, type CommandContext } from '../../../domain/handle.ts';
+import { newId } from '../../../domain/ids.ts';
+import {
+  dropReplay,
+  replaysFold,
+  requestReplay,
+  type Replay,
+} from '../../../domain/operators/replays.ts';
+import { parkedKeyCommand } from '../../../domain/operators/projection-commands.ts';
+import { streams } from '../../../domain/streams.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import type { Projection, ReadModel } from '../../../projections/read-model.ts';
+import { replayable, replayedAs } from '../../../projections/replays/replay-views.ts';
+import { Replayer } from '../../../projections/replays/replayer.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
+import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+import { eventually } from '../../support/signals.ts';
+import { withFillingAfter } from '../failing-stores.ts';
+import { ProjectorHarness } from '../projector-harness.ts';
+import { definition, folded, request, success } from '../recorded.ts';
+
+/** The two kinds of read models, over a harness's log. */
+const adapters = {
+  embedded: async (harness: ProjectorHarness) => ({
+    readModel: harness.readModel,
+    close: async (): Promise<void> => undefined,
+  }),
+  'in MongoDB': async () => {
+    const server = await MongoServer.start();
+    const readModel = await openMongoReadModel({ url: server.url(), telemetry: silent });
+    const close = async (): Promise<void> => {
+      await readModel.close();
+      await server.stop();
+    };
+    return { readModel, close };
+  },
+};
+
+/** Makes the data of an event of the log something that is none. */
+function damage({ viewDirectory }: ProjectorHarness, stream: string, revision: number): void {
+  const database = new DatabaseSync(logFile(join(dirname(viewDirectory), 'log')));
+  const { changes } = database
+    .prepare(
+      `UPDATE events SET data = '{}' WHERE revision = ? AND stream = (SELECT id FROM streams WHERE name = ?)`,
+    )
+    .run(revision, stream);
+  database.close();
+  expect(changes).to.equal(1);
+}
+
+for (const [adapter, open] of Object.entries(adapters)) {
+  describe(`views as of a moment, ${adapter}`, () => {
+    let harness: ProjectorHarness;
+    let readModel: ReadModel;
+    let close: () => Promise<void>;
+    let running: { readonly stop: AbortController; readonly ended: Promise<void> }[] = [];
+
+    beforeEach(async () => {
+      harness = await ProjectorHarness.open();
+      ({ readModel, close } = await open(harness));
+    });
+    afterEach(async () => {
+      await stop();
+      await close();
+      await harness.close();
+    });
+
+    function start(over: ReadModel = readModel): void {
+      const stopping = new AbortController();
+      const replayer = new Replayer({
+        ...{ store: harness.store, readModel: over, clock: new SystemClock(), telemetry: silent },
+        ...{ fence: running.length + 1, tell: async () => undefined },
+      });
+      running.push({ stop: stopping, ended: replayer.run(stopping.signal) });
+    }
+    async function stop(): Promise<void> {
+      for (const each of running) each.stop.abort();
+      await Promise.all(running.map(({ ended }) => ended));
+      running = [];
+    }
+    const context = (): CommandContext => {
+      const now = Date.now();
+      const id = newId(now);
+      return { commandId: id, actor: 'agent-1', source: 'test', correlationId: id, now };
+    };
+    async function order(
+      name: string,
+      until: Position,
+      views = replayable.map((each) => each.name),
+    ): Promise<void> {
+      const wish = { name, until, at: '2026-03-01T09:00:00.000Z', views, rate: null };
+      await requestReplay(harness.store, { ...wish, keepFor: 60_000 }, context());
+    }
+    async function known(name: string): Promise<Replay | undefined> {
+      return (await load(harness.store, streams.replays(), replaysFold)).state.known.get(name);
+    }
+    const ready = (name: string): Promise<void> =>
+      eventually(async () => ((await known(name))?.documents ?? null) !== null);
+
+    function addRun(id: string): void {
+      harness.log.add(`run-${id}`, 'RunRequested', request());
+      harness.log.add(`run-${id}`, 'RunStarted', {
+        ...{ worker: 'w', attempt: 1, leased_until: '2026-03-01T09:00:00.000Z' },
+      });
+      harness.log.add(`run-${id}`, 'RunSucceeded', success());
+    }
+    /** A log with a moment in it, at which one run has ended and one has begun. */
+    async function seed(): Promise<Position> {
+      const rhythm = { anchor: '2026-03-01T08:00:00.000Z', next_fire_at: null };
+      harness.log.add('task-1', 'TaskCreated', { definition: definition(), ...rhythm });
+      addRun('1');
+      harness.log.add('run-2', 'RunRequested', request());
+      const moment = await harness.append();
+      addRun('3');
+      harness.log.add('task-1', 'TaskPaused', { by_failures: false });
+      await harness.append();
+      return moment;
+    }
+    /** Each view is what folding the log up to there in memory gives. */
+    async function expectFolded(name: string, until: Position): Promise<void> {
+      const all = await harness.store.readAll('', 1_000);
+      const events = all.filter(({ position }) => position <= until);
+      for (const projection of replayable) {
+        const query = { filters: [], sort: [], limit: 1_000 };
+        const found = await readModel.find(replayedAs(projection, name), query);
+        const kept = new Map(found.map(({ key, document }) => [key, document]));
+        expect(kept, projection.name).to.deep.equal(new Map(folded(projection, events)));
+      }
+    }
+
+    it('hold what the log held then', async () => {
+      const moment = await seed();
+      start();
+      await order('then', moment);
+      await order('now', await harness.store.head());
+      await ready('then');
+      await ready('now');
+      await expectFolded('then', moment);
+      expect((await known('then'))?.documents).to.include({ runs: 2, tasks: 1 });
+      expect((await known('now'))?.documents).to.include({ runs: 3, tasks: 1 });
+    });
+
+    it('leave out what an operator had left out of the view that follows the log', async () => {
+      const runs = runsProjection as unknown as Projection;
+      addRun('0');
+      harness.start([runs], { readModel });
+      await harness.reached(runs, await harness.append());
+      await harness.stop();
+      addRun('1');
+      const moment = await harness.append();
+      damage(harness, 'run-1', 1);
+      const projector = harness.start([runs], { readModel });
+      const { schema } = runsProjection;
+      const parked = (): number | undefined => projector.status()[0]?.parked;
+      await eventually(() => parked() === 1);
+      start();
+      await order('before', moment, ['runs']);
+      await eventually(async () => (await known('before'))?.error !== null);
+      expect((await known('before'))?.error).to.match(/can't fold RunStarted of run-1 /);
+
+      const key = { name: 'runs', schema, store: harness.store, context: context() };
+      await parkedKeyCommand(key, { version: 1, key: '1', order: 'skip' });
+      await eventually(() => parked() === 0);
+      await order('after', moment, ['runs']);
+      await ready('after');
+      const found = await readModel.get(replayedAs(runsProjection, 'after'), '1');
+      expect(found?.document).to.deep.include({ state: 'succeeded', started_at: null });
+      expect((await known('before'))?.documents).to.equal(null);
+    });
+
+    it('go on being made by the next projector, and are gone once they are dropped', async () => {
+      const moment = await seed();
+      await order('then', moment);
+      let open = (): void => undefined;
+      const gate = new Promise<void>((resolve) => (open = resolve));
+      // It gets no further, as one that was killed.
+      start(withFillingAfter(readModel, gate));
+      start();
+      await ready('then');
+      await expectFolded('then', moment);
+      await dropReplay(harness.store, 'then', context());
+      await eventually(async () => (await known('then')) === undefined);
+      for (const projection of replayable) {
+        const view: Projection = replayedAs(projection, 'then');
+        expect(await readModel.generations(view)).to.deep.equal([]);
+        expect(await readModel.liveGeneration(view)).to.equal(null);
+      }
+      open();
+    });
+  });
+}

@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+import {
+  latestRunOf,
+  runListing,
+  unfinishedRuns,
+} from '../../../projections/reading/run-queries.ts';
+import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
+import { LogOfTest, failure, folded, request, stepEnd, success } from '../recorded.ts';
+
+const worker = 'worker-1';
+const leased_until = '2026-03-01T08:00:32.000Z';
+
+function runOf(log: LogOfTest): RunDocument | undefined {
+  return folded(runsProjection, log.events).get('1');
+}
+
+describe('a run in the runs view', () => {
+  let log: LogOfTest;
+
+  beforeEach(() => {
+    log = new LogOfTest();
+  });
+
+  it('is queued, with nothing known of its result, once it is requested', () => {
+    log.add('run-1', 'RunRequested', request());
+    expect(runOf(log)).to.deep.include({
+      id: '1',
+      task_id: 'task-1',
+      state: 'queued',
+      success: null,
+      output: null,
+      attempt: 0,
+      attempts: [],
+      started_at: null,
+      queued_at: '2026-03-01T08:00:01.000Z',
+      created_at: '2026-03-01T08:00:01.000Z',
+      revision: 0,
+      listed: true,
+    });
+  });
+
+  it('shows who works on it while it is running', () => {
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    expect(runOf(log)).to.deep.include({
+      state: 'running',
+      lease_owner: worker,
+      leased_until,
+      started_at: '2026-03-01T08:00:02.000Z',
+      attempt: 1,
+      revision: 1,
+    });
+  });
+
+  it('has its output, steps and log when it has succeeded', () => {
+    const line = { at: leased_until, level: 'info', message: 'swept', step: 'b' };
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunStepCompleted', stepEnd('a'));
+    const output = { steps: { a: 1 }, summary: {} };
+    log.add('run-1', 'RunSucceeded', success({ steps: [stepEnd('b', { log: [line] })], output }));
+    const run = runOf(log);
+    expect(run).to.deep.include({ state: 'succeeded', success: true, error: null, output });
+    expect(run?.finished_at).to.equal('2026-03-01T08:00:04.000Z');
+    expect(run?.steps.map(({ step }) => step)).to.deep.equal(['a', 'b']);
+    expect(run?.steps[1]).not.to.have.property('log');
+    expect(run?.log).to.deep.equal([line]);
+    expect(run?.attempts).to.deep.equal([
+      {
+        attempt: 1,
+        worker,
+        started_at: '2026-03-01T08:00:02.000Z',
+        finished_at: '2026-03-01T08:00:04.000Z',
+        outcome: 'succeeded',
+        error: null,
+        step: null,
+      },
+    ]);
+  });
+
+  it('keeps its first start and every attempt when it is retried and fails', () => {
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    const retry_at = '2026-03-01T08:00:10.000Z';
+    log.add('run-1', 'RunAttemptFailed', { attempt: 1, error: 'once', step: 'a', retry_at });
+    expect(runOf(log)).to.deep.include({ state: 'retrying', run_at: retry_at, error: 'once' });
+    expect(runOf(log)).to.deep.include({ lease_owner: null, success: null });
+    log.add('run-1', 'RunStarted', { worker: 'worker-2', attempt: 2, leased_until });
+    log.add('run-1', 'RunFailed', failure({ attempt: 2, error: 'twice', step: 'a' }));
+    const run = runOf(log);
+    expect(run).to.deep.include({ state: 'failed', success: false, error: 'twice', attempt: 2 });
+    expect(run?.started_at).to.equal('2026-03-01T08:00:02.000Z');
+    expect(run?.attempts.map(({ error, outcome }) => `${outcome}: ${error}`)).to.deep.equal([
+      'failed: once',
+      'failed: twice',
+    ]);
+  });
+
+  it('goes on with the same attempt after its worker went away', () => {
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunInterrupted', { worker, cause: 'lease_expired' });
+    expect(runOf(log)).to.deep.include({ state: 'queued', lease_owner: null, interruptions: 1 });
+    log.add('run-1', 'RunStarted', { worker: 'worker-2', attempt: 1, leased_until });
+    expect(runOf(log)?.interruptions).to.equal(1);
+    expect(runOf(log)?.attempts.map((each) => each.worker)).to.deep.equal(['worker-2']);
+    log.add('run-1', 'RunInterrupted', { worker: 'worker-2', cause: 'drained' });
+    expect(runOf(log)?.interruptions).to.equal(1);
+  });
+
+  it('is canceled without a result, at once or after it was asked for', () => {
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunCancelRequested', {});
+    expect(runOf(log)).to.deep.include({ state: 'running', cancel_requested: true });
+    log.add('run-1', 'RunCanceled', { attempt: 1 });
+    expect(runOf(log)).to.deep.include({ state: 'canceled', success: null });
+    expect(runOf(log)?.attempts[0]?.outcome).to.equal('canceled');
+  });
+
+  it('is recorded as skipped, with the reason, without ever being queued', () => {
+    const { run_at: _at, event: _event, retry_of: _of, prior_steps: _prior, ...rest } = request();
+    const { overlap_policy: _policy, ...data } = rest;
+    log.add('run-1', 'RunSkipped', { ...data, reason: 'overlap', because_of: 'run-0' });
+    expect(runOf(log)).to.deep.include({
+      state: 'skipped',
+      skip_reason: 'overlap',
+      success: null,
+      listed: false,
+    });
+  });
+
+  it('says that it was to retry another, also where it does not run', () => {
+    const { run_at: _at, event: _event, retry_of: _of, prior_steps: _prior, ...rest } = request();
+    const { overlap_policy: _policy, ...data } = rest;
+    const skipped = { ...data, reason: 'overlap', because_of: 'run-0', retry_of: 'run-9' } as const;
+    log.add('run-1', 'RunSkipped', skipped);
+    expect(runOf(log)).to.include({ state: 'skipped', retry_of: 'run-9' });
+  });
+
+  it('stays failed when it is retried, and names the latest of its retries', () => {
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunFailed', failure());
+    expect(runOf(log)).to.include({ state: 'failed', retried_by: null });
+    for (const run_id of ['run-2', 'run-3']) {
+      log.add('run-1', 'RunRetried', { run_id, from: 'failed_step' });
+      expect(runOf(log)).to.include({ state: 'failed', success: false, retried_by: run_id });
+    }
+  });
+
+  it('is not there when its stream was abandoned before it began', () => {
+    log.add('run-1', 'Abandoned', { reservation: 'key-1' });
+    expect(runOf(log)).to.equal(undefined);
+  });
+
+  it('begins with the steps that it takes over from the run it retries', () => {
+    log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_steps: [stepEnd('a')] }));
+    expect(runOf(log)?.retry_of).to.equal('0');
+    expect(runOf(log)?.steps.map(({ step }) => step)).to.deep.equal(['a']);
+  });
+});
+
+describe('a list of runs', () => {
+  const fieldsOf = (listing: ReturnType<typeof runListing>) =>
+    listing?.filters.map(({ field }) => field);
+
+  it('leaves skipped runs out unless they are asked for', () => {
+    const listed = { field: 'listed', op: 'eq', value: true };
+    expect(runListing({})?.filters).to.deep.equal([listed]);
+    const skipped = { field: 'state', op: 'eq', value: 'skipped' };
+    expect(runListing({ state: 'skipped' })?.filters).to.deep.equal([skipped]);
+    const ofTask = runListing({ state: 'skipped', task_id: '1' })?.filters;
+    expect(ofTask).to.deep.include({ ...listed, value: false });
+    const [ofSpan] = runListing({ start_time: '2026-03-01T00:00:00.000Z' })?.filters ?? [];
+    expect(ofSpan?.field).to.equal('state');
+    expect(ofSpan?.value).to.include.members(['queued', 'canceled']);
+    expect(ofSpan?.value).to.not.include('skipped');
+  });
+
+  it("goes by the state alone, whose indexes have what is listed, and of a task by the task's", () => {
+    const start_time = '2026-03-01T00:00:00.000Z';
+    for (const state of ['queued', 'failed'] as const) {
+      expect(fieldsOf(runListing({ state }))).to.deep.equal(['state']);
+      const ofSpan = runListing({ state, start_time });
+      expect(fieldsOf(ofSpan)).to.deep.equal(['state', 'started_at']);
+      const ofTask = runListing({ state, task_id: '1' });
+      expect(fieldsOf(ofTask)).to.deep.equal(['task_id', 'state', 'listed']);
+    }
+  });
+
+  it('asks for success by the state that means it', () => {
+    const state = { field: 'state', op: 'eq', value: 'failed' };
+    expect(runListing({ success: false })?.filters).to.deep.include(state);
+    expect(runListing({ success: true, state: 'failed' })).to.equal(null);
+  });
+
+  it('goes by the start where a span of starts is asked for', () => {
+    const start_time = '2026-03-01T00:00:00.000Z';
+    expect(runListing({ start_time })?.sort[0]?.field).to.equal('started_at');
+    expect(runListing({ start_time, task_id: '1' })?.sort[0]?.field).to.equal('queued_at');
+    expect(latestRunOf('1').sort[0]?.field).to.equal('queued_at');
+  });
+
+  it('of unfinished runs names the three states that are not an end', () => {
+    const [filter] = unfinishedRuns(10).filters;
+    expect(filter?.value).to.deep.equal(['queued', 'running', 'retrying']);
+  });
+});

@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { toIso } from '../../../domain/clock.ts';
+import {
+  mergeHistograms,
+  percentileOf,
+  withDuration,
+} from '../../../projections/views/histogram.ts';
+import {
+  firstDayOf,
+  statisticsSummary,
+  taskStatistics,
+} from '../../../projections/reading/statistics-answers.ts';
+import { statisticsProjection, type DayDocument } from '../../../projections/views/statistics.ts';
+import { LogOfTest, failure, folded, success } from '../recorded.ts';
+
+const now = Date.parse('2026-03-02T12:00:00.000Z');
+
+function dayOf(log: LogOfTest, key: string): DayDocument {
+  return folded(statisticsProjection, log.events).get(key) as DayDocument;
+}
+
+describe('a histogram of durations', () => {
+  it('gives every percentile within 2 %', () => {
+    const durations = fc.array(fc.integer({ min: 1, max: 86_400_000 }), {
+      minLength: 1,
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(durations, fc.double({ min: 0, max: 1, noNaN: true }), (values, share) => {
+        const estimate = percentileOf(values.reduce(withDuration, {}), share);
+        const sorted = values.toSorted((one, other) => one - other);
+        const exact = sorted[Math.max(1, Math.ceil(share * values.length)) - 1] ?? 0;
+        expect(Math.abs((estimate ?? 0) - exact) / exact).to.be.lessThan(0.02);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('knows durations under its resolution, and nothing of an empty one', () => {
+    expect(percentileOf(withDuration({}, 0), 0.5)).to.equal(0);
+    expect(percentileOf({}, 0.5)).to.equal(null);
+  });
+
+  it('is the same whether durations are merged or counted together', () => {
+    const values = fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 30 });
+    fc.assert(
+      fc.property(values, values, (one, other) => {
+        const merged = mergeHistograms([
+          one.reduce(withDuration, {}),
+          other.reduce(withDuration, {}),
+        ]);
+        expect(merged).to.deep.equal([...one, ...other].reduce(withDuration, {}));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('stays small for a day of any durations', () => {
+    const buckets = new Set<string>();
+    for (let ms = 1; ms <= 86_400_000; ms *= 1.01) {
+      buckets.add(Object.keys(withDuration({}, ms))[0] ?? '');
+    }
+    expect(buckets.size).to.be.lessThan(620);
+  });
+});
+
+describe('the statistics of a day', () => {
+  it('count ended runs of the task and of all, by the day they finished', () => {
+    const log = new LogOfTest();
+    const started_at = '2026-02-28T23:59:59.000Z';
+    log.add('run-1', 'RunSucceeded', success({ started_at: '2026-03-01T08:00:00.000Z' }));
+    log.add('run-2', 'RunFailed', failure({ started_at }));
+    log.add('run-3', 'RunSucceeded', success({ task_id: 'task-2' }));
+    log.add('run-4', 'RunCanceled', { attempt: 1 });
+    expect(dayOf(log, 'task-1/2026-03-01')).to.deep.include({
+      scope: 'task-1',
+      day: '2026-03-01',
+      total: 2,
+      successful: 1,
+      failed: 1,
+      execution_ms: 1000 + 8 * 3_600_000 + 3000,
+      last_run: '2026-03-01T08:00:02.000Z',
+      last_success: '2026-03-01T08:00:01.000Z',
+      last_failure: '2026-03-01T08:00:02.000Z',
+    });
+    expect(dayOf(log, 'all/2026-03-01').total).to.equal(3);
+  });
+
+  it('keep the document that says when a task ran last while the day is the same', () => {
+    const log = new LogOfTest();
+    const one = log.add('run-1', 'RunSucceeded', success());
+    const other = log.add('run-2', 'RunSucceeded', success());
+    const next = log.pass(86_400_000).add('run-3', 'RunSucceeded', success());
+    const key = 'tasks/task-1';
+    const document = statisticsProjection.evolve(null, one, key);
+    expect(document).to.deep.equal({ scope: 'tasks', day: '2026-03-01' });
+    expect(statisticsProjection.evolve(document, other, key)).to.equal(document);
+    expect(statisticsProjection.evolve(document, next, key)?.day).to.equal('2026-03-02');
+  });
+});
+
+describe('the answers made of days', () => {
+  const log = new LogOfTest();
+  log.add(
+    'run-1',
+    'RunSucceeded',
+    success({ started_at: toIso(Date.parse('2026-03-01T08:00:00Z')) }),
+  );
+  log.add('run-2', 'RunFailed', failure({ started_at: '2026-03-01T07:59:59.000Z' }));
+  const days = [dayOf(log, 'task-1/2026-03-01')];
+
+  it('give the figures of a task over the period, with every day of it', () => {
+    const answer = taskStatistics('task-1', 3, days, now);
+    expect(answer).to.deep.include({
+      task_id: 'task-1',
+      period_days: 3,
+      total_runs: 2,
+      successful_runs: 1,
+      failed_runs: 1,
+      success_rate: 0.5,
+      failure_rate: 0.5,
+      avg_execution_time_seconds: 2,
+      last_run: '2026-03-01T08:00:02.000Z',
+    });
+    expect(answer.p95_execution_time_seconds).to.be.closeTo(3, 0.06);
+    expect(answer.p50_execution_time_seconds).to.be.closeTo(1, 0.02);
+    expect(answer.by_day.map(({ date, total_runs }) => `${date} ${total_runs}`)).to.deep.equal([
+      '2026-02-28 0',
+      '2026-03-01 2',
+      '2026-03-02 0',
+    ]);
+  });
+
+  it('have every field when nothing ran', () => {
+    const nothing = {
+      total_runs: 0,
+      successful_runs: 0,
+      failed_runs: 0,
+      success_rate: 0,
+      failure_rate: 0,
+      avg_execution_time_seconds: null,
+      p50_execution_time_seconds: null,
+      p95_execution_time_seconds: null,
+    };
+    expect(taskStatistics('task-1', 1, [], now)).to.deep.equal({
+      task_id: 'task-1',
+      period_days: 1,
+      ...nothing,
+      last_run: null,
+      last_success: null,
+      last_failure: null,
+      by_day: [{ date: '2026-03-02', ...nothing }],
+    });
+    expect(statisticsSummary(7, [], 0, now)).to.deep.include({
+      period_days: 7,
+      ...nothing,
+      total_tasks_executed: 0,
+      runs_per_day: 0,
+    });
+  });
+
+  it('begin with the day that makes today the last of the period', () => {
+    expect(firstDayOf(1, now)).to.equal('2026-03-02');
+    expect(firstDayOf(7, now)).to.equal('2026-02-24');
+  });
+});

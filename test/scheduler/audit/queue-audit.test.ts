@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { load } from '../../../domain/handle.ts';
+import { requireRun, runFold } from '../../../domain/runs/run.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import type { Audit } from '../../../scheduler/audit/audit.ts';
+import { parseReport, QUEUE_REPORT } from '../../../scheduler/audit/report.ts';
+import { createQueueAudit } from '../../../scheduler/audit/scheduler-audit.ts';
+import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { CountingTelemetry, passOf, plant, SleepersClock } from './audit-world.ts';
+import { minute } from '../scheduler-world.ts';
+import { WorkerWorld, type WorkerProcess } from '../runs/worker-world.ts';
+
+const once = { found: 1, mended: 1 };
+
+describe("a worker's audit of its queue", () => {
+  let world: WorkerWorld;
+  let worker: WorkerProcess;
+  let telemetry: CountingTelemetry;
+  let clock: SleepersClock;
+  let audit: Audit;
+
+  beforeEach(async () => {
+    world = await WorkerWorld.open();
+    worker = await world.start('w');
+    telemetry = new CountingTelemetry();
+    clock = new SleepersClock(world.clock);
+    const { readModel, coordination } = world.world;
+    const { store, queue } = worker;
+    audit = createQueueAudit({ store, readModel, coordination, queue, clock, telemetry });
+    await world.task('t', ['a']);
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  const pass = async (): Promise<void> => {
+    await world.world.project([runsProjection]);
+    await passOf(audit, world.world, clock);
+  };
+
+  /** A run that is requested while the worker takes nothing. */
+  const waiting = async (): Promise<QueuedRun> => {
+    await worker.worker.drain(0);
+    const run = worker.queue.get(await world.request('t'));
+    if (run === undefined) throw new Error('the queue does not follow');
+    return run;
+  };
+
+  /** Makes the queue believe that a run has ended, as if it had missed what says otherwise. */
+  const lose = async (run: QueuedRun): Promise<void> => {
+    const { state } = await load(world.world.store, `run-${run.id}`, runFold);
+    worker.queue.refresh(run, { ...requireRun(state), state: 'canceled', revision: 99 });
+    expect(worker.queue.get(run.id)).to.equal(undefined);
+  };
+
+  it('finds nothing where runs come and go', async () => {
+    for (let n = 0; n < 5; n += 1) {
+      await world.request('t');
+      await pass();
+    }
+    expect([...telemetry.counts]).to.deep.equal([]);
+    expect(await world.world.coordination.recall(QUEUE_REPORT)).to.equal(null);
+  });
+
+  it('takes in a run that the queue has lost, and it is carried out', async () => {
+    const run = await waiting();
+    await lose(run);
+    worker.worker.start();
+    await world.clock.advance(minute);
+    expect(await world.typesOf(run.id)).to.deep.equal(['Requested']);
+    await pass();
+    expect(telemetry.audited('run_missing')).to.deep.equal(once);
+    await world.world.idle();
+    expect(await world.typesOf(run.id)).to.deep.equal(['Requested', 'Started', 'Succeeded']);
+    const report = parseReport(await world.world.coordination.recall(QUEUE_REPORT));
+    expect(report?.findings.run_missing).to.deep.equal({ ...once, names: [run.id] });
+  });
+
+  it('drops a run that has ended, and brings up to date one that has gone on', async () => {
+    const ended = await waiting();
+    const { id } = await waiting();
+    await world.cancel(ended.id);
+    await world.world.project([runsProjection]);
+    const kept = await world.world.readModel.get(runsProjection, ended.id);
+    if (kept === null) throw new Error('the view does not follow');
+    worker.queue.restore({ ...kept.document, state: 'queued', revision: 0 });
+    const started = {
+      worker: 'other',
+      attempt: 1,
+      leased_until: toIso(world.clock.now() + minute),
+    };
+    const before = worker.queue.get(id);
+    if (before === undefined) throw new Error('the queue does not follow');
+    await plant(world.world, `run-${id}`, [{ type: 'RunStarted', data: started }]);
+    Object.assign(before, { state: 'queued', owner: null, attempt: 0, revision: 0 });
+    await pass();
+    expect(telemetry.audited('run_left')).to.deep.equal(once);
+    expect(telemetry.audited('run_behind')).to.deep.equal(once);
+    expect(worker.queue.get(ended.id)).to.equal(undefined);
+    expect(worker.queue.get(id)).to.include({ state: 'running', owner: 'other', revision: 1 });
+  });
+});

@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { cancelBackfillCommand } from '../../../domain/backfills/backfill-commands.ts';
+import { toIso } from '../../../domain/clock.ts';
+import { BackfillWorld } from './backfill-harness.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+import type { WatchedStore } from '../watched-store.ts';
+
+const nominal = Array.from({ length: 5 }, (_, n) => toIso(START - (4 - n) * minute));
+const span = { from: START - 4 * minute, to: START };
+
+/**
+ * A backfill of five times, two at a time, takes eleven appends of its scheduler: a run for each time, a record for each
+ * run that ends, the first record; where it is canceled in the midst of it, fewer.
+ */
+const APPENDS = Array.from({ length: 11 }, (_, n) => n + 1);
+
+/** Lets a process die at the n-th append from now, before it is written or after. */
+function dieAt(store: WatchedStore, append: number, when: 'before' | 'after'): void {
+  let asked = 0;
+  let last: unknown;
+  store.onAppend = (_, events) => {
+    asked += 1;
+    if (asked === append) last = events;
+    if (asked === append && when === 'before') store.dead = true;
+  };
+  store.afterAppend = (_, events) => {
+    if (events === last && when === 'after') store.dead = true;
+  };
+}
+
+describe('a backfill whose scheduler dies', () => {
+  let world: World;
+  let all: BackfillWorld;
+
+  beforeEach(async () => {
+    world = await World.open();
+    all = new BackfillWorld(world);
+    await world.createTask('t');
+  });
+
+  afterEach(async () => {
+    await all.close();
+    await world.close();
+  });
+
+  /** Ends runs until all have ended or the process is dead; then another goes on. */
+  const goOnElsewhere = async (one: Awaited<ReturnType<BackfillWorld['start']>>) => {
+    const most = await all.endAll();
+    const died = one.store.dead;
+    one.kill();
+    await all.start('two');
+    await world.clock.advance(4000);
+    return { died, most: Math.max(most, await all.endAll()) };
+  };
+
+  for (const when of ['before', 'after'] as const) {
+    for (const append of APPENDS) {
+      it(`${when} its append ${append} runs each time once, and no more at a time than it may`, async () => {
+        const one = await all.start('one');
+        dieAt(one.store, append, when);
+        await all.request('b', 't', span, { concurrency: 2 });
+        const { died, most } = await goOnElsewhere(one);
+        expect(died).to.equal(true);
+        expect(most).to.be.at.most(2);
+        expect(await all.requested()).to.deep.equal(nominal);
+        const { state, progress } = await all.backfill('b');
+        expect(state).to.equal('completed');
+        expect(progress).to.deep.include({ requested: 5, unfinished: [] });
+        expect(progress.outcomes.succeeded).to.equal(5);
+      });
+
+      it(`${when} its append ${append} leaves no run of a backfill that is canceled`, async () => {
+        const one = await all.start('one');
+        dieAt(one.store, append, when);
+        await all.request('b', 't', span, { concurrency: 2 });
+        const [first] = await all.unfinished();
+        if (first !== undefined) await all.end(first.id);
+        const { store } = world;
+        const context = world.context();
+        await cancelBackfillCommand({ store, backfillId: 'b', context, mayChange: () => {} });
+        await world.idle();
+        one.kill();
+        const two = await all.start('two');
+        await world.clock.advance(4000);
+        expect(await all.unfinished()).to.deep.equal([]);
+        const { state, progress } = await all.backfill('b');
+        expect(state).to.equal('canceled');
+        expect(progress.unfinished).to.deep.equal([]);
+        const { succeeded, canceled } = progress.outcomes;
+        expect(succeeded + canceled).to.equal(progress.requested);
+        expect(succeeded).to.equal(first === undefined ? 0 : 1);
+        expect(two.backfills.size).to.equal(0);
+      });
+    }
+  }
+});

@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { cancelBackfillCommand } from '../../../domain/backfills/backfill-commands.ts';
+import { toIso } from '../../../domain/clock.ts';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import { backfillsProjection } from '../../../projections/views/backfills.ts';
+import { BackfillWorld } from './backfill-harness.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+import type { WatchedStore } from '../watched-store.ts';
+
+/** Each minute from one to another after the start, the ends included. */
+const minutes = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
+
+const span = (from: number, to: number): { readonly from: number; readonly to: number } => ({
+  from: START + from * minute,
+  to: START + to * minute,
+});
+
+/** Lets a process die at the n-th append from now, before it is written or after. */
+function dieAt(store: WatchedStore, append: number, when: 'before' | 'after'): void {
+  let asked = 0;
+  let last: unknown;
+  store.onAppend = (_, events) => {
+    asked += 1;
+    if (asked === append) last = events;
+    if (asked === append && when === 'before') store.dead = true;
+  };
+  store.afterAppend = (_, events) => {
+    if (events === last && when === 'after') store.dead = true;
+  };
+}
+
+/** Backfills that were accepted at the same time know nothing of each other: none names the other as an earlier one. */
+describe('backfills of what is missing, requested at the same time', () => {
+  let world: World;
+  let all: BackfillWorld;
+
+  beforeEach(async () => {
+    world = await World.open();
+    all = new BackfillWorld(world);
+    await world.createTask('t');
+  });
+
+  afterEach(async () => {
+    await all.close();
+    await world.close();
+  });
+
+  const sorted = async (): Promise<readonly string[]> => [...(await all.requested())].sort();
+
+  /** Does something after each thing that is written, until a condition holds. */
+  const until = async (
+    holds: () => Promise<boolean>,
+    after: () => Promise<unknown>,
+  ): Promise<void> => {
+    const stop = new AbortController();
+    const prefixes = ['backfill-', 'run-'];
+    const log = world.store.subscribe({ after: BEGINNING, prefixes, signal: stop.signal });
+    for await (const _ of log) {
+      if (await holds()) return stop.abort();
+      await after();
+      if (await holds()) return stop.abort();
+      // What waits for another backfill looks again after a while.
+      await world.clock.advance(1000);
+    }
+  };
+
+  /** Ends runs as they come, until backfills are completed. */
+  const finish = (...ids: readonly string[]): Promise<void> =>
+    until(
+      async () => {
+        const states = await Promise.all(ids.map(async (id) => (await all.backfill(id)).state));
+        return states.every((state) => state === 'completed');
+      },
+      () => all.endAll(),
+    );
+
+  it('run each nominal time once', async () => {
+    await all.start('one');
+    await all.request('a', 't', span(-5, -2), { concurrency: 1 });
+    await all.request('b', 't', span(-4, 0), { concurrency: 3 });
+    // The second waits for what the first has yet to decide, also where it could go ahead.
+    expect(await all.requested()).to.deep.equal(minutes(-5, -5));
+    await finish('a', 'b');
+    expect(await sorted()).to.deep.equal(minutes(-5, 0));
+    expect((await all.backfill('a')).progress).to.include({ requested: 4, existing: 0 });
+    expect((await all.backfill('b')).progress).to.include({ requested: 2, existing: 3 });
+  });
+
+  it('run each once where each is led by another process, and both believe to lead', async () => {
+    await all.start('one', { lead: 'x' });
+    await all.start('two', { lead: 'y' });
+    await all.request('a', 't', span(-5, 0), { concurrency: 2 });
+    await all.request('b', 't', span(-5, 0), { concurrency: 3 });
+    await all.request('c', 't', span(-7, -3), { concurrency: 5 });
+    await finish('a', 'b', 'c');
+    expect(await sorted()).to.deep.equal(minutes(-7, 0));
+  });
+
+  it('leave to the second what the first was canceled before, also its canceled runs', async () => {
+    await all.start('one');
+    await all.request('a', 't', span(-5, 0), { concurrency: 2 });
+    await all.request('b', 't', span(-5, 0), { concurrency: 2 });
+    const [first] = await all.unfinished();
+    await all.end(first?.id ?? '');
+    const { store } = world;
+    const context = world.context();
+    await cancelBackfillCommand({ store, backfillId: 'a', context, mayChange: () => {} });
+    const isOver = async (): Promise<boolean> =>
+      (await all.backfill('a')).progress.unfinished.length === 0;
+    await until(isOver, () => world.idle());
+    await finish('b');
+    const runs = await world.events('run-');
+    const succeeded = runs.filter(({ type }) => type === 'RunSucceeded');
+    const canceled = runs.filter(({ type }) => type === 'RunCanceled');
+    expect(succeeded).to.have.length(6);
+    const of = (nominal: string): number =>
+      runs.filter(
+        ({ type, data }) =>
+          type === 'RunRequested' && 'scheduled_for' in data && data.scheduled_for === nominal,
+      ).length;
+    // One run each, and another for those whose first was canceled.
+    expect(minutes(-5, 0).reduce((sum, nominal) => sum + of(nominal), 0)).to.equal(
+      6 + canceled.length,
+    );
+    expect(of(minutes(-5, -5)[0] ?? '')).to.equal(1);
+  });
+
+  it('are told apart from those that a process did not hear of, by the view', async () => {
+    await all.request('a', 't', span(-3, 0), { concurrency: 1 });
+    await all.request('b', 't', span(-3, 0), { concurrency: 4 });
+    await world.project([backfillsProjection]);
+    await all.start('one');
+    await finish('a', 'b');
+    expect(await sorted()).to.deep.equal(minutes(-3, 0));
+  });
+
+  for (const when of ['before', 'after'] as const) {
+    for (const append of [1, 2, 4, 7, 10]) {
+      it(`run each once when their scheduler dies ${when} its append ${append}`, async () => {
+        const one = await all.start('one');
+        dieAt(one.store, append, when);
+        await all.request('a', 't', span(-4, -1), { concurrency: 2 });
+        await all.request('b', 't', span(-3, 0), { concurrency: 2 });
+        await all.endAll();
+        const died = one.store.dead;
+        one.kill();
+        await all.start('two');
+        await world.clock.advance(4000);
+        await finish('a', 'b');
+        expect(died).to.equal(true);
+        expect(await sorted()).to.deep.equal(minutes(-4, 0));
+      });
+    }
+  }
+});

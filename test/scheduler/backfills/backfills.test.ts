@@ -1,0 +1,284 @@
+import { expect } from 'chai';
+import { cancelBackfillCommand } from '../../../domain/backfills/backfill-commands.ts';
+import { toIso } from '../../../domain/clock.ts';
+import {
+  cancelTaskCommand,
+  pauseTaskCommand,
+  requestManualRun,
+  resumeTaskCommand,
+  updateTaskCommand,
+} from '../../../domain/tasks/task-commands.ts';
+import { backfillsProjection } from '../../../projections/views/backfills.ts';
+import { BackfillWorld } from './backfill-harness.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+
+/** Each minute from one to another after the start, the ends included. */
+const minutes = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
+
+/** The ten minutes before the start. */
+const before = { from: START - 9 * minute, to: START };
+
+describe('a backfill', () => {
+  let world: World;
+  let all: BackfillWorld;
+
+  beforeEach(async () => {
+    world = await World.open();
+    all = new BackfillWorld(world);
+    await world.createTask('t');
+  });
+
+  afterEach(async () => {
+    await all.close();
+    await world.close();
+  });
+
+  const cancel = async (id: string): Promise<void> => {
+    const { store } = world;
+    const context = world.context();
+    await cancelBackfillCommand({ store, backfillId: id, context, mayChange: () => {} });
+    await world.idle();
+  };
+
+  it('runs each nominal time once, so many at a time as it may', async () => {
+    await all.start('one');
+    await all.request('b', 't', before, { concurrency: 3 });
+    expect(await all.requested()).to.deep.equal(minutes(-9, -7));
+    expect(await all.endAll()).to.equal(3);
+    expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+    const { state, progress } = await all.backfill('b');
+    expect(state).to.equal('completed');
+    expect(progress).to.deep.equal({
+      up_to: toIso(START),
+      requested: 10,
+      existing: 0,
+      unfinished: [],
+      outcomes: { succeeded: 10, failed: 0, canceled: 0, skipped: 0 },
+    });
+  });
+
+  it('asks for runs behind those of all live fires, pinned to the task as it was asked for', async () => {
+    await all.start('one');
+    await all.request('b', 't', before, { concurrency: 1 });
+    await updateTaskCommand({ ...world.command('t'), changes: { schedule_expr: '0 0 * * *' } });
+    const [run] = await all.unfinished();
+    expect(run?.run.request).to.deep.include({
+      trigger: 'backfill',
+      priority: 10,
+      task_revision: 0,
+    });
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+  });
+
+  it('leaves out what has a run, and what an earlier one has run', async () => {
+    await world.start('scheduler');
+    await world.clock.advance(5 * minute);
+    await all.start('one');
+    await all.request('first', 't', { from: START - 2 * minute, to: START - minute });
+    await all.endAll();
+    const span = { from: START - 4 * minute, to: START + 5 * minute };
+    await all.request('b', 't', span, { earlier: ['first'] });
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal([
+      ...minutes(-2, -1),
+      ...minutes(-4, -3),
+      ...minutes(0, 0),
+    ]);
+    expect((await all.backfill('b')).progress).to.include({ requested: 3, existing: 7 });
+    expect((await all.backfill('b')).state).to.equal('completed');
+  });
+
+  it('runs all where that is asked for, whatever has run', async () => {
+    await world.start('scheduler');
+    await world.clock.advance(2 * minute);
+    await all.start('one');
+    await all.request('b', 't', { from: START, to: START + 2 * minute }, { only: 'all' });
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(0, 2));
+  });
+
+  it('leaves to the schedule what that is about to decide', async () => {
+    world.clock.jumpTo(START + 3 * minute);
+    await all.start('one');
+    await all.request('b', 't', { from: START, to: START + 3 * minute });
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(0, 0));
+    expect((await all.backfill('b')).state).to.equal('running');
+    // Within its grace the newest runs; the two before it are missed.
+    await world.start('scheduler');
+    await world.clock.advance(1000);
+    await all.endAll();
+    const { fired } = await world.outcome('t');
+    const requested = await all.requested();
+    expect([...fired, ...requested].sort()).to.deep.equal(minutes(0, 3));
+    expect((await all.backfill('b')).state).to.equal('completed');
+  });
+
+  it('leaves out a fire whose run is still to be requested', async () => {
+    const scheduler = await world.start('scheduler');
+    let fires = 0;
+    scheduler.store.onAppend = (stream) => {
+      fires += stream.startsWith('run-') ? 1 : 0;
+      if (fires === 2) scheduler.kill();
+    };
+    await world.clock.advance(2 * minute);
+    await all.start('one');
+    await all.request('b', 't', { from: START + minute, to: START + 2 * minute });
+    expect((await all.backfill('b')).progress).to.include({ requested: 0, existing: 2 });
+  });
+
+  it('counts how its runs ended', async () => {
+    await all.start('one');
+    await all.request('b', 't', { from: START - 3 * minute, to: START });
+    for (const how of ['failed', 'succeeded', 'failed', 'succeeded'] as const) {
+      const [first] = await all.unfinished();
+      await all.end(first?.id ?? '', how);
+    }
+    const { outcomes } = (await all.backfill('b')).progress;
+    expect(outcomes).to.deep.equal({ succeeded: 2, failed: 2, canceled: 0, skipped: 0 });
+  });
+
+  it('waits while its task is paused', async () => {
+    await all.start('one');
+    await all.request('b', 't', before, { concurrency: 2 });
+    await pauseTaskCommand(world.command('t'));
+    await all.endAll();
+    await world.clock.advance(10 * minute);
+    expect(await all.requested()).to.have.lengthOf(2);
+    expect((await all.backfill('b')).state).to.equal('running');
+    await resumeTaskCommand({ ...world.command('t'), missed: 'skip' });
+    await world.idle();
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+    expect((await all.backfill('b')).state).to.equal('completed');
+  });
+
+  it('ends with its task, and its runs with it', async () => {
+    await all.start('one');
+    await all.request('b', 't', before);
+    await cancelTaskCommand(world.command('t'));
+    await world.idle();
+    const { state, progress } = await all.backfill('b');
+    expect(state).to.equal('canceled');
+    expect(progress.unfinished).to.deep.equal([]);
+    expect(progress.outcomes.canceled).to.equal(3);
+    expect(await all.unfinished()).to.deep.equal([]);
+    expect(await all.requested()).to.have.lengthOf(3);
+  });
+
+  it('ends when it is canceled, and cancels its runs', async () => {
+    const one = await all.start('one');
+    await all.request('b', 't', before);
+    const [first] = await all.unfinished();
+    await all.end(first?.id ?? '');
+    await cancel('b');
+    expect(await all.unfinished()).to.deep.equal([]);
+    const { state, progress } = await all.backfill('b');
+    expect(state).to.equal('canceled');
+    expect(progress.outcomes).to.include({ succeeded: 1, canceled: 3 });
+    expect(one.backfills.size).to.equal(0);
+  });
+
+  it('is found in the view by whoever comes later', async () => {
+    const one = await all.start('one');
+    await all.request('b', 't', before);
+    await all.request('over', 't', before, { only: 'all' });
+    await cancel('over');
+    await one.stop();
+    await world.project([backfillsProjection]);
+    const two = await all.start('two');
+    expect(two.backfills.size).to.equal(1);
+    await all.endAll();
+    expect((await all.backfill('b')).state).to.equal('completed');
+  });
+
+  it('goes on when the log broke off', async () => {
+    const one = await all.start('one');
+    await all.request('b', 't', before);
+    one.store.onMessage = (_, prefixes) => {
+      if (!prefixes.includes('run-')) return;
+      one.store.onMessage = () => {};
+      throw new Error('broken off');
+    };
+    await all.endAll();
+    await world.clock.advance(1000);
+    await all.endAll();
+    expect(one.failures).to.have.lengthOf(1);
+    expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+    expect((await all.backfill('b')).state).to.equal('completed');
+  });
+
+  it('tries again when the log refuses for a while', async () => {
+    const one = await all.start('one');
+    let failures = 4;
+    one.store.onAppend = () => {
+      failures -= 1;
+      if (failures >= 0) throw new Error('away');
+    };
+    await all.request('b', 't', before);
+    await world.clock.advance(20_000);
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+  });
+
+  describe('of a task whose runs must not overlap', () => {
+    for (const overlap_policy of ['skip', 'queue', 'cancel_running'] as const) {
+      it(`under ${overlap_policy} has one run at a time, and gives way to others`, async () => {
+        await world.createTask('o', { overlap_policy });
+        const manual = await requestManualRun(
+          world.store,
+          'o',
+          await world.task('o'),
+          world.context(),
+        );
+        await all.start('one');
+        await all.request('b', 'o', before, { concurrency: 5 });
+        await world.clock.advance(5000);
+        expect(await all.requested()).to.deep.equal([]);
+        await all.end(manual.runId);
+        expect((await world.events(`run-${manual.runId}`)).map(({ type }) => type)).to.deep.equal([
+          'RunRequested',
+          'RunStarted',
+          'RunSucceeded',
+        ]);
+      });
+    }
+
+    it('goes through all of them, one by one', async () => {
+      await world.createTask('o', { overlap_policy: 'skip' });
+      await all.start('one');
+      await all.request('b', 'o', before, { concurrency: 5 });
+      expect(await all.endAll()).to.equal(1);
+      expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+      expect((await all.backfill('b')).progress.outcomes).to.include({ succeeded: 10, skipped: 0 });
+    });
+  });
+
+  it('is led once where two processes believe to lead', async () => {
+    await all.start('one', { lead: 'a' });
+    await all.start('two', { lead: 'b' });
+    await all.request('b', 't', before, { concurrency: 4 });
+    expect(await all.endAll()).to.be.at.most(4);
+    const requested = await all.requested();
+    expect([...requested].sort()).to.deep.equal(minutes(-9, 0));
+    expect((await all.backfill('b')).progress).to.deep.include({
+      requested: 10,
+      unfinished: [],
+      outcomes: { succeeded: 10, failed: 0, canceled: 0, skipped: 0 },
+    });
+  });
+
+  it('is left alone by who does not lead, until the one that does is gone', async () => {
+    const one = await all.start('one');
+    const two = await all.start('two');
+    await all.request('b', 't', before);
+    expect(two.backfills.size).to.equal(1);
+    one.kill();
+    await world.clock.advance(4000);
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(-9, 0));
+    expect((await all.backfill('b')).state).to.equal('completed');
+  });
+});

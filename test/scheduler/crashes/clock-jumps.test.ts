@@ -1,0 +1,207 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { requestManualRun } from '../../../domain/tasks/task-commands.ts';
+import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
+import { CrashProcess, LEASE, type Seen } from './crash-process.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+
+const second = 1000;
+const hour = 60 * minute;
+
+/** Nominal times of a task that is due each minute, by the minute after the start. */
+const minutes = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => toIso(START + (from + index) * minute));
+
+describe('a clock that is set', () => {
+  let world: World;
+  let seen: Seen[];
+  let processes: CrashProcess[];
+
+  beforeEach(async () => {
+    world = await World.open();
+    seen = [];
+    processes = [];
+  });
+
+  afterEach(async () => {
+    const stopped = Promise.all(processes.map((process) => process.stop()));
+    await world.clock.advance(30 * second);
+    await stopped;
+    await world.close();
+  });
+
+  const start = async (id: string): Promise<CrashProcess> => {
+    const process = new CrashProcess(world, id, seen);
+    processes.push(process);
+    await process.ready.wait();
+    await world.idle();
+    return process;
+  };
+
+  const jump = async (milliseconds: number): Promise<void> => {
+    world.clock.setTo(world.clock.now() + milliseconds);
+    await world.idle();
+  };
+
+  const create = (id: string, misfire_policy: MisfirePolicy): Promise<void> =>
+    world.createTask(id, {
+      misfire_policy,
+      misfire_grace_seconds: 60,
+      payload: { pipeline: [{ id: 'only', uses: 'act' }] },
+    });
+
+  /** How often the time is looked at while it stands still, in many turns of the event loop. */
+  const looksWhileStill = async (): Promise<number> => {
+    const { clock } = world;
+    const now = clock.now.bind(clock);
+    let looks = 0;
+    clock.now = () => {
+      looks += 1;
+      return now();
+    };
+    for (let turn = 0; turn < 2000; turn += 1) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    clock.now = now;
+    return looks;
+  };
+
+  const ended = async (): Promise<number> =>
+    (await world.events('run-')).filter(({ type }) => type === 'RunSucceeded').length;
+
+  describe('back by an hour', () => {
+    it('fires nothing a second time, and goes on when it comes to what is not decided', async () => {
+      for (const policy of ['skip', 'latest', 'all'] as const) await create(policy, policy);
+      await start('one');
+      await world.clock.advance(5 * minute + second);
+      await jump(-hour);
+      expect(await looksWhileStill()).to.be.below(100);
+      await world.clock.advance(10 * minute);
+      expect(await ended()).to.equal(15);
+      world.clock.setTo(START + 5 * minute + second);
+      await world.clock.advance(3 * minute);
+      for (const policy of ['skip', 'latest', 'all']) {
+        const { fired, skipped, requested } = await world.outcome(policy);
+        expect({ fired, skipped }).to.deep.equal({ fired: minutes(1, 8), skipped: [] });
+        expect(requested).to.deep.equal(fired);
+      }
+      expect(await ended()).to.equal(24);
+    });
+
+    it('leaves nobody with a lease that lasts an hour: another leads', async () => {
+      const one = await start('one');
+      await world.clock.advance(second);
+      expect(one.leadership.leads).to.equal(true);
+      one.die();
+      await jump(-hour);
+      const two = await start('two');
+      await world.clock.advance(LEASE);
+      expect(two.leadership.leads).to.equal(true);
+    });
+
+    it('leaves nobody alive for an hour who is dead: the run is taken over', async () => {
+      const pipeline = [{ id: 'long', uses: 'nap', with: 10 }];
+      await world.createTask('t', {
+        schedule_kind: 'event',
+        schedule_expr: null,
+        payload: { pipeline },
+      });
+      const one = await start('one');
+      await requestManualRun(world.store, 't', await world.task('t'), world.context());
+      await world.clock.advance(2 * second);
+      expect(seen).to.have.lengthOf(1);
+      await start('two');
+      one.die();
+      // It was requested at a time that lies ahead now, and so is under way already.
+      await jump(-hour);
+      await world.clock.advance(3 * LEASE);
+      const types = (await world.events('run-')).map(({ type }) => type);
+      expect(types.slice(0, 3)).to.deep.equal(['RunRequested', 'RunStarted', 'RunInterrupted']);
+      await jump(hour);
+      await world.clock.advance(minute);
+      expect(await ended()).to.equal(1);
+      expect(new Set(seen.map((each) => each.kind === 'call' && each.key)).size).to.equal(1);
+    });
+
+    it('keeps no key from the run that waits for it', async () => {
+      const fields = {
+        concurrency_key: 'printer',
+        payload: { pipeline: [{ id: 'print', uses: 'nap', with: 4 }] },
+      };
+      await world.createTask('t', { ...fields, schedule_kind: 'event', schedule_expr: null });
+      await start('one');
+      for (let n = 0; n < 3; n += 1) {
+        await requestManualRun(world.store, 't', await world.task('t'), world.context());
+      }
+      await world.clock.advance(2 * second);
+      // Just a little, so that the runs' own time is soon there again.
+      await jump(-10 * second);
+      await world.clock.advance(minute);
+      expect(await ended()).to.equal(3);
+    });
+  });
+
+  describe('forward by an hour', () => {
+    const wanted = {
+      skip: { fired: [...minutes(1, 5), ...minutes(65, 67)], skipped: ['missed 59'] },
+      latest: { fired: [...minutes(1, 5), ...minutes(65, 67)], skipped: ['missed 59'] },
+      all: { fired: minutes(1, 67), skipped: [] },
+    };
+
+    it('is an outage to the tasks: the misfire policy decides once', async () => {
+      for (const policy of ['skip', 'latest', 'all'] as const) await create(policy, policy);
+      await start('one');
+      await start('two');
+      await world.clock.advance(5 * minute + second);
+      await jump(hour);
+      expect(await looksWhileStill()).to.be.below(100);
+      await world.clock.advance(2 * minute);
+      for (const policy of ['skip', 'latest', 'all'] as const) {
+        const { fired, skipped, requested } = await world.outcome(policy);
+        expect({ policy, fired, skipped }).to.deep.equal({ policy, ...wanted[policy] });
+        expect([...requested].sort()).to.deep.equal(fired);
+      }
+    });
+
+    it('and back again, fires nothing twice', async () => {
+      await create('t', 'all');
+      await start('one');
+      await world.clock.advance(5 * minute + second);
+      await jump(hour);
+      await world.clock.advance(minute);
+      await jump(-hour);
+      await world.clock.advance(hour + 2 * minute);
+      const { fired, requested } = await world.outcome('t');
+      expect(fired).to.deep.equal(minutes(1, 68));
+      expect(new Set(requested).size).to.equal(requested.length);
+      expect(await ended()).to.equal(68);
+    });
+
+    it('takes no run from a worker that lives', async () => {
+      const pipeline = [
+        { id: 'long', uses: 'nap', with: 30, timeout_seconds: 7200 },
+        { id: 'last', uses: 'act' },
+      ];
+      await world.createTask('t', {
+        schedule_kind: 'event',
+        schedule_expr: null,
+        payload: { pipeline },
+      });
+      await start('one');
+      await world.clock.advance(500);
+      await start('two');
+      for (let n = 0; n < 4; n += 1) {
+        await requestManualRun(world.store, 't', await world.task('t'), world.context());
+      }
+      // Two looks before one can say again that it is alive.
+      await world.clock.advance(1700);
+      await jump(hour);
+      await world.clock.advance(3 * LEASE);
+      const types = (await world.events('run-')).map(({ type }) => type);
+      expect(types.filter((type) => type === 'RunInterrupted')).to.deep.equal([]);
+      expect(seen).to.have.lengthOf(4);
+      await world.clock.advance(minute);
+      expect(await ended()).to.equal(4);
+    });
+  });
+});

@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { decideFires } from '../../../domain/tasks/fires.ts';
+import { toNewEvents } from '../../../domain/handle.ts';
+import { streams } from '../../../domain/streams.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { DueIndex, type DueEntry } from '../../../scheduler/fires/due-index.ts';
+import { Signal } from '../../support/signals.ts';
+import { START, World } from '../scheduler-world.ts';
+
+const second = 1000;
+
+describe('an entry of the due index whose decision was lost', () => {
+  let world: World;
+  let index: DueIndex;
+  let entry: DueEntry;
+  let rhythm: DueEntry['rhythm'];
+  let changed: Signal;
+  let stop: AbortController;
+  let following: Promise<void>;
+
+  beforeEach(async () => {
+    world = await World.open();
+    await world.createTask('t', { schedule_expr: '* * * * * *' });
+    index = new DueIndex(world.connect(), world.readModel, silent);
+    stop = new AbortController();
+    const ready = new Signal('the index to be current');
+    following = index.follow(stop.signal, () => ready.send());
+    await ready.wait();
+    const [due] = index.takeDue(START + second, 1);
+    if (due === undefined) throw new Error('nothing is due');
+    entry = due;
+    ({ rhythm } = due);
+    changed = new Signal('the index to hear of the decision');
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    await following;
+    await world.close();
+  });
+
+  /** Another process decides what is due. */
+  const decideElsewhere = async (): Promise<void> => {
+    const stream = streams.fires('t');
+    const { events } = decideFires('t', rhythm, index.scheduleOf(entry), START + second);
+    index.onChange = () => changed.send();
+    await world.store.append(stream, toNewEvents(stream, events, world.context()), 'none');
+    await changed.wait();
+  };
+
+  it('waits before it is decided again', () => {
+    index.settle(entry, rhythm, START + 5 * second);
+    expect(index.earliest()).to.equal(START + 5 * second);
+    expect(entry.failures).to.equal(1);
+  });
+
+  it('to another who was faster does not wait: its next fire is due when it is', async () => {
+    await decideElsewhere();
+    index.settle(entry, rhythm, START + 5 * second);
+    expect(toIso(index.earliest() ?? NaN)).to.equal(toIso(START + 2 * second));
+    expect(entry.failures).to.equal(0);
+  });
+
+  it('and of which the index hears only then, has its next fire when that is due', async () => {
+    index.settle(entry, rhythm, START + 5 * second);
+    await decideElsewhere();
+    expect(toIso(index.earliest() ?? NaN)).to.equal(toIso(START + 2 * second));
+  });
+});

@@ -1,0 +1,233 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import { jitterOf } from '../../../domain/tasks/fires.ts';
+import { load } from '../../../domain/handle.ts';
+import { triggeredRunId } from '../../../domain/ids.ts';
+import { publishEvent } from '../../../domain/topics/publishing.ts';
+import { requireRun, runFold } from '../../../domain/runs/run.ts';
+import { cancelTaskCommand } from '../../../domain/tasks/task-commands.ts';
+import { minute, SkewedClock, START, World } from '../scheduler-world.ts';
+
+const event = { topic: 'orders.new', payload: { n: 1 }, source_agent_id: 'agent-2' };
+const on = { schedule_kind: 'event', schedule_expr: 'orders.#' } as const;
+const hour = 60 * minute;
+
+describe('the requester of runs', () => {
+  let world: World;
+
+  beforeEach(async () => {
+    world = await World.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  const publish = (tasks: readonly string[]): ReturnType<typeof publishEvent> =>
+    publishEvent(world.store, event, tasks, world.context());
+
+  const requestsOf = async (taskId: string): Promise<readonly string[]> =>
+    (await world.outcome(taskId)).requested;
+
+  describe('where the scheduler died between a fire and its run', () => {
+    /** A process that dies as it is about to request a run. */
+    const dieBeforeRun = async (): Promise<void> => {
+      const one = await world.start('one', { lease: 3000, requester: true });
+      one.store.onAppend = (stream) => {
+        if (stream.startsWith('run-')) one.store.dead = true;
+      };
+      await world.clock.advance(minute);
+      one.kill();
+      expect(await world.outcome('t')).to.deep.include({
+        fired: [toIso(START + minute)],
+        requested: [],
+      });
+    };
+
+    it('makes the run up, in another process', async () => {
+      await world.createTask('t');
+      await dieBeforeRun();
+      await world.start('two', { lease: 3000, requester: true });
+      await world.clock.advance(5000);
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+      await world.clock.advance(minute);
+      const { fired, requested } = await world.outcome('t');
+      expect(requested).to.deep.equal(fired);
+    });
+
+    it('makes it up where the remembered place lies beyond the log, which was put back', async () => {
+      await world.createTask('t');
+      await dieBeforeRun();
+      const head = await world.store.head();
+      await world.coordination.remember('runs-requested', `9${head.slice(1)}`, 99);
+      await world.start('two', { lease: 3000, requester: true });
+      await world.clock.advance(5000);
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+    });
+
+    it('pins the run to the task as it was decided on, and keeps its jitter', async () => {
+      await world.createTask('t', { jitter_seconds: 50, priority: 2 });
+      await dieBeforeRun();
+      await cancelTaskCommand(world.command('t'));
+      await world.start('two', { lease: 3000, requester: true });
+      await world.clock.advance(5000);
+      const [requested] = await world.events('run-');
+      expect(requested?.type).to.equal('RunRequested');
+      expect(requested?.data).to.include({
+        task_revision: 0,
+        priority: 2,
+        scheduled_for: toIso(START + minute),
+        run_at: toIso(START + minute + jitterOf('t', 50)),
+      });
+    });
+
+    it('makes it up also where its clock is an hour behind', async () => {
+      await world.createTask('t');
+      await dieBeforeRun();
+      const clock = new SkewedClock(world.clock, -hour);
+      await world.start('two', { lease: 3000, requester: true, clock });
+      await world.clock.advance(10_000);
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+    });
+  });
+
+  it('leaves fires alone that have their runs', async () => {
+    await world.createTask('t');
+    const one = await world.start('one', { requester: true });
+    await world.start('two', { requester: true });
+    await world.clock.advance(5 * minute + 5000);
+    const { fired, requested } = await world.outcome('t');
+    expect(fired).to.have.lengthOf(5);
+    expect(requested).to.deep.equal(fired);
+    expect(one.failures).to.deep.equal([]);
+  });
+
+  describe('of published events', () => {
+    it('requests a run for each triggered task, once, with the event', async () => {
+      for (const task of ['a', 'b', 'c']) await world.createTask(task, on);
+      await world.start('one', { requester: true });
+      await world.start('two', { requester: true });
+      const published = await publish(['a', 'b']);
+      await world.clock.advance(5000);
+      const runs = await world.events('run-');
+      expect(runs.map(({ stream }) => stream).toSorted()).to.deep.equal(
+        ['a', 'b'].map((task) => `run-${triggeredRunId(task, published.event_id)}`).toSorted(),
+      );
+      const id = triggeredRunId('a', published.event_id);
+      const { request } = requireRun((await load(world.store, `run-${id}`, runFold)).state);
+      expect(request).to.deep.include({ trigger: 'event', scheduled_for: null, task_id: 'a' });
+      expect(request.event).to.deep.equal({
+        id: published.event_id,
+        topic: 'orders.new',
+        payload: { n: 1 },
+        source_agent_id: 'agent-2',
+        published_at: published.published_at,
+      });
+    });
+
+    it('requests hundreds at once', async () => {
+      const tasks = Array.from({ length: 150 }, (_, n) => `t${n}`);
+      for (const task of tasks) await world.createTask(task, on);
+      await world.start('one', { requester: true });
+      await publish(tasks);
+      await world.idle();
+      expect(await world.events('run-')).to.have.lengthOf(150);
+    });
+
+    it('requests them after a start too, and goes on where it was', async () => {
+      await world.createTask('t', on);
+      await publish(['t']);
+      const one = await world.start('one', { requester: true });
+      await world.clock.advance(3000);
+      await one.stop();
+      await publish(['t']);
+      const two = await world.start('two', { requester: true });
+      let read = 0;
+      two.store.onRead = () => (read += 1);
+      await world.clock.advance(5000);
+      expect(await requestsOf('t')).to.have.lengthOf(2);
+      expect(read).to.be.at.most(3);
+    });
+
+    it('requests them again from the beginning without effect when its place was lost', async () => {
+      await world.createTask('t', on);
+      const one = await world.start('one', { requester: true });
+      await publish(['t']);
+      await world.clock.advance(3000);
+      await one.stop();
+      const recall = world.coordination.recall.bind(world.coordination);
+      world.coordination.recall = () => Promise.resolve(null);
+      await world.start('two', { requester: true });
+      await world.clock.advance(5000);
+      world.coordination.recall = recall;
+      expect(await requestsOf('t')).to.have.lengthOf(1);
+    });
+
+    it('ends at once what was triggered of a task that is canceled by now', async () => {
+      await world.createTask('t', on);
+      await publish(['t']);
+      await cancelTaskCommand(world.command('t'));
+      await world.start('one', { requester: true });
+      await world.clock.advance(3000);
+      expect((await world.events('run-')).map(({ type }) => type)).to.deep.equal([
+        'RunRequested',
+        'RunCanceled',
+      ]);
+    });
+
+    it('goes on with all others where one can not be requested, and comes back to it', async () => {
+      for (const task of ['a', 'b', 'c']) await world.createTask(task, on);
+      const one = await world.start('one', { requester: true });
+      let broken = true;
+      one.store.onRead = (stream) => {
+        if (broken && stream === 'task-a') throw new EventStoreError('CORRUPT_EVENT', 'broken');
+      };
+      await publish(['a', 'b']);
+      await publish(['c']);
+      await world.clock.advance(1000);
+      expect(await requestsOf('b')).to.have.lengthOf(1);
+      expect(await requestsOf('c')).to.have.lengthOf(1);
+      expect(await requestsOf('a')).to.have.lengthOf(0);
+      broken = false;
+      await world.clock.advance(minute);
+      expect(await requestsOf('a')).to.have.lengthOf(1);
+    });
+
+    it('requests what could not be requested after a new start', async () => {
+      for (const task of ['a', 'b']) await world.createTask(task, on);
+      const one = await world.start('one', { requester: true });
+      one.store.onRead = (stream) => {
+        if (stream === 'task-a') throw new EventStoreError('CORRUPT_EVENT', 'broken');
+      };
+      await publish(['a']);
+      await publish(['b']);
+      await world.clock.advance(5000);
+      await one.stop();
+      await world.start('two', { requester: true });
+      await world.clock.advance(5000);
+      expect(await requestsOf('a')).to.have.lengthOf(1);
+      expect(await requestsOf('b')).to.have.lengthOf(1);
+    });
+  });
+
+  it('leaves nothing running behind when following breaks off, and begins again', async () => {
+    await world.createTask('t', on);
+    const one = await world.start('one', { requester: true });
+    const before = world.clock.pending;
+    for (let n = 0; n < 5; n += 1) {
+      let broken = false;
+      one.store.onMessage = (_message, prefixes) => {
+        if (broken || !prefixes.includes('topic-')) return;
+        broken = true;
+        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+      };
+      await publish(['t']);
+      await world.idle();
+      await world.clock.advance(2000);
+    }
+    expect(one.failures).to.have.lengthOf(5);
+    expect(world.clock.pending).to.equal(before);
+    expect(await requestsOf('t')).to.have.lengthOf(5);
+  });
+});

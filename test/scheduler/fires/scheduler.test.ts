@@ -1,0 +1,269 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import {
+  cancelTaskCommand,
+  pauseTaskCommand,
+  resumeTaskCommand,
+  snoozeTaskCommand,
+  updateTaskCommand,
+} from '../../../domain/tasks/task-commands.ts';
+import { dueProjection } from '../../../projections/views/due.ts';
+import { minute, SkewedClock, START, World } from '../scheduler-world.ts';
+
+const hour = 60 * minute;
+
+/** Each minute from one to another after the start, the ends included. */
+const minutes = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
+
+describe('the scheduler', () => {
+  let world: World;
+
+  beforeEach(async () => {
+    world = await World.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  it('fires a task of each minute through a day, each minute once, with one run', async function () {
+    this.timeout(180_000);
+    await world.createTask('t');
+    await world.start('one');
+    await world.clock.advance(24 * hour);
+    const { fired, skipped, requested } = await world.outcome('t');
+    expect(fired).to.deep.equal(minutes(1, 1440));
+    expect(requested).to.deep.equal(fired);
+    expect(skipped).to.deep.equal([]);
+  });
+
+  it('fires nothing early', async () => {
+    await world.createTask('t');
+    await world.start('one');
+    await world.clock.advance(minute - 1);
+    expect((await world.outcome('t')).fired).to.deep.equal([]);
+    await world.clock.advance(1);
+    expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 1));
+  });
+
+  it('waits for a fire that lies further ahead than timers reach', async () => {
+    await world.createTask('t', { schedule_kind: 'once', schedule_expr: '2026-08-02T00:00:00Z' });
+    await world.start('one');
+    await world.clock.advanceTo('2026-08-01T23:59:59.999Z');
+    expect((await world.outcome('t')).fired).to.deep.equal([]);
+    await world.clock.advanceTo('2026-08-02T00:00:00.000Z');
+    expect((await world.outcome('t')).fired).to.deep.equal(['2026-08-02T00:00:00.000Z']);
+  });
+
+  it('follows what people do to a task', async () => {
+    await world.start('one');
+    await world.createTask('t');
+    await world.clock.advance(2 * minute);
+    await pauseTaskCommand(world.command('t'));
+    await world.clock.advance(2 * minute);
+    await resumeTaskCommand({ ...world.command('t'), missed: 'skip' });
+    await world.clock.advance(minute);
+    await snoozeTaskCommand({ ...world.command('t'), delaySeconds: 30 });
+    await world.clock.advance(minute);
+    expect((await world.outcome('t')).fired).to.deep.equal([...minutes(1, 2), ...minutes(5, 5)]);
+    await world.clock.advance(30_000);
+    expect((await world.outcome('t')).fired.at(-1)).to.equal(toIso(START + 6 * minute));
+    await updateTaskCommand({ ...world.command('t'), changes: { schedule_expr: '*/10 * * * *' } });
+    await world.clock.advance(10 * minute);
+    expect((await world.outcome('t')).fired.at(-1)).to.equal(toIso(START + 10 * minute));
+    await cancelTaskCommand(world.command('t'));
+    await world.clock.advance(hour);
+    const { fired, skipped, requested } = await world.outcome('t');
+    expect(fired).to.have.lengthOf(5);
+    expect(skipped).to.deep.equal(['paused 2']);
+    expect(requested).to.deep.equal(fired);
+  });
+
+  it('decides many tasks of one moment, each once', async () => {
+    for (let n = 0; n < 150; n += 1) await world.createTask(`t${n}`);
+    await world.start('one');
+    await world.clock.advance(2 * minute);
+    const events = await world.events('fires-');
+    expect(events).to.have.lengthOf(300);
+    expect(new Set(events.map(({ stream, revision }) => `${stream} ${revision}`)).size).to.equal(
+      300,
+    );
+  });
+
+  it('goes by what a task is when it is due, whatever it was when it was made ready', async () => {
+    await world.createTask('paused');
+    await world.createTask('changed');
+    await world.createTask('later');
+    await world.start('one');
+    // Half a second before, everything is decided as far as it can be.
+    await world.clock.advance(minute - 100);
+    await pauseTaskCommand(world.command('paused'));
+    await updateTaskCommand({ ...world.command('changed'), changes: { priority: 1 } });
+    await updateTaskCommand({
+      ...world.command('later'),
+      changes: { schedule_expr: '*/2 * * * *' },
+    });
+    await world.clock.advance(minute);
+    expect((await world.outcome('paused')).fired).to.deep.equal([]);
+    expect((await world.outcome('changed')).fired).to.deep.equal(minutes(1, 1));
+    expect((await world.outcome('later')).fired).to.deep.equal([]);
+    const [request] = await world.events('run-');
+    expect(request?.data).to.include({ priority: 1, task_revision: 1 });
+  });
+
+  it('puts an outage through the misfire policy', async () => {
+    await world.createTask('t');
+    world.clock.jumpTo(START + 3 * hour + 30_000);
+    await world.start('one');
+    const { fired, skipped } = await world.outcome('t');
+    expect(fired).to.deep.equal(minutes(180, 180));
+    expect(skipped).to.deep.equal(['missed 179']);
+  });
+
+  it('decides nothing again when the clock is put back', async () => {
+    await world.createTask('t');
+    await world.start('one');
+    await world.clock.advance(10 * minute);
+    world.clock.jumpTo(START + 5 * minute);
+    await world.clock.advance(4 * minute);
+    expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 10));
+    await world.clock.advance(3 * minute);
+    expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 12));
+  });
+
+  describe('of which there are several', () => {
+    const both = async (skew: number): Promise<void> => {
+      for (const task of ['a', 'b', 'c']) await world.createTask(task);
+      await world.start('one', { lease: 10 * minute });
+      const clock = new SkewedClock(world.clock, skew);
+      await world.start('two', { lease: 10 * minute, clock });
+      await world.clock.advance(2 * hour);
+      for (const task of ['a', 'b', 'c']) {
+        const { fired, requested } = await world.outcome(task);
+        const last = Math.floor((2 * hour + Math.max(0, skew)) / minute);
+        expect(fired.slice(0, 120)).to.deep.equal(minutes(1, 120));
+        expect(fired.length).to.be.at.most(last);
+        expect(requested).to.deep.equal(fired);
+      }
+    };
+
+    it('decides each nominal time once', async function () {
+      this.timeout(180_000);
+      await both(0);
+    });
+
+    it('decides each nominal time once also where the clocks differ', async function () {
+      this.timeout(180_000);
+      await both(2_400);
+      expect((await world.events('fires-')).length).to.be.at.least(360);
+    });
+
+    it('goes on with the other when the one that leads dies', async () => {
+      await world.createTask('t');
+      const one = await world.start('one', { lease: 3000 });
+      await world.start('two', { lease: 3000 });
+      await world.clock.advance(2 * minute);
+      expect(one.leadership.leads).to.equal(true);
+      one.kill();
+      await world.clock.advance(3 * minute + 10_000);
+      const { fired, requested, skipped } = await world.outcome('t');
+      expect(fired).to.deep.equal(minutes(1, 5));
+      expect(requested).to.deep.equal(fired);
+      expect(skipped).to.deep.equal([]);
+    });
+
+    it('races without leaders, and the append decides', async () => {
+      await world.createTask('t');
+      // Nobody leads: somebody else has the lease and does nothing.
+      await world.coordination.acquire('scheduler', 'nobody', 24 * hour);
+      await world.start('one', { lease: 10 * minute });
+      await world.start('two', { lease: 10 * minute });
+      await world.clock.advance(10 * minute + 5000);
+      const { fired, requested } = await world.outcome('t');
+      expect(fired).to.deep.equal(minutes(1, 10));
+      expect(requested).to.deep.equal(fired);
+    });
+  });
+
+  describe('that begins anew', () => {
+    it('goes on from the view of what is due', async () => {
+      await world.createTask('t');
+      const one = await world.start('one');
+      await world.clock.advance(5 * minute);
+      await one.stop();
+      await world.project([dueProjection]);
+      await world.createTask('later');
+      await pauseTaskCommand(world.command('t'));
+      await world.start('two');
+      await world.clock.advance(2 * minute);
+      expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 5));
+      expect((await world.outcome('later')).fired).to.deep.equal(minutes(6, 7));
+    });
+
+    it('goes on from nothing but the log', async () => {
+      await world.createTask('t');
+      const one = await world.start('one');
+      await world.clock.advance(5 * minute);
+      one.kill();
+      await world.clock.advance(20_000);
+      await world.start('two');
+      await world.clock.advance(2 * minute);
+      expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 7));
+    });
+
+    it('forgets tasks that were canceled while it could not follow the log', async () => {
+      await world.createTask('t');
+      const one = await world.start('one');
+      // The log breaks off at the very event, and by then the view has it.
+      let broken = 0;
+      one.store.onMessage = async (message, prefixes) => {
+        if (!prefixes.includes('fires-') || message.kind !== 'events' || broken > 0) return;
+        broken += 1;
+        await world.project([dueProjection]);
+        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+      };
+      await cancelTaskCommand(world.command('t'));
+      await world.idle();
+      expect(broken).to.equal(1);
+      expect(one.failures).to.have.lengthOf(1);
+      expect(one.index.size).to.equal(0);
+      await world.clock.advance(5 * minute);
+      expect((await world.outcome('t')).fired).to.deep.equal([]);
+    });
+  });
+
+  describe('whose log fails', () => {
+    it('decides again when the log was away', async () => {
+      await world.createTask('t');
+      const one = await world.start('one');
+      let failures = 3;
+      one.store.onAppend = (stream) => {
+        if (!stream.startsWith('fires-') || failures === 0) return;
+        failures -= 1;
+        throw new EventStoreError('UNAVAILABLE', 'away');
+      };
+      await world.clock.advance(minute + 1600);
+      expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 1));
+      await world.clock.advance(minute);
+      expect((await world.outcome('t')).requested).to.deep.equal(minutes(1, 2));
+    });
+
+    it('decides once where the answer was lost', async () => {
+      await world.createTask('t');
+      const one = await world.start('one', { requester: true });
+      let lost = false;
+      one.store.afterAppend = (stream) => {
+        if (lost || !stream.startsWith('fires-')) return;
+        lost = true;
+        throw new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+      };
+      await world.clock.advance(minute + 5000);
+      const { fired, requested } = await world.outcome('t');
+      expect(lost).to.equal(true);
+      expect(fired).to.deep.equal(minutes(1, 1));
+      expect(requested).to.deep.equal(fired);
+    });
+  });
+});

@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { dueProjection } from '../../../projections/views/due.ts';
+import { fleetOfAYear, YEAR, type Sailing } from './fleet-of-a-year.ts';
+import { World, type SchedulerProcess } from '../scheduler-world.ts';
+
+const HOUR = 3_600_000;
+
+/** Another process leads so long after one has died at the latest. Longer than in earnest: a year has few renewals. */
+const lease = 2 * HOUR;
+
+/** What happens to the scheduler's process in the course of the year, and for how long there is none after it. */
+const mishaps: readonly (readonly [at: string, how: 'stopped' | 'killed', away: number])[] = [
+  ['2026-02-10T11:59:30Z', 'stopped', 0],
+  // In the nights in which clocks change.
+  ['2026-03-08T06:59:00Z', 'stopped', 3 * HOUR],
+  ['2026-03-29T00:20:00Z', 'killed', 1 * HOUR],
+  ['2026-04-04T14:50:00Z', 'killed', 0],
+  ['2026-08-01T00:00:00Z', 'stopped', 30 * HOUR],
+  ['2026-10-25T00:10:00Z', 'killed', 2 * HOUR],
+  ['2026-11-01T05:40:00Z', 'killed', 0],
+  ['2026-12-31T20:00:00Z', 'stopped', 1 * HOUR],
+];
+
+describe('a fleet of tasks that runs for a year', function () {
+  this.timeout(180_000);
+  let world: World;
+  let started = 0;
+
+  before(async () => {
+    world = await World.open(YEAR.from);
+  });
+  after(() => world.close());
+
+  /** @param requester whether it looks for fires without a run; every second of the year would be looked at */
+  const start = (requester = false): Promise<SchedulerProcess> => {
+    started += 1;
+    return world.start(`process ${started}`, { lease, requester });
+  };
+
+  /** Starts a process that makes up what one that died has left, and after it one for the time to come. */
+  const recover = async (): Promise<SchedulerProcess> => {
+    const mending = await start(true);
+    await world.clock.advance(lease + HOUR / 2);
+    expect(mending.failures).to.deep.equal([]);
+    await mending.stop();
+    return start();
+  };
+
+  /** The next run that is to be requested never is: the fire is decided, and the process gone. */
+  const killAtNextRun = (process: SchedulerProcess): Promise<void> =>
+    new Promise((killed) => {
+      process.store.onAppend = (stream) => {
+        if (!stream.startsWith('run-')) return;
+        process.kill();
+        killed();
+      };
+    });
+
+  it('has one run for each time that its rules name, and none beside', async () => {
+    const fleet = fleetOfAYear();
+    expect(fleet.length).to.be.at.least(40);
+    for (const { id, fields } of fleet) {
+      await world.createTask(id, { misfire_policy: 'all', ...fields });
+    }
+    let running = await start();
+    for (const [at, how, away] of mishaps) {
+      await world.clock.advanceTo(at);
+      if (how === 'stopped') {
+        await running.stop();
+      } else {
+        let dead = false;
+        void killAtNextRun(running).then(() => (dead = true));
+        while (!dead) await world.clock.advance(5 * 60_000);
+      }
+      await world.clock.advance(away);
+      // Now from a view, and now from the log's beginning.
+      if (how === 'stopped') await world.project([dueProjection]);
+      running = how === 'killed' ? await recover() : await start();
+    }
+    await world.clock.advanceTo(YEAR.to);
+    const outcomes = await outcomesOf(world);
+    const faults = fleet.flatMap((task) => faultsOf(task, outcomes.get(task.id)));
+    expect(faults).to.deep.equal([]);
+    const runs = [...outcomes.values()].reduce((sum, { requested }) => sum + requested.length, 0);
+    expect(runs).to.be.greaterThan(5000);
+    expect(running.failures).to.deep.equal([]);
+  });
+});
+
+interface Outcome {
+  readonly fired: string[];
+  readonly requested: string[];
+  readonly others: string[];
+}
+
+async function outcomesOf(world: World): Promise<ReadonlyMap<string, Outcome>> {
+  const outcomes = new Map<string, Outcome>();
+  const of = (id: string): Outcome => {
+    const known = outcomes.get(id) ?? { fired: [], requested: [], others: [] };
+    outcomes.set(id, known);
+    return known;
+  };
+  for (const event of await world.events()) {
+    if (event.type === 'RunRequested') {
+      of(event.data.task_id).requested.push(event.data.scheduled_for ?? event.stream);
+    } else if (event.type === 'Fired') {
+      of(event.stream.slice('fires-'.length)).fired.push(event.data.nominal);
+    } else if (event.stream.startsWith('fires-')) {
+      of(event.stream.slice('fires-'.length)).others.push(
+        `${event.type} ${JSON.stringify(event.data)}`,
+      );
+    }
+  }
+  return outcomes;
+}
+
+/** In words what is wrong with the fires of a task; nothing where all is well. */
+function faultsOf({ id, expected }: Sailing, outcome: Outcome | undefined): string[] {
+  const wanted = expected(YEAR.to).map(toIso);
+  const { fired, requested, others } = outcome ?? { fired: [], requested: [], others: [] };
+  const say = (what: string, times: readonly string[]): string[] =>
+    times.length === 0 ? [] : [`${id} ${what} ${times.slice(0, 5).join(', ')} (${times.length})`];
+  const twice = requested.filter((time, index) => requested.indexOf(time) !== index);
+  const has = new Set(requested);
+  return [
+    ...say(
+      'has no run for',
+      wanted.filter((time) => !has.has(time)),
+    ),
+    ...say(
+      'has a run too many for',
+      requested.filter((time) => !wanted.includes(time)),
+    ),
+    ...say('has two runs for', twice),
+    ...say(
+      'fired out of order or other than it ran:',
+      String(fired) === String(wanted) ? [] : fired,
+    ),
+    ...say('did something else:', others),
+  ];
+}

@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { readKey } from '../../../domain/keys/key-stream.ts';
+import type { KeyName } from '../../../domain/keys/key.ts';
+import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+
+const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
+
+/**
+ * Appends of a worker that leads three runs with one key: the first takes it, two wait; each is held, started, ended
+ * and handed on or released. Those are eleven appends: dying at each meets every one of these, at the first four most of
+ * them.
+ */
+const APPENDS = Array.from(
+  { length: process.env['SVC_TEST_LONG'] === '1' ? 11 : 4 },
+  (_, index) => index + 1,
+);
+
+describe('a worker that dies', () => {
+  let world: KeyWorld;
+  beforeEach(async () => {
+    world = await KeyWorld.open();
+  });
+  afterEach(() => world.close());
+
+  for (const when of ['before', 'after'] as const) {
+    for (const append of APPENDS) {
+      it(`${when} its append ${String(append)} keeps no later run from the key, and leaves no two holders`, async function () {
+        this.timeout(30_000);
+        await world.task('a', { concurrency_key: 'printer' });
+        for (const run of ['r1', 'r2', 'r3']) await world.request('a', run);
+        const store = await world.connect();
+        store.dieAt(append, when);
+        const first = await world.process('w1', { store, hold: false });
+        await soon(() => expect(store.dead).to.equal(true), 'the worker to die');
+        await first.kill();
+        await world.process('w2', { hold: false });
+        for (const run of ['r1', 'r2', 'r3']) await world.reaches(run, 'succeeded');
+        // What the last of them held when it ended is left to the audit, or to the next who wants it.
+        await world.request('a', 'r4');
+        await world.reaches('r4', 'succeeded');
+        await soon(async () => {
+          const state = await readKey(world.store, printer);
+          expect([...(state?.holders ?? []), ...(state?.waiters ?? [])]).to.deep.equal([]);
+        }, 'the key to be free');
+        expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
+      });
+    }
+  }
+});

@@ -1,0 +1,368 @@
+import { expect } from 'chai';
+import { SystemClock } from '../../../app/clock.ts';
+import { toIso, type Cancel, type Clock, type Instant } from '../../../domain/clock.ts';
+import { BEGINNING, type EventStore, type RecordedEvent } from '../../../domain/event-store.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import { load, type CommandContext } from '../../../domain/handle.ts';
+import { newId } from '../../../domain/ids.ts';
+import { requestRun, type Requested } from '../../../domain/runs/run-request.ts';
+import { runFold, type RunState } from '../../../domain/runs/run.ts';
+import { streams } from '../../../domain/streams.ts';
+import { createTaskCommand } from '../../../domain/tasks/task-commands.ts';
+import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import { taskFold } from '../../../domain/tasks/task.ts';
+import type { RunTrigger } from '../../../domain/vocabulary.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { LiveStreams } from '../../../projections/reading/live-streams.ts';
+import { ReadModelError, type ReadModel } from '../../../projections/read-model.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import { KeyKeeper } from '../../../scheduler/keys/key-keeper.ts';
+import { Membership } from '../../../scheduler/processes/membership.ts';
+import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
+import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
+import type { PipelineOutcome } from '../../../scheduler/runs/run-work.ts';
+import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
+import { TakeOver } from '../../../scheduler/runs/take-over.ts';
+import { runAdmission } from '../../../scheduler/runs/task-admission.ts';
+import { Worker } from '../../../scheduler/worker.ts';
+import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { deferred, eventually, type Deferred } from '../../support/signals.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { MortalStore } from './mortal-store.ts';
+
+/** Milliseconds that a worker's heartbeat lasts in these tests. */
+export const LEASE = 1500;
+
+export const OWNER = 'agent-1';
+
+/** The machine's time, moved forward as far as a test says. */
+class MovedClock implements Clock {
+  readonly #clock = new SystemClock();
+  #moved = 0;
+
+  move(milliseconds: number): void {
+    this.#moved += milliseconds;
+  }
+
+  now(): Instant {
+    return this.#clock.now() + this.#moved;
+  }
+
+  at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel {
+    return this.#clock.at(instant - this.#moved, callback, options);
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return this.#clock.sleep(milliseconds, signal);
+  }
+}
+
+/** No view was ever built: whoever loads one begins with the log. */
+const noViews = {
+  checkpoint: () => Promise.reject(new ReadModelError('NO_VIEW', 'there is no view')),
+} as unknown as ReadModel;
+
+/** A worker process, as the service puts it together, with pipelines that end when a test says so. */
+export class WorkerProcess {
+  readonly store: MortalStore;
+  readonly queue: RunQueue;
+  readonly keeper: KeyKeeper;
+  readonly worker: Worker;
+  readonly membership: Membership;
+  readonly executed: string[] = [];
+  private readonly controller = new AbortController();
+  private readonly gates = new Map<string, Deferred<PipelineOutcome>>();
+  private readonly works: Promise<void>[] = [];
+  private readonly hold: boolean;
+
+  constructor(options: {
+    readonly id: string;
+    readonly store: MortalStore;
+    readonly clock: Clock;
+    readonly coordination: Coordination;
+    readonly slots: number;
+    /** Pipelines wait for {@link finish}; else they succeed at once. */
+    readonly hold: boolean;
+  }) {
+    const { id, store, clock, coordination, slots } = options;
+    this.store = store;
+    this.hold = options.hold;
+    const { signal } = this.controller;
+    const about = { roles: ['worker'] };
+    const lease = LEASE;
+    const telemetry = silent;
+    this.membership = new Membership({ id, lease, about, coordination, clock, telemetry });
+    this.queue = new RunQueue(store, noViews, clock, telemetry);
+    const live = new LiveStreams(store, 'task-', taskFold);
+    const tasks = new PinnedTasks(store, live);
+    const { queue, membership } = this;
+    const shared = { store, queue, tasks, membership, clock, telemetry };
+    const keeper = new KeyKeeper(shared);
+    this.keeper = keeper;
+    const executor = new RunExecutor({
+      ...shared,
+      runPipeline: ({ run, signal: stop }) => this.execute(run.id, stop),
+      admit: runAdmission(tasks, keeper, clock),
+      handOver: (run, task, end) => keeper.handOver(run, task, end),
+      released: (run, task) => keeper.released(run, task),
+      lost: (run, task) => keeper.lost(run, task),
+      random: Math.random,
+    });
+    this.worker = new Worker({
+      queue,
+      executor,
+      membership,
+      clock,
+      telemetry,
+      slots,
+      parks: (run) => keeper.parks(run),
+      affinityOf: (run) => keeper.affinityOf(run),
+    });
+    keeper.hasRoom = (run) => this.worker.hasRoom(run);
+    membership.onAlive = () => this.worker.wake();
+    const takeOver = new TakeOver({ ...shared, coordination });
+    store.onDeath = () => this.controller.abort();
+    this.works.push(
+      membership.run(signal),
+      live.follow(signal),
+      keeper.follow(signal),
+      keeper.mind(signal),
+      takeOver.run(signal),
+      queue.follow(signal, () => this.worker.start()),
+    );
+  }
+
+  private execute(runId: string, stop: AbortSignal): Promise<PipelineOutcome> {
+    this.executed.push(runId);
+    if (!this.hold) return Promise.resolve(succeeded);
+    const gate = deferred<PipelineOutcome>();
+    this.gates.set(runId, gate);
+    const aborted = { kind: 'aborted', steps: [], output: {} } as const;
+    stop.addEventListener('abort', () => gate.resolve(aborted), { once: true });
+    return gate.promise;
+  }
+
+  /** Ends a run's pipeline. */
+  finish(runId: string, outcome: PipelineOutcome = succeeded): void {
+    const gate = this.gates.get(runId);
+    if (gate === undefined) throw new Error(`${runId} is not executed here`);
+    this.gates.delete(runId);
+    gate.resolve(outcome);
+  }
+
+  /** The runs that are being executed here. */
+  running(): readonly string[] {
+    return [...this.gates.keys()];
+  }
+
+  /** Gone from one moment to the next: nothing more comes from it, and the others see it. */
+  async kill(): Promise<void> {
+    this.store.die();
+    await Promise.allSettled(this.works);
+  }
+
+  async stop(): Promise<void> {
+    if (!this.store.dead) {
+      for (const runId of this.running()) this.finish(runId);
+      await this.worker.drain(0);
+      await this.keeper.settled();
+    }
+    this.controller.abort();
+    await Promise.allSettled(this.works);
+  }
+}
+
+const succeeded: PipelineOutcome = { kind: 'succeeded', steps: [], output: {} };
+
+/** A pipeline that fails and may be tried again. */
+export const failed: PipelineOutcome = {
+  kind: 'failed',
+  error: 'out of paper',
+  step: null,
+  retryable: true,
+  steps: [],
+  output: {},
+};
+
+/** A log that several processes write, in a folder of its own. */
+export class KeyWorld {
+  readonly clock = new MovedClock();
+  readonly store: EventStore;
+  private readonly directory: TemporaryDirectory;
+  private readonly coordination: Coordination;
+  private readonly opened: EventStore[] = [];
+  private readonly processes: WorkerProcess[] = [];
+
+  private constructor(
+    directory: TemporaryDirectory,
+    store: EventStore,
+    coordination: Coordination,
+  ) {
+    this.directory = directory;
+    this.store = store;
+    this.coordination = coordination;
+  }
+
+  static async open(): Promise<KeyWorld> {
+    const directory = await makeTemporaryDirectory();
+    const store = await openLog(directory.path);
+    const coordination = await openSqliteCoordination({
+      directory: directory.path,
+      telemetry: silent,
+    });
+    return new KeyWorld(directory, store, coordination);
+  }
+
+  /** A way to the log as another process has it. */
+  async connect(): Promise<MortalStore> {
+    const store = await openLog(this.directory.path);
+    this.opened.push(store);
+    return new MortalStore(store);
+  }
+
+  async process(
+    id: string,
+    options: {
+      readonly slots?: number;
+      readonly hold?: boolean;
+      readonly store?: MortalStore;
+    } = {},
+  ): Promise<WorkerProcess> {
+    const { slots = 8, hold = true, store = await this.connect() } = options;
+    const { clock, coordination } = this;
+    const process = new WorkerProcess({ id, store, clock, coordination, slots, hold });
+    this.processes.push(process);
+    return process;
+  }
+
+  async task(id: string, changes: Partial<TaskDefinition> = {}): Promise<void> {
+    await createTaskCommand({
+      store: this.store,
+      taskId: id,
+      definition: {
+        ...taskDefaults,
+        title: id,
+        description: id,
+        schedule_kind: 'event',
+        payload: { pipeline: [] },
+        created_by: OWNER,
+        ...changes,
+      },
+      context: this.context(`create ${id}`),
+    });
+  }
+
+  /** Requests a run of a task, by hand where nothing else is said. */
+  async request(
+    taskId: string,
+    runId: string,
+    options: {
+      readonly store?: EventStore;
+      readonly trigger?: RunTrigger;
+      readonly scheduledFor?: string;
+      readonly priority?: number;
+      readonly retryOf?: string;
+    } = {},
+  ): Promise<Requested> {
+    const { state } = await load(this.store, streams.task(taskId), taskFold);
+    if (state.status === 'none') throw new Error(`there is no task ${taskId}`);
+    const { definition, revision } = state;
+    const context = this.context(`request ${runId}`);
+    return requestRun(options.store ?? this.store, {
+      runId,
+      rules: definition,
+      context,
+      request: {
+        task_id: taskId,
+        task_revision: revision,
+        created_by: OWNER,
+        trigger: options.trigger ?? 'manual',
+        scheduled_for: options.scheduledFor ?? null,
+        priority: options.priority ?? definition.priority,
+        run_at: options.scheduledFor ?? toIso(context.now),
+        event: null,
+        retry_of: options.retryOf ?? null,
+        prior_steps: [],
+        overlap_policy: definition.overlap_policy,
+      },
+    });
+  }
+
+  context(commandId: string): CommandContext {
+    const now = this.clock.now();
+    return { commandId, actor: OWNER, source: 'test', correlationId: newId(now), now };
+  }
+
+  async run(runId: string): Promise<RunState> {
+    return (await load(this.store, streams.run(runId), runFold)).state;
+  }
+
+  /** Waits until a run is in a state. */
+  async reaches(runId: string, state: RunState['state']): Promise<void> {
+    const what = `${runId} to be ${state}`;
+    await soon(async () => expect((await this.run(runId)).state).to.equal(state), what);
+  }
+
+  async log(): Promise<readonly RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    for (let after = BEGINNING; ; after = events.at(-1)?.position ?? after) {
+      const page = await this.store.readAll(after, 1000);
+      events.push(...page);
+      if (page.length === 0) return events;
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.processes) await process.stop();
+    await this.coordination.close();
+    await Promise.all([...this.opened, this.store].map((store) => store.close()));
+    await this.directory.remove();
+  }
+}
+
+/** Waits until what is expected holds. */
+export function soon(check: () => unknown, what = 'what is expected'): Promise<void> {
+  return eventually(
+    async () => {
+      await check();
+    },
+    { what, limitMs: 15_000 },
+  );
+}
+
+function openLog(directory: string): Promise<EventStore> {
+  return openSqliteEventStore({ directory, codec: createEventCodec(), telemetry: silent });
+}
+
+/**
+ * Goes through a log from its beginning and says where a key had more holders than its limit, or a run of a task with
+ * the key ran that did not hold it.
+ */
+export function faultsOfKeys(
+  log: readonly RecordedEvent[],
+  kind: 'concurrency' | 'overlap',
+  limit: number,
+): readonly string[] {
+  const faults: string[] = [];
+  const running = new Set<string>();
+  let holders = new Set<string>();
+  for (const event of log) {
+    if (event.stream.startsWith('run-')) {
+      const id = event.stream.slice('run-'.length);
+      if (event.type === 'RunStarted') running.add(id);
+      else if (!['RunStepCompleted', 'RunCancelRequested'].includes(event.type)) running.delete(id);
+    } else if (event.stream.startsWith('key-') && 'holders' in event.data) {
+      if (event.data.kind !== kind) continue;
+      holders = new Set(event.data.holders.map(({ run_id }) => run_id));
+      if (holders.size > limit) faults.push(`${event.position}: ${[...holders].join()} hold it`);
+    }
+    for (const id of running) {
+      if (!holders.has(id)) faults.push(`${event.position} ${event.type}: ${id} runs without it`);
+    }
+  }
+  return faults;
+}

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { changeKey, readKey } from '../../../domain/keys/key-stream.ts';
+import { LONGEST_LINE, holdKey, releaseAll, type KeyName } from '../../../domain/keys/key.ts';
+import { streams } from '../../../domain/streams.ts';
+import { pauseTaskCommand } from '../../../domain/tasks/task-commands.ts';
+import { GRANT_LIFE } from '../../../scheduler/keys/key-grants.ts';
+import { CUT_EVERY } from '../../../scheduler/keys/key-watch.ts';
+import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+
+const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
+
+describe('the line for a concurrency key', () => {
+  let world: KeyWorld;
+  beforeEach(async () => {
+    world = await KeyWorld.open();
+    await world.task('a', { concurrency_key: 'printer' });
+  });
+  afterEach(() => world.close());
+
+  const holders = async (): Promise<readonly string[]> =>
+    ((await readKey(world.store, printer))?.holders ?? []).map(({ run_id }) => run_id);
+  const waiters = async (): Promise<readonly string[]> =>
+    ((await readKey(world.store, printer))?.waiters ?? []).map(({ run_id }) => run_id);
+
+  it('moves on with one append of the key for each run', async function () {
+    this.timeout(30_000);
+    const process = await world.process('w1');
+    const runs = Array.from({ length: 12 }, (_, index) => `r${String(index).padStart(2, '0')}`);
+    for (const run of runs) await world.request('a', run);
+    await soon(async () => expect(await waiters()).to.have.lengthOf(11));
+    const stream = streams.key('concurrency', OWNER, 'printer');
+    const revision = async (): Promise<number> =>
+      (await world.store.readStream(stream, { direction: 'backwards', limit: 1 }))[0]?.revision ??
+      0;
+    const before = await revision();
+    const appends = process.store.appends;
+    for (const run of runs) {
+      await soon(() => expect(process.running()).to.deep.equal([run]));
+      process.finish(run);
+    }
+    await soon(async () => expect(await holders()).to.deep.equal([]));
+    expect((await revision()) - before).to.equal(runs.length);
+    // Of each its end, the key, and of all but the first the start.
+    expect(process.store.appends - appends).to.equal(3 * runs.length - 1);
+    expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
+  });
+
+  it('lets the urgent go to its front, however long it is', async function () {
+    this.timeout(30_000);
+    const process = await world.process('w1');
+    const runs = Array.from({ length: 30 }, (_, index) => `r${String(index).padStart(2, '0')}`);
+    for (const run of runs) await world.request('a', run);
+    await soon(() => expect(process.running()).to.deep.equal(['r00']));
+    await soon(async () => expect(await waiters()).to.have.lengthOf(LONGEST_LINE));
+    await world.request('a', 'urgent', { priority: 1 });
+    await soon(async () => expect((await waiters())[0]).to.equal('urgent'));
+    process.finish('r00');
+    await soon(() => expect(process.running()).to.deep.equal(['urgent']));
+  });
+
+  it('does not stop at a run that was handed the key and can not begin where it was', async function () {
+    this.timeout(30_000);
+    await world.task('plain');
+    const full = await world.process('w1', { slots: 2 });
+    await world.request('a', 'r1');
+    await soon(() => expect(full.running()).to.deep.equal(['r1']));
+    await world.request('a', 'r2');
+    await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
+    for (const run of ['p1', 'p2', 'p3']) await world.request('plain', run, { priority: 1 });
+    await soon(() => expect(full.running()).to.have.members(['r1', 'p1']));
+    // It believes that there is room, and there is none.
+    full.keeper.hasRoom = () => true;
+    full.finish('r1');
+    await soon(async () => expect(await holders()).to.deep.equal(['r2']));
+    await soon(() => expect(full.running()).to.have.members(['p1', 'p2']));
+    full.keeper.hasRoom = () => false;
+    world.clock.move(GRANT_LIFE + 1);
+    await full.keeper.look(false);
+    await soon(async () => expect(await holders()).to.deep.equal([]));
+    full.finish('p1');
+    full.finish('p2');
+    await soon(() => expect(full.running()).to.include('p3'));
+    full.finish('p3');
+    await soon(() => expect(full.running()).to.deep.equal(['r2']));
+    full.finish('r2');
+    await world.reaches('r2', 'succeeded');
+    const keyed = (await world.log()).filter(({ stream }) => !stream.startsWith('run-p'));
+    expect(faultsOfKeys(keyed, 'concurrency', 1)).to.deep.equal([]);
+  });
+
+  it('gets the key back from a run that was handed it, when the process stops first', async function () {
+    this.timeout(30_000);
+    const stopping = await world.process('w1');
+    await world.request('a', 'r1');
+    await soon(() => expect(stopping.running()).to.deep.equal(['r1']));
+    await world.request('a', 'r2');
+    await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
+    // The slot is handed on just before nothing more is taken.
+    stopping.queue.onReady = () => {};
+    const next = stopping.queue.next.bind(stopping.queue);
+    stopping.queue.next = (now) => {
+      const run = next(now);
+      if (run?.id !== 'r2') return run;
+      stopping.queue.putBack(run, now);
+      return null;
+    };
+    stopping.finish('r1');
+    await soon(async () => expect(await holders()).to.deep.equal(['r2']));
+    await stopping.worker.drain(0);
+    await stopping.keeper.settled();
+    await soon(async () => expect(await holders()).to.deep.equal([]));
+    const other = await world.process('w2');
+    await soon(() => expect(other.running()).to.deep.equal(['r2']));
+    other.finish('r2');
+    await world.reaches('r2', 'succeeded');
+    expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
+  });
+
+  it('is all that is kept of a key: its past is cut off', async function () {
+    this.timeout(30_000);
+    const process = await world.process('w1');
+    await soon(() => expect(process.membership.alive).to.equal(true));
+    const base = { task_id: 'a', trigger: 'manual', priority: 5, since: 0, limit: 1 } as const;
+    for (let use = 0; use <= CUT_EVERY; use += 1) {
+      const now = world.clock.now();
+      await changeKey(world.store, printer, world.context('use'), (state) => {
+        const before = releaseAll(state, [`u${String(use - 1)}`]).state;
+        const claim = { ...base, run_id: `u${String(use)}`, attempt: 1 };
+        return { events: holdKey(before, claim, now).events, answer: null };
+      });
+    }
+    const stream = streams.key('concurrency', OWNER, 'printer');
+    await soon(() => expect(process.store.cuts).to.deep.equal([{ stream, before: CUT_EVERY }]));
+    expect(await holders()).to.deep.equal([`u${String(CUT_EVERY)}`]);
+  });
+
+  it('passes by a run whose task is paused and lets it wait on', async function () {
+    this.timeout(30_000);
+    await world.task('b', { concurrency_key: 'printer' });
+    const process = await world.process('w1');
+    await world.request('b', 'r1');
+    await soon(() => expect(process.running()).to.deep.equal(['r1']));
+    await world.request('a', 'late', { trigger: 'backfill' });
+    await soon(async () => expect(await waiters()).to.deep.equal(['late']));
+    await world.request('b', 'r3', { priority: 9 });
+    await soon(async () => expect(await waiters()).to.deep.equal(['late', 'r3']));
+    const context = world.context('pause');
+    await pauseTaskCommand({ store: world.store, taskId: 'a', context, mayChange: () => {} });
+    process.finish('r1');
+    await soon(() => expect(process.running()).to.deep.equal(['r3']));
+    process.finish('r3');
+    await soon(async () => expect([...(await holders()), ...(await waiters())]).to.deep.equal([]));
+    expect(await world.run('late')).to.include({ state: 'queued' });
+  });
+});

@@ -1,0 +1,243 @@
+import { expect } from 'chai';
+import { overlapKey } from '../../../domain/keys/overlap.ts';
+import { readKey } from '../../../domain/keys/key-stream.ts';
+import { RESERVATION_LIFE } from '../../../domain/keys/key-judgement.ts';
+import { load } from '../../../domain/handle.ts';
+import { manualRunId } from '../../../domain/ids.ts';
+import { streams } from '../../../domain/streams.ts';
+import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-commands.ts';
+import { requireTask, taskFold } from '../../../domain/tasks/task.ts';
+import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+
+const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+
+describe('requesting a run', () => {
+  let world: KeyWorld;
+  beforeEach(async () => {
+    world = await KeyWorld.open();
+  });
+  afterEach(() => world.close());
+
+  const schedule = (task: string, run: string, second: number): ReturnType<KeyWorld['request']> =>
+    world.request(task, run, { trigger: 'schedule', scheduledFor: at(second) });
+
+  const overlap = async (): Promise<readonly (readonly string[])[]> => {
+    const state = await readKey(world.store, overlapKey('a', OWNER));
+    const ids = (all: readonly { run_id: string }[] = []): string[] => all.map((one) => one.run_id);
+    return [ids(state?.holders), ids(state?.waiters)];
+  };
+
+  describe('of a task with a dedupe key', () => {
+    it('skips what comes within the window, over all tasks of the owner', async () => {
+      await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      await world.task('b', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      expect((await schedule('a', 'r1', 0)).kind).to.equal('requested');
+      const second = await schedule('b', 'r2', 59);
+      expect(second).to.include({ kind: 'skipped', reason: 'duplicate', because_of: 'r1' });
+      expect((await world.run('r2')).state).to.equal('skipped');
+      expect((await schedule('b', 'r3', 60)).kind).to.equal('requested');
+    });
+
+    it('without a window skips while the earlier run is unfinished', async () => {
+      await world.task('a', { dedupe_key: 'daily' });
+      await schedule('a', 'r1', 0);
+      expect((await schedule('a', 'r2', 1000)).kind).to.equal('skipped');
+      await world.process('w1', { hold: false });
+      await world.reaches('r1', 'succeeded');
+      expect((await schedule('a', 'r3', 2000)).kind).to.equal('requested');
+    });
+
+    it('does not count a run that was itself skipped', async () => {
+      await world.task('a', {
+        dedupe_key: 'daily',
+        dedupe_window_seconds: 60,
+        overlap_policy: 'skip',
+      });
+      await world.task('b', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      await schedule('a', 'r1', 0);
+      const second = await schedule('a', 'r2', 100);
+      expect(second).to.include({ kind: 'skipped', reason: 'overlap', because_of: 'r1' });
+      expect((await schedule('b', 'r3', 101)).kind).to.equal('requested');
+    });
+
+    it('lets retries pass', async () => {
+      await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      await world.request('a', 'r1');
+      expect((await world.request('a', 'r2', { retryOf: 'r1' })).kind).to.equal('requested');
+    });
+
+    it('lets one of many through that are requested at once by two processes', async () => {
+      await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      const stores = [await world.connect(), await world.connect()];
+      const requested = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => {
+          const store = stores[index % 2] ?? world.store;
+          return world.request('a', `r${String(index)}`, { store });
+        }),
+      );
+      expect(requested.filter(({ kind }) => kind === 'requested')).to.have.lengthOf(1);
+    });
+
+    it('answers a run by hand with the earlier run, also when it is asked again', async () => {
+      await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      const task = requireTask((await load(world.store, streams.task('a'), taskFold)).state);
+      const ask = (command: string): ReturnType<typeof requestManualRun> =>
+        requestManualRun(world.store, 'a', task, world.context(command));
+      const first = await ask('one');
+      expect(first).to.include({ runId: manualRunId('a', 'one'), deduplicated: false });
+      const second = await ask('two');
+      expect(second).to.include({ runId: first.runId, deduplicated: true });
+      world.clock.move(120_000);
+      expect(await ask('two')).to.include({ runId: first.runId, deduplicated: true, result: null });
+      expect(await ask('three')).to.include({ deduplicated: false });
+    });
+
+    for (const when of ['before', 'after'] as const) {
+      it(`is void after a minute when its caller died ${when} the request`, async () => {
+        await world.task('a', { dedupe_key: 'daily' });
+        const store = await world.connect();
+        store.dieAt(2, when);
+        void world.request('a', 'r1', { store });
+        await soon(() => expect(store.dead).to.equal(true));
+        expect((await world.request('a', 'r2')).kind).to.equal('skipped');
+        world.clock.move(RESERVATION_LIFE + 1);
+        const third = await world.request('a', 'r3');
+        // After the request the run is there, and unfinished.
+        expect(third.kind).to.equal(when === 'before' ? 'requested' : 'skipped');
+        const state = when === 'before' ? 'abandoned' : 'queued';
+        expect((await world.run('r1')).state).to.equal(state);
+      });
+    }
+
+    it('fails for who comes with a request that was given up', async () => {
+      await world.task('a', { dedupe_key: 'daily' });
+      const store = await world.connect();
+      store.dieAt(2, 'before');
+      void world.request('a', 'r1', { store });
+      await soon(() => expect(store.dead).to.equal(true));
+      world.clock.move(RESERVATION_LIFE + 1);
+      await world.request('a', 'r2');
+      const late = await world.request('a', 'r1');
+      expect(late.kind === 'known' && late.event.type).to.equal('Abandoned');
+    });
+
+    it('waits for the run of a fire however late it is requested, and loses none', async () => {
+      await world.task('a', { dedupe_key: 'daily' });
+      const store = await world.connect();
+      store.dieAt(2, 'before');
+      void world.request('a', 'r1', { store, trigger: 'schedule', scheduledFor: at(0) });
+      await soon(() => expect(store.dead).to.equal(true));
+      world.clock.move(10 * RESERVATION_LIFE);
+      expect((await schedule('a', 'r2', 1)).kind).to.equal('skipped');
+      expect((await schedule('a', 'r1', 0)).kind).to.equal('requested');
+    });
+  });
+
+  describe('of a task whose runs must not overlap', () => {
+    it('under skip records the second, until the first has ended', async () => {
+      await world.task('a', { overlap_policy: 'skip' });
+      const process = await world.process('w1');
+      await schedule('a', 'r1', 0);
+      await soon(() => expect(process.running()).to.deep.equal(['r1']));
+      const second = await schedule('a', 'r2', 1);
+      expect(second).to.include({ kind: 'skipped', reason: 'overlap', because_of: 'r1' });
+      process.finish('r1');
+      await soon(async () => expect(await overlap()).to.deep.equal([[], []]));
+      expect((await schedule('a', 'r3', 2)).kind).to.equal('requested');
+    });
+
+    it('under queue lets one wait for the first to end, and skips the next', async () => {
+      await world.task('a', { overlap_policy: 'queue' });
+      const process = await world.process('w1');
+      await schedule('a', 'r1', 0);
+      await soon(() => expect(process.running()).to.deep.equal(['r1']));
+      expect((await schedule('a', 'r2', 1)).kind).to.equal('requested');
+      expect(await schedule('a', 'r3', 2)).to.include({ kind: 'skipped', because_of: 'r2' });
+      expect(await overlap()).to.deep.equal([['r1'], ['r2']]);
+      process.finish('r1');
+      await soon(() => expect(process.running()).to.deep.equal(['r2']));
+      process.finish('r2');
+      await soon(async () => expect(await overlap()).to.deep.equal([[], []]));
+      expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
+    });
+
+    it('under cancel_running ends the one before and goes on', async () => {
+      await world.task('a', { overlap_policy: 'cancel_running' });
+      const process = await world.process('w1');
+      await schedule('a', 'r1', 0);
+      await soon(() => expect(process.running()).to.deep.equal(['r1']));
+      await schedule('a', 'r2', 1);
+      await soon(() => expect(process.running()).to.include('r2'));
+      await schedule('a', 'r3', 2);
+      await soon(() => expect(process.running()).to.include('r3'));
+      await world.reaches('r1', 'canceled');
+      await world.reaches('r2', 'canceled');
+      process.finish('r3');
+      await soon(async () => expect(await overlap()).to.deep.equal([[], []]));
+      expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
+    });
+
+    it('does not give way to a run that was canceled before it began', async () => {
+      await world.task('a', { overlap_policy: 'skip' });
+      await schedule('a', 'r1', 0);
+      await cancelRunCommand(world.store, 'r1', world.context('cancel'));
+      expect((await schedule('a', 'r2', 1)).kind).to.equal('requested');
+      expect(await overlap()).to.deep.equal([['r2'], []]);
+    });
+
+    it('lets one through of many that two processes request at once', async () => {
+      await world.task('a', { overlap_policy: 'skip' });
+      const stores = [await world.connect(), await world.connect()];
+      const requested = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => {
+          const store = stores[index % 2] ?? world.store;
+          return world.request('a', `r${String(index)}`, { store });
+        }),
+      );
+      expect(requested.filter(({ kind }) => kind === 'requested')).to.have.lengthOf(1);
+    });
+
+    it('keeps the slot through the back-off of its holder', async () => {
+      await world.task('a', { overlap_policy: 'skip', retry_delay_seconds: 3600 });
+      const process = await world.process('w1');
+      await schedule('a', 'r1', 0);
+      await soon(() => expect(process.running()).to.deep.equal(['r1']));
+      process.finish('r1', {
+        kind: 'failed',
+        error: 'no',
+        step: null,
+        retryable: true,
+        steps: [],
+        output: {},
+      });
+      await world.reaches('r1', 'retrying');
+      await process.keeper.settled();
+      expect((await schedule('a', 'r2', 1)).kind).to.equal('skipped');
+    });
+
+    // Appends of a request: the dedupe key, the task's own slot, the run; then what it cancels.
+    for (const append of [1, 2, 3, 4]) {
+      for (const when of ['before', 'after'] as const) {
+        it(`goes on as itself when its scheduler died ${when} append ${String(append)}`, async () => {
+          await world.task('a', {
+            overlap_policy: 'cancel_running',
+            dedupe_key: 'daily',
+            dedupe_window_seconds: 10,
+          });
+          await schedule('a', 'r1', 0);
+          const store = await world.connect();
+          store.dieAt(append, when);
+          void world.request('a', 'r2', { store, trigger: 'schedule', scheduledFor: at(60) });
+          await soon(() => expect(store.dead).to.equal(true));
+          await schedule('a', 'r2', 60);
+          await world.process('w1', { hold: false });
+          await world.reaches('r2', 'succeeded');
+          await soon(async () => expect(await overlap()).to.deep.equal([[], []]));
+          const log = await world.log();
+          expect(log.filter(({ stream }) => stream === 'run-r2')[0]?.type).to.equal('RunRequested');
+          expect(faultsOfKeys(log, 'overlap', 1)).to.deep.equal([]);
+        });
+      }
+    }
+  });
+});

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../domain/event-store.ts';
+import {
+  LONGEST_LINE,
+  holdKey,
+  unusedKey,
+  type KeyClaim,
+  type KeyState,
+} from '../../../domain/keys/key.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { KeyWatch } from '../../../scheduler/keys/key-watch.ts';
+import type { Membership } from '../../../scheduler/processes/membership.ts';
+import type { QueuedRun, RunQueue } from '../../../scheduler/runs/run-queue.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const name = { kind: 'concurrency', owner: 'o', key: 'printer' } as const;
+
+const claim = (index: number, priority = 5): KeyClaim => ({
+  run_id: `r${index}`,
+  task_id: 't',
+  trigger: 'manual',
+  priority,
+  since: index,
+  limit: 1,
+  attempt: 1,
+});
+
+/** The key after so many have asked for it, one after the other. */
+function keyWanted(by: number): KeyState {
+  let state: KeyState = unusedKey(name);
+  for (let index = 0; index < by; index += 1) {
+    const [event] = holdKey(state, claim(index), index).events;
+    if (event !== undefined) state = event.data;
+  }
+  return state;
+}
+
+/** A watch of a process in which these runs wait for the key. */
+function watchWith(waiting: readonly number[]): KeyWatch {
+  const watch = new KeyWatch({
+    store: {} as EventStore,
+    queue: {} as RunQueue,
+    membership: {} as Membership,
+    clock: new VirtualClock(),
+    telemetry: silent,
+  });
+  for (const index of waiting) {
+    const { run_id: id, priority, since } = claim(index);
+    const run = { id, priority, since, state: 'queued', ended: false } as QueuedRun;
+    watch.expect(run, name);
+  }
+  return watch;
+}
+
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from }, (_, index) => from + index);
+
+describe('a run that comes to a line with many behind it', () => {
+  // One has the key, and one place of the line is free.
+  const state = keyWanted(LONGEST_LINE);
+  const placed = LONGEST_LINE;
+
+  it('waits with them for places to be given to all at once', () => {
+    const watch = watchWith(range(placed, placed + LONGEST_LINE));
+    expect(watch.comesAfterMany(state, claim(1000))).to.equal(true);
+  });
+
+  it('is put in line by itself where fewer wait, or where it goes before them', () => {
+    const few = watchWith(range(placed, placed + LONGEST_LINE - 1));
+    expect(few.comesAfterMany(state, claim(1000))).to.equal(false);
+    const many = watchWith(range(placed, placed + LONGEST_LINE));
+    expect(many.comesAfterMany(state, claim(1000, 1))).to.equal(false);
+    expect(many.comesAfterMany(state, claim(placed))).to.equal(false);
+  });
+
+  it('is put in line by itself where the line is short, or where it stands in it', () => {
+    const many = watchWith(range(placed, placed + LONGEST_LINE));
+    expect(many.comesAfterMany(keyWanted(LONGEST_LINE / 2), claim(1000))).to.equal(false);
+    expect(many.comesAfterMany(state, claim(3))).to.equal(false);
+  });
+});
+
+describe('those who found a line full', () => {
+  const state = keyWanted(LONGEST_LINE - 2);
+
+  it('come into it the best first, as many as it takes', () => {
+    const queued = [...range(LONGEST_LINE, 3 * LONGEST_LINE)].reverse();
+    const watch = watchWith([...queued, 3]);
+    const free = LONGEST_LINE - state.waiters.length;
+    const best = watch.unplaced(state, LONGEST_LINE).map(({ id }) => id);
+    expect(best).to.deep.equal(
+      queued
+        .slice(-free)
+        .reverse()
+        .map((index) => `r${index}`),
+    );
+  });
+
+  it('are called once it has become short', () => {
+    const watch = watchWith([100]);
+    expect(watch.unplaced(state)).to.deep.equal([]);
+    expect(watch.unplaced(keyWanted(3)).map(({ id }) => id)).to.deep.equal(['r100']);
+  });
+});

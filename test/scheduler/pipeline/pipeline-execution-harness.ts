@@ -1,0 +1,101 @@
+import type { StepEnd } from '../../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { compilePipeline } from '../../../domain/pipeline/compile.ts';
+import { outputOf } from '../../../domain/pipeline/output.ts';
+import {
+  executePipeline,
+  type Environment,
+  type ExecutionResult,
+} from '../../../scheduler/pipeline/pipeline-execution.ts';
+import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
+import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+import type { Tool, ToolCall } from '../../../scheduler/tools/tool.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+/** What a test says of an attempt; everything else has a plain default. */
+export interface Given {
+  readonly pipeline: readonly unknown[];
+  readonly params?: JsonObject;
+  readonly finished?: readonly StepEnd[];
+  readonly attempt?: number;
+  readonly event?: JsonObject;
+  /** Beside the basic tools: by name, called with arguments and call. */
+  readonly tools?: Readonly<Record<string, Tool['run'] | Omit<Tool, 'name'>>>;
+  readonly secrets?: Readonly<Record<string, string>>;
+  readonly clock?: VirtualClock;
+  readonly signal?: AbortSignal;
+  readonly isStopped?: () => boolean;
+  readonly record?: Environment['record'];
+}
+
+/** How an attempt went. */
+export interface Went {
+  readonly result: ExecutionResult;
+  /** Batches that were recorded on the way. */
+  readonly recorded: readonly (readonly StepEnd[])[];
+  /** All step ends, recorded or told with the result. */
+  readonly ends: readonly StepEnd[];
+  /** The run's output, folded from the earlier ends, these and the result. */
+  readonly output: JsonObject;
+}
+
+/** Nothing is told to stop. */
+const never = new AbortController().signal;
+
+/** Executes one attempt of a run in memory. */
+export async function execute(given: Given): Promise<Went> {
+  const { clock = new VirtualClock(), secrets = {}, finished = [] } = given;
+  const tools = new ToolRegistry();
+  for (const tool of basicTools) tools.register(tool);
+  for (const [name, tool] of Object.entries(given.tools ?? {})) {
+    const rest = typeof tool === 'function' ? { description: '', schema: {}, run: tool } : tool;
+    tools.register({ ...rest, name });
+  }
+  const recorded: StepEnd[][] = [];
+  const payload = { pipeline: given.pipeline, params: given.params ?? {} };
+  const result = await executePipeline(
+    {
+      pipeline: compilePipeline(payload as unknown as JsonObject),
+      runId: 'run-1',
+      taskId: 'task-1',
+      actAs: 'agent-1',
+      context: {
+        task: { id: 'task-1', title: 'Test' },
+        run: { id: 'run-1', attempt: given.attempt ?? 1 },
+        event: given.event ?? null,
+      },
+      finished,
+      attempt: given.attempt ?? 1,
+    },
+    {
+      tools,
+      clock,
+      get signal() {
+        return given.signal ?? never;
+      },
+      isStopped: given.isStopped,
+      secrets: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
+      record: async (steps) => {
+        await given.record?.(steps);
+        recorded.push([...steps]);
+      },
+      random: () => 1,
+    },
+  );
+  const ends = [...recorded.flat(), ...result.steps];
+  return { result, recorded, ends, output: outputOf([...finished, ...ends], result.output) };
+}
+
+/** A tool that notes its calls and answers later, as real ones do. */
+export function recorder(answer: (args: unknown, call: ToolCall) => unknown = (args) => args): {
+  readonly run: Tool['run'];
+  readonly calls: { args: unknown; call: ToolCall }[];
+} {
+  const calls: { args: unknown; call: ToolCall }[] = [];
+  const run: Tool['run'] = async (args, call) => {
+    calls.push({ args, call });
+    await Promise.resolve();
+    return answer(args, call);
+  };
+  return { run, calls };
+}

@@ -1,0 +1,359 @@
+import { expect } from 'chai';
+import type { StepEnd } from '../../../domain/events/catalogue.ts';
+import { MAX_EVENT_BYTES } from '../../../domain/event-store.ts';
+import type { Tool, ToolCall } from '../../../scheduler/tools/tool.ts';
+import { settle, VirtualClock } from '../../support/virtual-clock.ts';
+import { execute, recorder } from './pipeline-execution-harness.ts';
+
+const statuses = (ends: readonly StepEnd[]): Record<string, string> =>
+  Object.fromEntries(ends.map(({ step, status }) => [step, status]));
+
+describe('a pipeline', () => {
+  it('without steps succeeds', async () => {
+    const { result, output } = await execute({ pipeline: [] });
+    expect(result).to.include({ kind: 'succeeded' });
+    expect(output['steps']).to.deep.equal({});
+  });
+
+  it('gives each step what those before it gave', async () => {
+    const { output } = await execute({
+      params: { who: 'Ada' },
+      pipeline: [
+        { uses: 'echo', with: { name: '${params.who}' }, save_as: 'person' },
+        { uses: 'transform', with: { expression: 'length(@)', input: '${steps.person.name}' } },
+        { uses: 'echo', with: 'n=${steps.step_1}, ${steps.step_0.name}, attempt ${run.attempt}' },
+      ],
+    });
+    expect(output).to.deep.equal({
+      steps: { person: { name: 'Ada' }, step_1: 3, step_2: 'n=3, Ada, attempt 1' },
+      summary: { total_steps: 3, executed_steps: 3, skipped_steps: 0 },
+    });
+  });
+
+  it('sees the event that triggered it, and the time', async () => {
+    const { output } = await execute({
+      event: { topic: 'order.new', payload: { id: 5 } },
+      clock: new VirtualClock('2026-05-01T00:00:00Z'),
+      pipeline: [{ uses: 'echo', with: ['${event.payload.id}', '${now+1h}'] }],
+    });
+    expect(output['steps']).to.deep.equal({ step_0: [5, '2026-05-01T01:00:00.000Z'] });
+  });
+
+  it('of synchronous tools sets no timer', async () => {
+    const clock = new VirtualClock();
+    clock.at = () => expect.fail('a timer was set');
+    const { ends } = await execute({
+      clock,
+      pipeline: [{ uses: 'echo' }, { uses: 'log', with: { message: 'hi' } }],
+    });
+    expect(ends).to.have.lengthOf(2);
+  });
+
+  it('that is faulty fails without a retry', async () => {
+    const { result } = await execute({ pipeline: [{ uses: 5 }] });
+    expect(result).to.include({ kind: 'failed', step: null, retryable: false });
+    expect(result.kind === 'failed' && result.error).to.match(/payload\.pipeline\.0\.uses/);
+  });
+
+  it('lets others have the event loop now and then', async () => {
+    const slow: Omit<Tool, 'name'> = {
+      description: '',
+      schema: {},
+      synchronous: true,
+      run: () => {
+        const until = performance.now() + 3;
+        while (performance.now() < until);
+      },
+    };
+    const pipeline = Array.from({ length: 20 }, () => ({ uses: 'slow' }));
+    let turns = 0;
+    let over = false;
+    const count = (): void => {
+      turns += 1;
+      if (!over) setImmediate(count);
+    };
+    setImmediate(count);
+    const { recorded } = await execute({ pipeline, tools: { slow } });
+    over = true;
+    expect(turns).to.be.greaterThan(4);
+    expect(recorded).to.have.length.greaterThan(4);
+  });
+
+  it('runs thousands of steps', async () => {
+    const pipeline = Array.from({ length: 5000 }, () => ({ uses: 'echo', with: 1 }));
+    const { ends, output } = await execute({ pipeline });
+    expect(ends).to.have.lengthOf(5000);
+    expect(output['summary']).to.include({ executed_steps: 5000 });
+  });
+});
+
+describe('the signal that ends the work', () => {
+  it('is not asked for while no tool looks at it', async () => {
+    let asked = 0;
+    const { signal } = new AbortController();
+    const looks = { description: '', schema: {}, synchronous: true } as const;
+    const given = {
+      pipeline: [{ uses: 'echo' }, { uses: 'looks' }, { uses: 'echo' }],
+      isStopped: () => false,
+      tools: { looks: { ...looks, run: (_: unknown, call: ToolCall) => call.signal.aborted } },
+      get signal() {
+        asked += 1;
+        return signal;
+      },
+    };
+    const { ends } = await execute(given);
+    expect(ends.map(({ result }) => result)).to.deep.equal([{}, false, {}]);
+    expect(asked).to.equal(1);
+  });
+});
+
+describe('a condition', () => {
+  const cases: readonly (readonly [condition: unknown, runs: boolean])[] = [
+    ['params.yes', true],
+    ['${params.yes}', true],
+    ['params.n == `0`', true],
+    ['params.n', true],
+    ['params.no', false],
+    ['params.missing', false],
+    ['params.empty', false],
+    ['params.list', false],
+    ['params.object', false],
+    ['${params.list}', false],
+    ['!(params.list)', true],
+    ['steps.step_9', false],
+    [true, true],
+    [false, false],
+  ];
+  const params = { yes: true, no: false, n: 0, empty: '', list: [], object: {} };
+  for (const [condition, runs] of cases) {
+    it(`${JSON.stringify(condition)} ${runs ? 'lets the step run' : 'skips the step'}`, async () => {
+      const { ends } = await execute({ params, pipeline: [{ uses: 'echo', if: condition }] });
+      expect(statuses(ends)).to.deep.equal({ step_0: runs ? 'succeeded' : 'skipped' });
+    });
+  }
+
+  it('that is broken fails the run, naming it, without a retry', async () => {
+    const { result } = await execute({ pipeline: [{ uses: 'echo', if: 'a ==' }] });
+    expect(result).to.include({ kind: 'failed', step: 'step_0', retryable: false });
+    expect(result.kind === 'failed' && result.error).to.include('"a =="');
+  });
+});
+
+describe('a step', () => {
+  it('that fails ends the run, with what it said', async () => {
+    const after = recorder();
+    const { result, output } = await execute({
+      pipeline: [{ uses: 'echo' }, { uses: 'fail', with: { message: 'no' } }, { uses: 'after' }],
+      tools: { after: after.run },
+    });
+    expect(result).to.include({ kind: 'failed', error: 'no', step: 'step_1', retryable: true });
+    expect(statuses(result.steps)).to.deep.equal({ step_0: 'succeeded', step_1: 'failed' });
+    expect(output['summary']).to.deep.equal({
+      total_steps: 3,
+      executed_steps: 2,
+      skipped_steps: 0,
+      failed_step: 'step_1',
+    });
+    expect(after.calls).to.deep.equal([]);
+  });
+
+  it('that fails and is passed over lets the run go on, which sees its error', async () => {
+    const { result, output } = await execute({
+      pipeline: [
+        { uses: 'fail', with: { message: 'no' }, on_error: 'continue' },
+        { uses: 'echo', with: '${steps.step_0.error}' },
+      ],
+    });
+    expect(result.kind).to.equal('succeeded');
+    expect(output['steps']).to.deep.equal({ step_0: { error: 'no' }, step_1: 'no' });
+  });
+
+  const faults: readonly (readonly [what: string, step: object, says: RegExp])[] = [
+    ['an unknown tool', { uses: 'acme.ship' }, /no tool named acme\.ship/],
+    ['bad arguments', { uses: 'sleep', with: { seconds: '${params.x}' } }, /with\.seconds/],
+    ['a broken expression', { uses: 'echo', with: '${a(}' }, /"a\("/],
+    ['a missing secret', { uses: 'echo', with: '${secrets.NOPE}' }, /no secret NOPE/],
+    ['a for_each over text', { uses: 'echo', for_each: "'x'" }, /not an array/],
+    ['a result that is no JSON', { uses: 'cycle' }, /no JSON/],
+    ['a fault that says so', { uses: 'fail', with: { message: 'm', retryable: false } }, /m/],
+    ['a broken transformation', { uses: 'transform', with: { expression: ')', input: 1 } }, /"\)"/],
+  ];
+  for (const [what, step, says] of faults) {
+    it(`can't be healed by trying again: ${what}`, async () => {
+      const cycle = (): unknown => {
+        const loop: Record<string, unknown> = {};
+        loop['loop'] = loop;
+        return loop;
+      };
+      const { result } = await execute({
+        params: { x: 'far too long' },
+        pipeline: [{ max_retries: 3, ...step }],
+        tools: { cycle },
+      });
+      expect(result).to.include({ kind: 'failed', step: 'step_0', retryable: false });
+      expect(result.kind === 'failed' && result.error).to.match(says);
+    });
+  }
+
+  it('is told who it acts for, and the same key at each attempt', async () => {
+    const tool = recorder();
+    const pipeline = [
+      { uses: 'tool', id: 'send' },
+      { uses: 'tool', id: 'each', for_each: [1, 2] },
+    ];
+    await execute({ pipeline, tools: { tool: tool.run } });
+    await execute({ pipeline, tools: { tool: tool.run }, attempt: 2 });
+    const keys = tool.calls.map(({ call }) => call.idempotencyKey);
+    const once = ['run-1:send', 'run-1:each[0]', 'run-1:each[1]'];
+    expect(keys).to.deep.equal([...once, ...once]);
+    expect(tool.calls[0]?.call).to.include({ actAs: 'agent-1', taskId: 'task-1', step: 'send' });
+  });
+
+  it('is recorded before the next one that could be noticed starts', async () => {
+    const order: string[] = [];
+    const tool = recorder((_, call) => order.push(`ran ${call.step}`));
+    const { result } = await execute({
+      pipeline: [{ uses: 'tool' }, { uses: 'echo' }, { uses: 'tool' }],
+      tools: { tool: tool.run },
+      record: async (steps) => {
+        await settle(1);
+        order.push(...steps.map(({ step }) => `recorded ${step}`));
+      },
+    });
+    expect(order).to.deep.equal(['ran step_0', 'recorded step_0', 'recorded step_1', 'ran step_2']);
+    expect(result.steps.map(({ step }) => step)).to.deep.equal(['step_2']);
+  });
+
+  it('that can not be recorded stops the execution', async () => {
+    const tool = recorder();
+    const record = (): Promise<void> => Promise.reject(new Error('fenced'));
+    let error: unknown;
+    try {
+      await execute({
+        pipeline: [{ uses: 'tool' }, { uses: 'tool' }],
+        tools: { tool: tool.run },
+        record,
+      });
+    } catch (caught) {
+      error = caught;
+    }
+    expect(error).to.have.property('message', 'fenced');
+    expect(tool.calls).to.have.lengthOf(1);
+  });
+
+  it('whose result is too large for what ends the run is recorded before', async () => {
+    const { result, recorded, ends, output } = await execute({
+      pipeline: Array.from({ length: 4 }, () => ({ uses: 'big' })),
+      tools: {
+        big: { description: '', schema: {}, synchronous: true, run: () => 'x'.repeat(200_000) },
+      },
+    });
+    expect(ends).to.have.lengthOf(4);
+    expect(recorded).to.have.length.greaterThan(1);
+    for (const batch of recorded) {
+      expect(JSON.stringify(batch).length).to.be.lessThan(MAX_EVENT_BYTES);
+    }
+    expect(JSON.stringify(result).length).to.be.lessThan(MAX_EVENT_BYTES);
+    expect(Object.keys(output['steps'] as object)).to.have.lengthOf(4);
+  });
+
+  it('has its largest result and log within one event', async () => {
+    const { ends } = await execute({
+      pipeline: [{ uses: 'chatty' }],
+      tools: {
+        chatty: (_, call) => {
+          for (let line = 0; line < 100; line += 1) {
+            call.log('info', '\u0001'.repeat(5000), { data: 'ü'.repeat(50_000) });
+          }
+          return 'ü'.repeat(1_000_000);
+        },
+      },
+    });
+    const [end] = ends;
+    expect(end?.log).to.have.length.greaterThan(1);
+    expect(Buffer.byteLength(JSON.stringify(end))).to.be.lessThan(MAX_EVENT_BYTES * 0.9);
+  });
+
+  it('leaves its log lines with its end, also when it fails', async () => {
+    const { ends } = await execute({
+      pipeline: [
+        { uses: 'log', with: { message: 'n=${params.n}', level: 'warn', data: { a: 1 } } },
+        { uses: 'talks' },
+      ],
+      params: { n: 1 },
+      tools: {
+        talks: (_, call) => {
+          call.log('debug', 'about to fail');
+          throw new Error('failed');
+        },
+      },
+    });
+    expect(ends[0]?.log).to.deep.equal([
+      {
+        at: '2026-01-01T00:00:00.000Z',
+        level: 'warn',
+        message: 'n=1',
+        step: 'step_0',
+        data: { a: 1 },
+      },
+    ]);
+    expect(ends[1]?.log[0]).to.include({ message: 'about to fail', step: 'step_1' });
+  });
+});
+
+describe('a secret in a pipeline', () => {
+  const secrets = { TOKEN: 'hush-hush' };
+
+  it('reaches the tool, and is masked in results, errors and logs', async () => {
+    const tool = recorder((args, call) => {
+      call.log('info', `got ${JSON.stringify(args)}`, { args });
+      return { [`said ${String(args)}`]: args };
+    });
+    const { ends, output } = await execute({
+      secrets,
+      pipeline: [
+        { uses: 'tool', with: '${secrets.TOKEN}' },
+        { uses: 'echo', with: '${steps.step_0}' },
+        { uses: 'fail', with: { message: 'bad ${secrets.TOKEN}' }, on_error: 'continue' },
+        { uses: 'tool', with: '${steps.step_2.error}' },
+      ],
+      tools: { tool: tool.run },
+    });
+    expect(tool.calls.map(({ args }) => args)).to.deep.equal(['hush-hush', 'bad ***']);
+    expect(JSON.stringify([ends, output])).not.to.include('hush');
+    expect(ends[0]?.result).to.deep.equal({ 'said ***': '***' });
+    expect(ends[2]?.error).to.equal('bad ***');
+  });
+
+  it('is masked in the error of the run', async () => {
+    const { result } = await execute({
+      secrets,
+      pipeline: [{ uses: 'fail', with: { message: '${secrets.TOKEN}!' } }],
+    });
+    expect(result).to.include({ kind: 'failed', error: '***!' });
+  });
+
+  it('is masked though the step that used it ran elsewhere', async () => {
+    const first = await execute({
+      secrets,
+      pipeline: [{ uses: 'echo', with: '${secrets.TOKEN}' }],
+    });
+    const { ends } = await execute({
+      secrets,
+      finished: first.ends,
+      pipeline: [{ uses: 'echo', with: '${secrets.TOKEN}' }, { uses: 'leak' }],
+      tools: { leak: () => 'the server says hush-hush' },
+    });
+    expect(ends.map(({ result }) => result)).to.deep.equal(['the server says ***']);
+  });
+
+  it('does not reach tools whose arguments end up in events', async () => {
+    const tool = recorder();
+    await execute({
+      secrets,
+      pipeline: [{ uses: 'tool', with: { key: '${secrets.TOKEN}' } }],
+      tools: { tool: { description: '', schema: {}, withoutSecrets: true, run: tool.run } },
+    });
+    expect(tool.calls[0]?.args).to.deep.equal({ key: '***' });
+  });
+});

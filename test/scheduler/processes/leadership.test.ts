@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import type { Lease } from '../../../scheduler/coordination.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { Leadership } from '../../../scheduler/processes/leadership.ts';
+import { World } from '../scheduler-world.ts';
+
+const lease = 3000;
+
+describe('leadership', () => {
+  let world: World;
+  let running: { readonly stop: AbortController; readonly ended: Promise<void> }[];
+
+  beforeEach(async () => {
+    world = await World.open();
+    running = [];
+  });
+
+  const end = async (): Promise<void> => {
+    for (const { stop } of running) stop.abort();
+    await Promise.all(running.map(({ ended }) => ended));
+    running = [];
+  };
+
+  afterEach(async () => {
+    await end();
+    await world.close();
+  });
+
+  const run = (owner: string): Leadership => {
+    const { coordination, clock } = world;
+    const name = 'scheduler';
+    const leadership = new Leadership({
+      name,
+      owner,
+      lease,
+      coordination,
+      clock,
+      telemetry: silent,
+    });
+    const stop = new AbortController();
+    running.push({ stop, ended: leadership.run(stop.signal) });
+    return leadership;
+  };
+
+  it('is held by one, and by the same as long as it renews', async () => {
+    const one = run('one');
+    await world.clock.advance(1);
+    const two = run('two');
+    for (let n = 0; n < 20; n += 1) {
+      await world.clock.advance(777);
+      expect([one.leads, two.leads]).to.deep.equal([true, false]);
+    }
+  });
+
+  it('tells of each change, until nobody listens any more', async () => {
+    const one = run('one');
+    const changes: boolean[] = [];
+    const listener = (): void => void changes.push(one.leads);
+    one.onChange(listener);
+    await world.clock.advance(1000);
+    const acquire = world.coordination.acquire.bind(world.coordination);
+    world.coordination.acquire = () => Promise.resolve<Lease | null>(null);
+    await world.clock.advance(1000);
+    world.coordination.acquire = acquire;
+    await world.clock.advance(1000);
+    one.offChange(listener);
+    await end();
+    expect(changes).to.deep.equal([true, false, true]);
+  });
+
+  it('ends by itself when it can not be renewed', async () => {
+    const one = run('one');
+    await world.clock.advance(1);
+    world.coordination.acquire = () => Promise.reject(new Error('away'));
+    await world.clock.advance(lease);
+    expect(one.leads).to.equal(false);
+  });
+
+  it('goes to the next at once when it is given back, with a larger fence', async () => {
+    const one = run('one');
+    await world.clock.advance(1000);
+    const { fence } = one;
+    await end();
+    expect(one.leads).to.equal(false);
+    const two = run('two');
+    await world.clock.advance(1);
+    expect(two.leads).to.equal(true);
+    expect(two.fence).to.be.above(fence);
+  });
+});

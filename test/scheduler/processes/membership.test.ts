@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import { silent } from '../../../observability/telemetry.ts';
+import { Membership } from '../../../scheduler/processes/membership.ts';
+import { World } from '../scheduler-world.ts';
+
+const lease = 30_000;
+
+describe('a member', () => {
+  let world: World;
+  let stop: AbortController;
+  let running: Promise<void>[];
+
+  beforeEach(async () => {
+    world = await World.open();
+    stop = new AbortController();
+    running = [];
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    await Promise.all(running);
+    await world.close();
+  });
+
+  const join = (id: string, roles: string[], signal = stop.signal): Membership => {
+    const { coordination, clock } = world;
+    const about = { roles };
+    const member = new Membership({ id, lease, about, coordination, clock, telemetry: silent });
+    running.push(member.run(signal));
+    return member;
+  };
+
+  it('is alive once its heartbeat is there, and says so once', async () => {
+    let alive = 0;
+    const one = join('one', ['worker']);
+    one.onAlive = () => (alive += 1);
+    expect(one.alive).to.equal(false);
+    await world.clock.advance(lease);
+    expect(one.alive).to.equal(true);
+    expect(alive).to.equal(1);
+  });
+
+  it('knows the others by what they do', async () => {
+    const one = join('one', ['worker', 'api']);
+    join('two', ['worker']);
+    join('three', ['api']);
+    await world.clock.advance(lease / 3);
+    expect([...one.doing('worker')].toSorted()).to.deep.equal(['one', 'two']);
+    expect([...one.doing('api')].toSorted()).to.deep.equal(['one', 'three']);
+    expect(one.doing('scheduler')).to.deep.equal([]);
+    expect(one.isAlive('two')).to.equal(true);
+    expect(one.isAlive('nobody')).to.equal(false);
+  });
+
+  it('counts itself as gone when its heartbeat could not be renewed in time, as the others do', async () => {
+    const one = join('one', ['worker']);
+    const two = join('two', ['worker']);
+    await world.clock.advance(1000);
+    const heartbeat = world.coordination.heartbeat.bind(world.coordination);
+    world.coordination.heartbeat = (id, about, ttl) =>
+      id === 'one' ? Promise.reject(new Error('away')) : heartbeat(id, about, ttl);
+    await world.clock.advance(lease + lease / 3);
+    expect(one.alive).to.equal(false);
+    expect(one.isAlive('one')).to.equal(false);
+    expect(two.isAlive('one')).to.equal(false);
+    let alive = 0;
+    one.onAlive = () => (alive += 1);
+    world.coordination.heartbeat = heartbeat;
+    await world.clock.advance(lease / 3);
+    expect(one.alive).to.equal(true);
+    expect(alive).to.equal(1);
+  });
+
+  it('is not forgotten by the others before its time, though the store has lost it', async () => {
+    const one = join('one', ['worker']);
+    join('two', ['worker']);
+    await world.clock.advance(lease / 3 + 1000);
+    const { forget } = world.coordination;
+    await forget.call(world.coordination, 'two');
+    const heartbeat = world.coordination.heartbeat.bind(world.coordination);
+    world.coordination.heartbeat = (id, about, ttl) =>
+      id === 'two' ? new Promise(() => {}) : heartbeat(id, about, ttl);
+    await world.clock.advance(lease / 3);
+    expect(one.isAlive('two')).to.equal(true);
+    await world.clock.advance(lease);
+    expect(one.isAlive('two')).to.equal(false);
+    // The call that hangs would keep the process from ending.
+    void running.pop();
+  });
+
+  it('looks who is alive when somebody writes that it does not know, once for each', async () => {
+    const one = join('one', ['worker']);
+    await world.clock.advance(1000);
+    join('two', ['worker']);
+    await world.clock.advance(1000);
+    expect(one.doing('worker')).to.deep.equal(['one']);
+    let looks = 0;
+    const alive = world.coordination.alive.bind(world.coordination);
+    world.coordination.alive = () => {
+      looks += 1;
+      return alive();
+    };
+    for (const id of ['two', 'two', 'one', 'nobody']) one.noticed(id);
+    await world.clock.advance(1);
+    expect([...one.doing('worker')].toSorted()).to.deep.equal(['one', 'two']);
+    expect(looks).to.equal(1);
+    for (let times = 0; times < 3; times += 1) {
+      await world.clock.advance(1000);
+      for (const id of ['nobody', 'two']) one.noticed(id);
+    }
+    expect(looks).to.equal(2);
+  });
+
+  it('leaves when it ends', async () => {
+    const leaving = new AbortController();
+    join('one', ['worker'], leaving.signal);
+    await world.clock.advance(1000);
+    expect(await world.coordination.alive()).to.have.lengthOf(1);
+    leaving.abort();
+    await Promise.all(running);
+    expect(await world.coordination.alive()).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import type { LiveTask } from '../../../domain/tasks/task.ts';
+import { instantRuns } from '../../../scheduler/runs/instant-runs.ts';
+import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+
+describe('a run that waits for nothing', () => {
+  const tools = new ToolRegistry();
+  const schema = { type: 'object' };
+  tools.register({
+    name: 'quick',
+    description: 'quick',
+    schema,
+    synchronous: true,
+    run: () => ({}),
+  });
+  tools.register({ name: 'slow', description: 'slow', schema, run: () => Promise.resolve({}) });
+
+  const run = { taskId: 't', taskRevision: 3 } as QueuedRun;
+
+  const isInstant = (pipeline: unknown, changes: Partial<TaskDefinition> = {}): boolean => {
+    const definition = { ...taskDefaults, payload: { pipeline }, ...changes };
+    const task = { definition } as unknown as LiveTask;
+    const peek = (id: string, revision: number): LiveTask | undefined =>
+      id === 't' && revision === 3 ? task : undefined;
+    return instantRuns({ peek }, tools)(run);
+  };
+
+  it('has a few steps with tools that answer at once', () => {
+    expect(isInstant([{ uses: 'quick' }, { uses: 'quick' }])).to.equal(true);
+    expect(isInstant([])).to.equal(true);
+    expect(isInstant(Array.from({ length: 11 }, () => ({ uses: 'quick' })))).to.equal(false);
+  });
+
+  it('has no step that may wait, has items or is not known here', () => {
+    expect(isInstant([{ uses: 'quick' }, { uses: 'slow' }])).to.equal(false);
+    expect(isInstant([{ uses: 'unheard-of' }])).to.equal(false);
+    expect(isInstant([{ uses: 'quick', for_each: '${params.list}' }])).to.equal(false);
+    expect(isInstant([{ parallel: [{ uses: 'quick' }] }])).to.equal(false);
+  });
+
+  it('has no key to wait for', () => {
+    const pipeline = [{ uses: 'quick' }];
+    expect(isInstant(pipeline, { concurrency_key: 'k' })).to.equal(false);
+    expect(isInstant(pipeline, { overlap_policy: 'queue' })).to.equal(false);
+  });
+
+  it('waits for no key that it was handed', () => {
+    const definition = { ...taskDefaults, payload: { pipeline: [] }, concurrency_key: 'k' };
+    const task = { definition } as unknown as LiveTask;
+    let isGranted = false;
+    const keyed = instantRuns({ peek: () => task }, tools, () => isGranted);
+    expect(keyed(run)).to.equal(false);
+    expect(keyed(run, true)).to.equal(true);
+    isGranted = true;
+    expect(keyed(run)).to.equal(true);
+  });
+
+  it('is known by what is in memory: anything else counts as one that takes time', () => {
+    expect(instantRuns({ peek: () => undefined }, tools)(run)).to.equal(false);
+  });
+});

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { putOff } from '../../../scheduler/runs/run-faults.ts';
+import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('a run that can not be led on', () => {
+  const clock = new VirtualClock();
+  let told: number;
+  let counted: number;
+  const telemetry = {
+    log: { ...silent.log, error: () => void (told += 1) },
+    count: () => void (counted += 1),
+    observe: () => {},
+  };
+  const queued = (id: string): QueuedRun => ({ id }) as QueuedRun;
+
+  beforeEach(() => {
+    told = counted = 0;
+  });
+
+  /** Takes a run up each time that it may be, so often; the pauses in seconds. */
+  const pauses = async (run: QueuedRun, error: Error, times: number): Promise<number[]> => {
+    const found: number[] = [];
+    for (let n = 0; n < times; n += 1) {
+      const pause = putOff(run, error, { clock, telemetry }) - clock.now();
+      found.push(pause / 1000);
+      await clock.advance(pause);
+    }
+    return found;
+  };
+
+  it('is put off for longer each time, up to a minute, and told of so often and counted', async () => {
+    const found = await pauses(queued('r'), new Error('no such task'), 9);
+    expect(found).to.deep.equal([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    expect([told, counted]).to.deep.equal([9, 9]);
+  });
+
+  it('is tried each second while the log is away, and told of ever more rarely', async () => {
+    const away = new EventStoreError('UNAVAILABLE', 'away');
+    const found = await pauses(queued('r'), away, 100);
+    expect(new Set(found)).to.deep.equal(new Set([1]));
+    expect([told, counted]).to.deep.equal([7, 100]);
+  });
+
+  it('begins anew when it was led on for long, and holds back no other', async () => {
+    const run = queued('r');
+    await pauses(run, new Error('no'), 5);
+    expect(await pauses(queued('other'), new Error('no'), 1)).to.deep.equal([1]);
+    await clock.advance(6 * 60_000);
+    expect(await pauses(run, new Error('no'), 1)).to.deep.equal([1]);
+  });
+});

@@ -1,0 +1,224 @@
+import { expect } from 'chai';
+import { stepEnd } from '../../projections/recorded.ts';
+import { deferred, type Deferred } from '../../support/signals.ts';
+import { LEASE, WorkerWorld } from './worker-world.ts';
+
+const second = 1000;
+
+describe('taking over', () => {
+  let world: WorkerWorld;
+
+  beforeEach(async () => {
+    world = await WorkerWorld.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  /** A worker that died while a run of `a, hold:b, c` was at b. */
+  const died = async (fields = {}): Promise<string> => {
+    await world.task('t', ['a', 'hold:b', 'c'], fields);
+    const one = await world.start('one');
+    const runId = await world.request('t');
+    expect(world.stepsOf(runId)).to.deep.equal(['a', 'b']);
+    one.kill();
+    return runId;
+  };
+
+  it('goes on with the run of a worker that is gone, from its first unfinished step', async () => {
+    const runId = await died();
+    await world.start('two');
+    await world.clock.advance(LEASE + 20 * second);
+    expect(await world.run(runId)).to.include({ state: 'running', lease_owner: 'two', attempt: 1 });
+    await world.let('two', runId, 'b');
+    expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
+    expect(world.stepsOf(runId)).to.deep.equal(['a', 'b', 'b', 'c']);
+    const [first, again] = world.effects.filter(({ step }) => step === 'b');
+    expect(again?.key).to.equal(first?.key);
+  });
+
+  it('leaves the run alone as long as the heartbeat lasts', async () => {
+    const runId = await died();
+    await world.start('two');
+    await world.clock.advance(LEASE - 1);
+    expect(await world.run(runId)).to.include({ state: 'running', lease_owner: 'one' });
+  });
+
+  it('never touches the runs of those who are alive', async () => {
+    await world.task('t', ['hold:a']);
+    await world.start('one');
+    const runId = await world.request('t');
+    await world.start('two');
+    await world.clock.advance(10 * LEASE);
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Started']);
+    await world.let('one', runId, 'a');
+    expect(await world.run(runId)).to.include({ state: 'succeeded' });
+  });
+
+  it('takes nobody for dead whose heartbeat the coordination store has lost', async () => {
+    await world.task('t', ['hold:a']);
+    const one = await world.start('one');
+    const runId = await world.request('t');
+    const two = await world.start('two');
+    await world.clock.advance(2 * second);
+    // As if its file had been thrown away: nobody is known any more, until they say so again.
+    await world.world.coordination.forget('one');
+    expect(await two.takeOver.pass()).to.equal(0);
+    await world.clock.advance(LEASE);
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Started']);
+    expect(one.membership.alive).to.equal(true);
+  });
+
+  it('is done once, by one of many', async () => {
+    const runId = await died();
+    await world.start('two');
+    await world.start('three');
+    await world.start('four');
+    await world.clock.advance(LEASE + 20 * second);
+    const types = await world.typesOf(runId);
+    expect(types.filter((type) => type === 'Interrupted')).to.have.lengthOf(1);
+    expect(types.filter((type) => type === 'Started')).to.have.lengthOf(2);
+  });
+
+  describe('of a run whose workers die again and again', () => {
+    const dieTimes = async (runId: string, times: number): Promise<void> => {
+      for (let n = 0; n < times; n += 1) {
+        const next = await world.start(`next-${n}`);
+        await world.clock.advance(LEASE + 20 * second);
+        expect(await world.run(runId)).to.include({ lease_owner: `next-${n}`, attempt: 1 });
+        next.kill();
+      }
+    };
+
+    it('goes on five times, and counts the sixth as a failed attempt', async function () {
+      this.timeout(180_000);
+      const runId = await died({ max_retries: 1 });
+      await dieTimes(runId, 5);
+      await world.start('last');
+      await world.clock.advance(LEASE + 15 * second);
+      const types = await world.typesOf(runId);
+      expect(types.filter((type) => type === 'Interrupted')).to.have.lengthOf(5);
+      expect(types.filter((type) => type === 'AttemptFailed')).to.have.lengthOf(1);
+      await world.clock.advance(20 * second);
+      await world.let('last', runId, 'b');
+      expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 2 });
+      expect(world.stepsOf(runId).filter((step) => step === 'a')).to.have.lengthOf(1);
+    });
+
+    it('fails it where no retry is left', async function () {
+      this.timeout(180_000);
+      const runId = await died({ max_retries: 0 });
+      await dieTimes(runId, 5);
+      await world.start('last');
+      await world.clock.advance(LEASE + 20 * second);
+      expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
+      expect((await world.eventsOf(runId)).at(-1)?.data).to.include({
+        error: 'its worker went away 6 times',
+      });
+    });
+  });
+
+  describe('from a worker that lives on', () => {
+    let hearing: Deferred<void>;
+
+    beforeEach(() => {
+      hearing = deferred();
+    });
+
+    afterEach(() => {
+      hearing.resolve();
+    });
+
+    /** Taken from one, who could not say that it is alive, while its step goes on. */
+    const takenFromOne = async (step: 'hold' | 'deaf', deafToTheLog: boolean): Promise<string> => {
+      await world.task('t', ['a', `${step}:b`, 'c']);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      if (deafToTheLog) {
+        one.store.onMessage = () => hearing.promise;
+        one.store.following.clear();
+      }
+      one.reachable.away = true;
+      await world.start('two');
+      await world.clock.advance(LEASE + 20 * second);
+      expect(await world.run(runId)).to.include({ lease_owner: 'two' });
+      return runId;
+    };
+
+    const finishesByTwo = async (runId: string): Promise<void> => {
+      await world.let('two', runId, 'b');
+      await world.clock.advance(second);
+      expect(await world.run(runId)).to.include({ state: 'succeeded' });
+      const after = (await world.eventsOf(runId)).slice(
+        (await world.typesOf(runId)).indexOf('Interrupted'),
+      );
+      expect(after.map(({ metadata }) => metadata.source)).to.deep.equal(after.map(() => 'two'));
+      expect(await world.typesOf(runId)).to.satisfy(
+        (types: string[]) => types.filter((type) => type === 'Succeeded').length === 1,
+      );
+    };
+
+    it('stops its work as soon as it hears of it', async () => {
+      const runId = await takenFromOne('hold', false);
+      expect(world.effects.some(({ worker, step }) => worker === 'one' && step === 'c')).to.equal(
+        false,
+      );
+      await finishesByTwo(runId);
+    });
+
+    it('refuses what it says of its steps, though it has heard of all that happened since', async () => {
+      const runId = await takenFromOne('deaf', false);
+      await world.let('one', runId, 'b');
+      expect(world.effects.some(({ worker, step }) => worker === 'one' && step === 'c')).to.equal(
+        false,
+      );
+      await finishesByTwo(runId);
+    });
+
+    it('refuses what it says of its steps, though it has heard of nothing', async () => {
+      const runId = await takenFromOne('deaf', true);
+      await world.let('one', runId, 'b');
+      await finishesByTwo(runId);
+    });
+
+    it('refuses a step and an end, also of an execution that hears no signal and knows the log', async () => {
+      await world.task('t', ['a', 'hold:b']);
+      const goOn = deferred();
+      const said: unknown[] = [];
+      const one = await world.start('one', {
+        runPipeline: async ({ record }) => {
+          await goOn.promise;
+          await record([stepEnd('late')]).catch((error: unknown) => said.push(error));
+          return { kind: 'succeeded', steps: [], output: {} };
+        },
+      });
+      const runId = await world.request('t');
+      one.reachable.away = true;
+      await world.start('two');
+      // No longer than until it is taken over: what hears no signal is given up after ten seconds.
+      for (let n = 0; n < 60 && (await world.run(runId)).lease_owner !== 'two'; n += 1) {
+        await world.clock.advance(second);
+      }
+      const before = await world.typesOf(runId);
+      expect(before.slice(-2)).to.include('Started');
+      goOn.resolve();
+      await world.world.idle();
+      expect(said).to.have.lengthOf(1);
+      expect(await world.typesOf(runId)).to.deep.equal(before);
+      await world.let('two', runId, 'b');
+      expect(await world.run(runId)).to.include({ state: 'succeeded' });
+    });
+
+    it('gives the run back to none when it comes back', async () => {
+      const runId = await takenFromOne('deaf', false);
+      const [one] = world.workers;
+      if (one !== undefined) one.reachable.away = false;
+      await world.clock.advance(LEASE);
+      await world.let('one', runId, 'b');
+      await world.clock.advance(LEASE);
+      expect(await world.run(runId)).to.include({ state: 'running', lease_owner: 'two' });
+      await finishesByTwo(runId);
+    });
+  });
+});

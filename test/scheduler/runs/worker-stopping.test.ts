@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import { stepEnd } from '../../projections/recorded.ts';
+import { deferred } from '../../support/signals.ts';
+import { minute } from '../scheduler-world.ts';
+import { WorkerWorld } from './worker-world.ts';
+
+const second = 1000;
+
+describe('a worker that is to stop something', () => {
+  let world: WorkerWorld;
+
+  beforeEach(async () => {
+    world = await WorkerWorld.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  /** Makes a step fail so many times. */
+  const fails = (step: string, times: number, error = new Error('out of paper')): void => {
+    let left = times;
+    world.acts.set(step, () => {
+      if (left === 0) return { done: step };
+      left -= 1;
+      throw error;
+    });
+  };
+
+  describe('that is to cancel a run', () => {
+    it('never starts one that waits', async () => {
+      await world.task('t', ['hold:a']);
+      await world.start('one', { slots: 1 });
+      const first = await world.request('t');
+      const waiting = await world.request('t');
+      await world.cancel(waiting);
+      await world.let('one', first, 'a');
+      expect(await world.typesOf(waiting)).to.deep.equal(['Requested', 'Canceled']);
+      expect(world.stepsOf(waiting)).to.deep.equal([]);
+    });
+
+    it('stops one that runs', async () => {
+      await world.task('t', ['a', 'hold:b', 'c']);
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.cancel(runId);
+      expect(await world.run(runId)).to.include({ state: 'canceled' });
+      expect(world.stepsOf(runId)).to.deep.equal(['a', 'b']);
+      expect(
+        (await world.typesOf(runId)).filter((type) => type === 'CancelRequested'),
+      ).to.have.lengthOf(1);
+    });
+
+    it('gives up what does not stop, and refuses what it says later', async () => {
+      await world.task('t', ['deaf:a', 'b']);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      await world.cancel(runId);
+      await world.clock.advance(10 * second - 1);
+      expect(await world.run(runId)).to.include({ state: 'running' });
+      await world.clock.advance(1);
+      expect(await world.run(runId)).to.include({ state: 'canceled' });
+      const events = await world.typesOf(runId);
+      expect(one.worker.active).to.equal(0);
+      await world.let('one', runId, 'a');
+      await world.clock.advance(second);
+      expect(await world.typesOf(runId)).to.deep.equal(events);
+      expect(events.at(-1)).to.equal('Canceled');
+    });
+
+    it('refuses what an execution records after it was given up', async () => {
+      await world.task('t', ['a']);
+      const goOn = deferred();
+      const said: unknown[] = [];
+      await world.start('one', {
+        runPipeline: async ({ record }) => {
+          await goOn.promise;
+          await record([stepEnd('late')]).catch((error: unknown) => said.push(error));
+          return { kind: 'succeeded', steps: [], output: {} };
+        },
+      });
+      const runId = await world.request('t');
+      await world.cancel(runId);
+      await world.clock.advance(10 * second);
+      goOn.resolve();
+      await world.world.idle();
+      expect(said).to.have.lengthOf(1);
+      expect(await world.typesOf(runId)).to.deep.equal([
+        'Requested',
+        'Started',
+        'CancelRequested',
+        'Canceled',
+      ]);
+    });
+
+    it('does not try one again that waits for its retry', async () => {
+      await world.task('t', ['a']);
+      fails('a', 99);
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.cancel(runId);
+      await world.clock.advance(minute);
+      expect(await world.run(runId)).to.include({ state: 'canceled' });
+      expect(world.stepsOf(runId)).to.have.lengthOf(1);
+    });
+
+    it('lets one end that ends just then, as it ended', async () => {
+      await world.task('t', ['deaf:a']);
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.cancel(runId);
+      await world.let('one', runId, 'a');
+      const types = await world.typesOf(runId);
+      expect(types.filter((type) => ['Succeeded', 'Canceled'].includes(type))).to.have.lengthOf(1);
+    });
+
+    it('cancels one whose worker died before it heard of it', async () => {
+      await world.task('t', ['deaf:a']);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      one.kill();
+      await world.cancel(runId);
+      await world.start('two');
+      await world.clock.advance(2 * minute);
+      expect(await world.run(runId)).to.include({ state: 'canceled' });
+      expect(world.effects.filter(({ worker }) => worker === 'two')).to.deep.equal([]);
+    });
+  });
+
+  describe('whose run has a time limit', () => {
+    it('ends it as failed when the time is over, without a retry', async () => {
+      await world.task('t', ['a', 'hold:b'], { timeout_seconds: 60 });
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.clock.advance(60 * second - 1);
+      expect(await world.run(runId)).to.include({ state: 'running' });
+      await world.clock.advance(1);
+      expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
+      expect((await world.eventsOf(runId)).at(-1)?.data).to.deep.include({
+        error: 'the run was not over after 60 s',
+        // What had ended by then is counted as of the whole pipeline, and named as it wants it.
+        output: { summary: { total_steps: 2, executed_steps: 1, skipped_steps: 0 } },
+      });
+    });
+
+    it('counts its back-off, and begins nothing after it', async () => {
+      await world.task('t', ['a'], { timeout_seconds: 5 });
+      fails('a', 1);
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.clock.advance(minute);
+      expect(await world.run(runId)).to.include({ state: 'failed' });
+      expect(world.stepsOf(runId)).to.have.lengthOf(1);
+    });
+
+    it('ends it at once where the next attempt would come too late, saying so', async () => {
+      await world.task('t', ['a'], { timeout_seconds: 10 });
+      fails('a', 1);
+      await world.start('one');
+      const runId = await world.request('t');
+      expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
+      expect((await world.eventsOf(runId)).at(-1)?.data).to.include({
+        step: 'a',
+        error: 'out of paper (the 10 s of the run end before its next attempt)',
+      });
+    });
+
+    it('counts from the first start, through all attempts', async () => {
+      await world.task('t', ['a', 'hold:b'], { timeout_seconds: 60 });
+      fails('a', 2);
+      await world.start('one');
+      const runId = await world.request('t');
+      await world.clock.advance(60 * second - 1);
+      expect(await world.run(runId)).to.include({ state: 'running', attempt: 3 });
+      await world.clock.advance(1);
+      expect(await world.run(runId)).to.include({ state: 'failed', attempt: 3 });
+    });
+  });
+
+  describe('that is told to stop', () => {
+    it('takes nothing more, and lets what runs go on', async () => {
+      await world.task('t', ['hold:a']);
+      const one = await world.start('one', { slots: 1 });
+      const runs = [await world.request('t'), await world.request('t')];
+      const drained = one.worker.drain();
+      const running = world.effects[0]?.run ?? '';
+      await world.let('one', running, 'a');
+      await drained;
+      const other = runs.find((run) => run !== running) ?? '';
+      expect(await world.run(running)).to.include({ state: 'succeeded' });
+      expect(await world.typesOf(other)).to.deep.equal(['Requested']);
+    });
+
+    it('hands back what is not over by the limit; another goes on where it was', async () => {
+      await world.task('t', ['a', 'hold:b']);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      const drained = one.worker.drain(25 * second);
+      await world.clock.advance(25 * second);
+      await drained;
+      expect(await world.run(runId)).to.include({ state: 'queued', interruptions: 0 });
+      await world.start('two');
+      await world.clock.advance(second);
+      await world.let('two', runId, 'b');
+      expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
+      expect(world.stepsOf(runId)).to.deep.equal(['a', 'b', 'b']);
+    });
+
+    it('is done at once where it has nothing to do', async () => {
+      const one = await world.start('one');
+      await one.worker.drain();
+    });
+
+    it('ends also while the log is away', async () => {
+      await world.task('t', ['hold:a']);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      one.store.onAppend = () => {
+        throw new EventStoreError('UNAVAILABLE', 'away');
+      };
+      const drained = one.worker.drain(25 * second);
+      await world.clock.advance(60 * second);
+      await drained;
+      one.store.onAppend = () => {};
+      expect(await world.run(runId)).to.include({ state: 'running', lease_owner: 'one' });
+    });
+  });
+});

@@ -1,0 +1,257 @@
+import { pipelineRunner } from '../../../app/roles/pipeline-runner.ts';
+import { toIso } from '../../../domain/clock.ts';
+import type { RecordedEvent } from '../../../domain/event-store.ts';
+import { load } from '../../../domain/handle.ts';
+import type { JsonValue } from '../../../domain/json.ts';
+import { requireRun, runFold, type KnownRun } from '../../../domain/runs/run.ts';
+import { streams } from '../../../domain/streams.ts';
+import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-commands.ts';
+import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import { taskFold } from '../../../domain/tasks/task.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { LiveStreams } from '../../../projections/reading/live-streams.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import { Membership } from '../../../scheduler/processes/membership.ts';
+import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
+import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
+import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
+import { RunQueue, type QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { TakeOver } from '../../../scheduler/runs/take-over.ts';
+import { taskAdmission } from '../../../scheduler/runs/task-admission.ts';
+import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+import type { ToolCall } from '../../../scheduler/tools/tool.ts';
+import { Worker } from '../../../scheduler/worker.ts';
+import { deferred, Signal, type Deferred } from '../../support/signals.ts';
+import { World } from '../scheduler-world.ts';
+import type { WatchedStore } from '../watched-store.ts';
+
+/** Milliseconds that a heartbeat lasts here. */
+export const LEASE = 30_000;
+
+/** A call of a tool with an effect outside, as the outside saw it. */
+export interface Effect {
+  readonly worker: string;
+  readonly run: string;
+  readonly step: string;
+  readonly key: string;
+}
+
+/** A coordination store that one process can lose its way to. */
+class Reachable {
+  away = false;
+  readonly coordination: Coordination;
+
+  constructor(coordination: Coordination) {
+    this.coordination = new Proxy(coordination, {
+      get: (target, property) => {
+        const member: unknown = Reflect.get(target, property);
+        if (typeof member !== 'function') return member;
+        return (...given: readonly unknown[]): unknown =>
+          this.away
+            ? Promise.reject(new Error('can not be reached'))
+            : Reflect.apply(member, target, given);
+      },
+    });
+  }
+}
+
+/** What a test may want otherwise of a worker. */
+interface WorkerOptions {
+  readonly slots?: number;
+  readonly runPipeline?: PipelineRunner;
+  readonly isInstant?: (run: QueuedRun) => boolean;
+}
+
+/** Workers over one log. Their tools act on this world, which remembers. */
+export class WorkerWorld {
+  readonly world: World;
+  readonly workers: WorkerProcess[] = [];
+  readonly effects: Effect[] = [];
+  readonly arrived = new Signal<Effect>('effects');
+  /** Steps that wait until they are let, by worker, run and step. */
+  readonly gates = new Map<string, Deferred<void>>();
+  /** What a call of `act` does, by step; default: nothing. */
+  readonly acts = new Map<string, (call: ToolCall) => unknown>();
+
+  private constructor(world: World) {
+    this.world = world;
+  }
+
+  static async open(): Promise<WorkerWorld> {
+    return new WorkerWorld(await World.open());
+  }
+
+  get clock(): World['clock'] {
+    return this.world.clock;
+  }
+
+  async start(id: string, options: WorkerOptions = {}): Promise<WorkerProcess> {
+    const worker = new WorkerProcess(this, id, options);
+    this.workers.push(worker);
+    await worker.ready.wait();
+    await this.world.idle();
+    return worker;
+  }
+
+  /** A task whose steps `act` under the names given; `hold:<name>` waits until it is let. */
+  async task(
+    id: string,
+    steps: readonly string[],
+    fields: Partial<TaskDefinition> = {},
+  ): Promise<void> {
+    const pipeline = steps.map((step) => {
+      const [kind, name] = step.includes(':') ? step.split(':') : ['act', step];
+      return { id: name ?? step, uses: kind ?? 'act', timeout_seconds: 86_400 };
+    });
+    const rule = { schedule_kind: 'event', schedule_expr: null } as const;
+    const retries = { backoff_strategy: 'fixed', retry_delay_seconds: 10 } as const;
+    await this.world.createTask(id, { ...rule, ...retries, payload: { pipeline }, ...fields });
+  }
+
+  /** Requests a run by hand. */
+  async request(taskId: string): Promise<string> {
+    const task = await this.world.task(taskId);
+    const { runId } = await requestManualRun(this.world.store, taskId, task, this.world.context());
+    await this.world.idle();
+    return runId;
+  }
+
+  async cancel(runId: string): Promise<void> {
+    await cancelRunCommand(this.world.store, runId, this.world.context());
+    await this.world.idle();
+  }
+
+  async run(runId: string): Promise<KnownRun> {
+    return requireRun((await load(this.world.store, streams.run(runId), runFold)).state);
+  }
+
+  async eventsOf(runId: string): Promise<readonly RecordedEvent[]> {
+    return this.world.store.readStream(streams.run(runId));
+  }
+
+  /** Types of a run's events, in order. */
+  async typesOf(runId: string): Promise<readonly string[]> {
+    return (await this.eventsOf(runId)).map(({ type }) => type.replace(/^Run/, ''));
+  }
+
+  /** Steps that had an effect, in order, without their workers. */
+  stepsOf(runId: string): readonly string[] {
+    return this.effects.filter(({ run }) => run === runId).map(({ step }) => step);
+  }
+
+  /** Lets a step go on that waits. */
+  async let(worker: string, runId: string, step: string): Promise<void> {
+    const gate = this.gates.get(`${worker} ${runId} ${step}`);
+    if (gate === undefined) throw new Error(`${step} of ${runId} does not wait in ${worker}`);
+    gate.resolve();
+    await this.world.idle();
+  }
+
+  call(worker: string, kind: string, call: ToolCall): unknown {
+    const effect = { worker, run: call.runId, step: call.step, key: call.idempotencyKey };
+    this.effects.push(effect);
+    this.arrived.send(effect);
+    if (kind === 'act') return this.acts.get(call.step)?.(call) ?? null;
+    const gate = deferred();
+    this.gates.set(`${worker} ${call.runId} ${call.step}`, gate);
+    // One that is `deaf` does not hear that it is to stop.
+    if (kind === 'hold') {
+      const stop = (): void => gate.reject(new Error('told to stop'));
+      call.signal.addEventListener('abort', stop, { once: true });
+    }
+    return gate.promise.then(() => ({ at: toIso(this.clock.now()) }));
+  }
+
+  async close(): Promise<void> {
+    for (const worker of this.workers) await worker.stop();
+    await this.world.close();
+  }
+}
+
+export class WorkerProcess {
+  readonly id: string;
+  readonly store: WatchedStore;
+  readonly reachable: Reachable;
+  readonly membership: Membership;
+  readonly queue: RunQueue;
+  readonly worker: Worker;
+  readonly takeOver: TakeOver;
+  readonly ready = new Signal('the queue to be level');
+  readonly failures: unknown[] = [];
+  readonly #stop = new AbortController();
+  readonly #works: Promise<unknown>[] = [];
+  readonly #world: WorkerWorld;
+  #stopped = false;
+
+  constructor(world: WorkerWorld, id: string, options: WorkerOptions) {
+    this.id = id;
+    this.#world = world;
+    const { clock, readModel } = world.world;
+    this.store = world.world.connect();
+    this.reachable = new Reachable(world.world.coordination);
+    const { coordination } = this.reachable;
+    const { store } = this;
+    const about = { roles: ['worker'] };
+    const telemetry = silent;
+    this.membership = new Membership({ id, lease: LEASE, about, coordination, clock, telemetry });
+    const { membership } = this;
+    const live = new LiveStreams(store, 'task-', taskFold);
+    const tasks = new PinnedTasks(store, live);
+    const queue = (this.queue = new RunQueue(store, readModel, clock, telemetry));
+    const shared = { store, queue, tasks, membership, clock, telemetry };
+    const tools = new ToolRegistry();
+    for (const kind of ['act', 'hold', 'deaf']) {
+      const run = (_args: JsonValue, call: ToolCall): unknown => world.call(id, kind, call);
+      tools.register({ name: kind, description: kind, schema: {}, run });
+    }
+    const executor = new RunExecutor({
+      ...shared,
+      runPipeline:
+        options.runPipeline ?? pipelineRunner({ ...shared, tools, secrets: () => undefined }),
+      admit: taskAdmission(tasks, clock),
+      released: () => {},
+      lost: () => {},
+      random: () => 0.5,
+    });
+    this.worker = new Worker({ ...shared, executor, slots: 8, ...options });
+    membership.onAlive = () => this.worker.wake();
+    this.takeOver = new TakeOver({ ...shared, coordination });
+    const { signal } = this.#stop;
+    this.#works.push(
+      membership.run(signal),
+      live.follow(signal),
+      this.keep(() => queue.follow(signal, () => this.begin())),
+      this.takeOver.run(signal),
+    );
+  }
+
+  private begin(): void {
+    this.worker.start();
+    this.ready.send();
+  }
+
+  private async keep(work: () => Promise<void>): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      await work().catch((error: unknown) => this.failures.push(error));
+    }
+  }
+
+  /** Gone from one moment to the next: nothing more comes from it, its heartbeat included. */
+  kill(): void {
+    this.store.dead = true;
+    this.reachable.away = true;
+    this.#stopped = true;
+    this.#stop.abort();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    const draining = this.worker.drain(0);
+    for (const [name, gate] of this.#world.gates) if (name.startsWith(this.id)) gate.resolve();
+    await this.#world.clock.advance(30_000);
+    await draining;
+    this.#stop.abort();
+    await Promise.all(this.#works);
+  }
+}
