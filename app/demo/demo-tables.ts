@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DemoRun, TaskWithRuns } from './demo-scenario.ts';
-import { table } from './table.ts';
+import { table } from '../cli/terminal/table.ts';
 
 /** Widest column of free text. */
 const MOST = 44;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../domain/clock.ts';
 import { textOf } from '../../configuration/setting-readers.ts';
-import { table, type Column } from '../../demo/table.ts';
+import { table, type Column } from '../terminal/table.ts';
 import { Client } from './client.ts';
 import { paintFor, printable, type Paint } from '../terminal/paint.ts';
 import { keptTokens } from './kept-tokens.ts';

@@ -1,5 +1,5 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
-import { table, type Column } from '../../demo/table.ts';
+import { table, type Column } from '../terminal/table.ts';
 import { HOUR, type Forecast, type Peak } from './forecast.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { columnPlot, sparkline } from '../terminal/plot.ts';

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { runStates, runTriggers } from '../../../domain/vocabulary.ts';
-import type { Column } from '../../demo/table.ts';
+import type { Column } from '../terminal/table.ts';
 import { addAsOf, addHistory, type AsOf } from '../records/history-commands.ts';
 import { addPaging, listAll, shownOf, type Paging } from '../calling/listing.ts';
 import { paintState } from '../terminal/paint.ts';

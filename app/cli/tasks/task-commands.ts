@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { misfirePolicies, scheduleKinds, taskStatuses } from '../../../domain/vocabulary.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
-import type { Column } from '../../demo/table.ts';
+import type { Column } from '../terminal/table.ts';
 import { addBackfillCommand } from './backfill-command.ts';
 import { exitCodes, usageFault } from '../calling/faults.ts';
 import { addAsOf, addHistory, type AsOf } from '../records/history-commands.ts';

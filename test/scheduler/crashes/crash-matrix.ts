@@ -1,4 +1,4 @@
-import { table } from '../../../app/demo/table.ts';
+import { table } from '../../../app/cli/terminal/table.ts';
 import type { Kind } from './crash-kinds.ts';
 import type { CrashPoint } from './crash-process.ts';
 import type { Outcome } from './crash-scenario.ts';

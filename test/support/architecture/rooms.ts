@@ -19,22 +19,68 @@ const coordination = 'scheduler/coordination.ts';
 const ports = ['domain/', 'projections/', coordination, telemetry];
 const schemas = ['@sinclair/typebox', 'ajv', 'ajv-formats'];
 
+const domain: Room = {
+  path: 'domain/',
+  inside: ['domain/'],
+  packages: [...schemas, 'rrule', '@jmespath-community/jmespath'],
+  node: { 'domain/ids.ts': ['node:crypto'] },
+  pure: true,
+};
+
+const projections: Room = {
+  path: 'projections/',
+  inside: ['projections/', 'domain/', telemetry],
+  packages: [],
+  node: 'none',
+  pure: true,
+};
+
+const scheduler: Room = {
+  path: 'scheduler/',
+  inside: ['scheduler/', 'domain/', 'projections/', telemetry],
+  packages: [...schemas, 'node-schedule', 'undici', 'ipaddr.js', 'standardwebhooks'],
+  node: 'all',
+};
+
+const app: Room = {
+  path: 'app/',
+  inside: [
+    'app/',
+    'domain/',
+    'projections/',
+    'stores/',
+    'scheduler/',
+    'api/',
+    'extensions/',
+    'observability/',
+  ],
+  packages: ['commander', 'undici', 'yaml'],
+  node: 'all',
+  computed: true,
+};
+
+/**
+ * A part of a room that others build on: of its own room it may import itself and what is named, so that it can be
+ * read, and changed, without the rest. Beyond the room it may what the room may.
+ */
+function part(room: Room, folder: string, knows: readonly string[]): Room {
+  const path = `${room.path}${folder}`;
+  const beyond = room.inside.filter((door) => door !== room.path);
+  return {
+    ...room,
+    path,
+    inside: [path, ...knows.map((door) => `${room.path}${door}`), ...beyond],
+  };
+}
+
 /** The table of rooms of the design. A file of a folder named in none of them breaks the architecture. */
 export const rooms: readonly Room[] = [
-  {
-    path: 'domain/',
-    inside: ['domain/'],
-    packages: [...schemas, 'rrule', '@jmespath-community/jmespath'],
-    node: { 'domain/ids.ts': ['node:crypto'] },
-    pure: true,
-  },
-  {
-    path: 'projections/',
-    inside: ['projections/', 'domain/', telemetry],
-    packages: [],
-    node: 'none',
-    pure: true,
-  },
+  domain,
+  part(domain, 'schedule/', ['clock.ts', 'vocabulary.ts']),
+  part(domain, 'pipeline/', ['clock.ts', 'errors.ts', 'events/', 'json.ts']),
+  projections,
+  part(projections, 'views/', ['read-model.ts']),
+  part(projections, 'reading/', ['read-model.ts', 'views/']),
   { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
   {
     path: 'stores/sqlite/',
@@ -54,12 +100,9 @@ export const rooms: readonly Room[] = [
     packages: ['mongodb'],
     node: 'all',
   },
-  {
-    path: 'scheduler/',
-    inside: ['scheduler/', 'domain/', 'projections/', telemetry],
-    packages: [...schemas, 'node-schedule', 'undici', 'ipaddr.js', 'standardwebhooks'],
-    node: 'all',
-  },
+  scheduler,
+  part(scheduler, 'processes/', ['coordination.ts']),
+  part(scheduler, 'tools/', ['tracing.ts']),
   {
     path: 'api/',
     inside: ['api/', 'domain/', 'projections/', coordination, telemetry],
@@ -87,22 +130,8 @@ export const rooms: readonly Room[] = [
     ],
     node: 'all',
   },
-  {
-    path: 'app/',
-    inside: [
-      'app/',
-      'domain/',
-      'projections/',
-      'stores/',
-      'scheduler/',
-      'api/',
-      'extensions/',
-      'observability/',
-    ],
-    packages: ['commander', 'undici', 'yaml'],
-    node: 'all',
-    computed: true,
-  },
+  app,
+  part(app, 'configuration/', []),
 ];
 
 /** A built-in extension (a folder of its own in `extensions/`) knows the contract alone. */

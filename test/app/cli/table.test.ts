@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { table } from '../../../app/demo/table.ts';
+import { table } from '../../../app/cli/terminal/table.ts';
 
 describe('a table', () => {
   it('aligns its columns, numbers to the right', () => {
