@@ -1,7 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Express } from 'express';
 import { newId } from '../../domain/ids.ts';
 import { HttpError, errorBody, errorStatuses, type ErrorCode } from '../errors.ts';
+import { messageClasses } from './message-classes.ts';
 
 /** A client that is slower than this with its headers, or its whole request, is cut off. Milliseconds. */
 const HEADERS_TIMEOUT = 15_000;
@@ -24,11 +26,12 @@ const CHECK_EVERY = 5_000;
  * @param options the times in milliseconds, where they are to be others
  */
 export function createHttpServer(
-  listener: RequestListener,
+  listener: RequestListener | Express,
   options: { readonly headersTimeout?: number; readonly checkEvery?: number } = {},
 ): Server {
   const server = createServer(
     {
+      ...messageClasses(listener),
       headersTimeout: options.headersTimeout ?? HEADERS_TIMEOUT,
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
