@@ -1,3 +1,4 @@
+import { decorated } from '../domain/decorated.ts';
 import type { EventStore, NewEvent } from '../domain/event-store.ts';
 import type { Span, Traces } from './telemetry.ts';
 
@@ -30,7 +31,7 @@ export function tracedEventStore(store: EventStore, traces: Traces): EventStore 
       span.end();
     }
   };
-  return {
+  return decorated(store, {
     append: (stream, events, expected) =>
       traced({ stream, events }, events, () => store.append(stream, events, expected)),
     appendInOrder: (appends) =>
@@ -39,16 +40,7 @@ export function tracedEventStore(store: EventStore, traces: Traces): EventStore 
         appends.flatMap(({ events }) => events),
         () => store.appendInOrder(appends),
       ),
-    readStream: (stream, options) => store.readStream(stream, options),
-    readAll: (after, limit) => store.readAll(after, limit),
-    readAllBackwards: (before, limit) => store.readAllBackwards(before, limit),
-    subscribe: (options) => store.subscribe(options),
-    listStreams: (options) => store.listStreams(options),
-    truncate: (stream, before) => store.truncate(stream, before),
-    head: () => store.head(),
-    ping: () => store.ping(),
-    close: () => store.close(),
-  };
+  });
 }
 
 /** What the names of streams of one kind begin with: a small set. */

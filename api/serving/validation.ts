@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Issue } from '../../domain/errors.ts';
+import { countCharactersRarely } from '../../domain/events/text-length.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { badRequest } from '../errors.ts';
 
@@ -18,6 +19,8 @@ const common = {
 const bodies = new Ajv({ ...common, strictNumbers: true });
 // Not strict with numbers: a text that becomes `Infinity` would be looked at no further, and pass.
 const queries = new Ajv({ ...common, strictNumbers: false, coerceTypes: true, useDefaults: true });
+countCharactersRarely(bodies);
+countCharactersRarely(queries);
 
 /** Compiles a schema of bodies. @returns throws HttpError 400 listing every fault */
 export function bodyCheck(schema: TSchema): (body: unknown) => void {

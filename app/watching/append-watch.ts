@@ -1,3 +1,4 @@
+import { decorated } from '../../domain/decorated.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 
 /** For how long an append that failed says something of the log. Milliseconds. */
@@ -33,20 +34,10 @@ export function watchAppends(
     }
   };
   return {
-    store: {
+    store: decorated(store, {
       append: (stream, events, expected) => watched(store.append(stream, events, expected)),
       appendInOrder: (appends) => watched(store.appendInOrder(appends)),
-      prepare: (events) => store.prepare?.(events),
-      readStream: (stream, options) => store.readStream(stream, options),
-      readAll: (after, limit) => store.readAll(after, limit),
-      readAllBackwards: (before, limit) => store.readAllBackwards(before, limit),
-      subscribe: (options) => store.subscribe(options),
-      listStreams: (options) => store.listStreams(options),
-      truncate: (stream, before) => store.truncate(stream, before),
-      head: () => store.head(),
-      ping: () => store.ping(),
-      close: () => store.close(),
-    },
+    }),
     refusal: () => (refused !== null && now() - refused.at < TELLING ? refused.why : null),
   };
 }

@@ -1,8 +1,8 @@
-import { _, type Ajv, type CodeKeywordDefinition } from 'ajv';
+import { _, type Ajv, type Code, type CodeKeywordDefinition } from 'ajv';
 
 /**
  * Lets `minLength` and `maxLength` mean what they mean, characters, without counting them where the number of UTF-16
- * units already tells: Ajv counts every text for each of the two, which was half the cost of checking an event.
+ * units already tells: Ajv counts every text for each of the two, which was half the cost of checking an event. Errors are those of Ajv, to the word and with its parameters.
  */
 export function countCharactersRarely(ajv: Ajv): void {
   for (const definition of [maxLength, minLength]) {
@@ -11,11 +11,14 @@ export function countCharactersRarely(ajv: Ajv): void {
   }
 }
 
+/** What an error says of the bound, as Ajv's own does. */
+const params = ({ schema }: { readonly schema?: unknown }): Code => _`{limit: ${Number(schema)}}`;
+
 const maxLength: CodeKeywordDefinition = {
   keyword: 'maxLength',
   type: 'string',
   schemaType: 'number',
-  error: { message: ({ schema }) => `must NOT have more than ${schema} characters` },
+  error: { message: ({ schema }) => `must NOT have more than ${schema} characters`, params },
   code(cxt) {
     const most = Number(cxt.schema);
     const count = cxt.gen.scopeValue('func', { ref: charactersOf });
@@ -27,7 +30,7 @@ const minLength: CodeKeywordDefinition = {
   keyword: 'minLength',
   type: 'string',
   schemaType: 'number',
-  error: { message: ({ schema }) => `must NOT have fewer than ${schema} characters` },
+  error: { message: ({ schema }) => `must NOT have fewer than ${schema} characters`, params },
   code(cxt) {
     const least = Number(cxt.schema);
     const count = cxt.gen.scopeValue('func', { ref: charactersOf });

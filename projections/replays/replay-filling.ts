@@ -1,4 +1,5 @@
 import type { Clock } from '../../domain/clock.ts';
+import { decorated } from '../../domain/decorated.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -83,7 +84,7 @@ export class ReplayFilling {
 }
 
 /** A log that ends at a position, for who follows it: what comes later is not there. */
-function endingAt(store: EventStore, until: Position): EventStore {
+export function endingAt(store: EventStore, until: Position): EventStore {
   const subscribe: EventStore['subscribe'] = async function* (options) {
     for await (const message of store.subscribe(options)) {
       if (message.kind === 'events') {
@@ -100,11 +101,5 @@ function endingAt(store: EventStore, until: Position): EventStore {
       return;
     }
   };
-  return new Proxy(store, {
-    get(target, property) {
-      if (property === 'subscribe') return subscribe;
-      const member: unknown = Reflect.get(target, property);
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
-    },
-  });
+  return decorated(store, { subscribe });
 }

@@ -1,3 +1,4 @@
+import { decorated } from '../../domain/decorated.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { agentsProjection } from '../views/agents.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
@@ -26,16 +27,9 @@ export function replayedAs<D extends JsonObject>(
 
 /** A read model whose reads go to the views of a name; for reading alone. */
 export function readModelOfReplay(readModel: ReadModel, name: string): ReadModel {
-  return new Proxy(readModel, {
-    get(target, property) {
-      const member: unknown = Reflect.get(target, property);
-      if (typeof member !== 'function') return member;
-      const call = member as (...given: readonly unknown[]) => unknown;
-      if (property !== 'get' && property !== 'find' && property !== 'count') {
-        return call.bind(target);
-      }
-      return (projection: Projection, ...rest: readonly unknown[]) =>
-        call.call(target, replayedAs(projection, name), ...rest);
-    },
+  return decorated(readModel, {
+    get: (projection, key) => readModel.get(replayedAs(projection, name), key),
+    find: (projection, query) => readModel.find(replayedAs(projection, name), query),
+    count: (projection, filters) => readModel.count(replayedAs(projection, name), filters),
   });
 }

@@ -1,3 +1,4 @@
+import { decorated } from '../../domain/decorated.ts';
 import {
   EventStoreError,
   type AppendResult,
@@ -152,8 +153,7 @@ export function faultyReadModel(readModel: ReadModel, state: { away: boolean }):
       if (state.away) throw new ReadModelError('UNAVAILABLE', 'the views are away');
       return call(...given);
     };
-  return {
-    ...bound(readModel),
+  return decorated(readModel, {
     get: guarded((projection: Projection, key: string) =>
       readModel.get(projection, key),
     ) as ReadModel['get'],
@@ -164,23 +164,5 @@ export function faultyReadModel(readModel: ReadModel, state: { away: boolean }):
       readModel.count(projection, filters),
     ) as ReadModel['count'],
     checkpoint: guarded((projection: Projection) => readModel.checkpoint(projection)),
-  };
-}
-
-function bound(readModel: ReadModel): ReadModel {
-  return {
-    get: (projection, key) => readModel.get(projection, key),
-    find: (projection, query) => readModel.find(projection, query),
-    withdraw: (projection) => readModel.withdraw(projection),
-    count: (projection, filters) => readModel.count(projection, filters),
-    checkpoint: (projection) => readModel.checkpoint(projection),
-    openWriter: (projection, options) => readModel.openWriter(projection, options),
-    liveGeneration: (projection) => readModel.liveGeneration(projection),
-    switchTo: (projection, generation) => readModel.switchTo(projection, generation),
-    schemas: (projection) => readModel.schemas(projection),
-    generations: (projection) => readModel.generations(projection),
-    discard: (projection, generation) => readModel.discard(projection, generation),
-    ping: () => readModel.ping(),
-    close: () => readModel.close(),
-  };
+  });
 }

@@ -6,6 +6,7 @@ import {
   release,
   updateWithName,
 } from '../../../domain/agents/agent-registration.ts';
+import { decorated } from '../../../domain/decorated.ts';
 import { Refusal } from '../../../domain/errors.ts';
 import { EventStoreError, type EventStore } from '../../../domain/event-store.ts';
 import { handle, load, type CommandContext } from '../../../domain/handle.ts';
@@ -54,19 +55,16 @@ const wish: fc.Arbitrary<Wish> = fc.oneof(
 /** A log whose answers come in an order of the scheduler's choice. */
 function inAnyOrder(log: MemoryLog, scheduler: fc.Scheduler): EventStore {
   const turn = (): Promise<unknown> => scheduler.schedule(Promise.resolve());
-  const inTurn = {
-    append: async (...given: Parameters<EventStore['append']>) => {
+  return decorated<EventStore>(log, {
+    append: async (...given) => {
       await turn();
       return log.append(...given);
     },
-    readStream: async (...given: Parameters<EventStore['readStream']>) => {
+    readStream: async (...given) => {
       const read = await log.readStream(...given);
       await turn();
       return read;
     },
-  };
-  return new Proxy<EventStore>(log, {
-    get: (target, key) => Reflect.get(inTurn, key) ?? Reflect.get(target, key),
   });
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { decorated } from '../../../domain/decorated.ts';
 import { join } from 'node:path';
 import { SystemClock } from '../../../app/clock.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
@@ -253,12 +254,9 @@ describe('the retention of records', () => {
           if (budget < 0) throw new Error('killed');
           return (harness.store[method] as (...all: never[]) => Promise<unknown>)(...given);
         }) as never;
-      const store = new Proxy(harness.store, {
-        get(target, property) {
-          if (property === 'append' || property === 'truncate') return dying(property);
-          const member: unknown = Reflect.get(target, property);
-          return typeof member === 'function' ? (member.bind(target) as unknown) : member;
-        },
+      const store = decorated(harness.store, {
+        append: dying('append'),
+        truncate: dying('truncate'),
       });
       done = await pass(forAll, store).then(
         () => true,

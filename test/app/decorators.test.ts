@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import { watchAppends } from '../../app/watching/append-watch.ts';
+import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
+import { tracedEventStore } from '../../observability/traced-event-store.ts';
+import type { Traces } from '../../observability/telemetry.ts';
+import type { ReadModel } from '../../projections/read-model.ts';
+import { endingAt } from '../../projections/replays/replay-filling.ts';
+import { readModelOfReplay, replayable } from '../../projections/replays/replay-views.ts';
+
+/** What each method of the log is called with: a method that is added to the port has to be added here. */
+const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<EventStore>[K]> } = {
+  append: ['run-1', [], 'none'],
+  appendInOrder: [[]],
+  prepare: [[]],
+  readStream: ['run-1', { limit: 3 }],
+  readAll: ['05', 4],
+  readAllBackwards: ['06', 5],
+  subscribe: [{ after: BEGINNING, prefixes: ['run-'], signal: new AbortController().signal }],
+  listStreams: [{ prefix: 'run-', limit: 6 }],
+  truncate: ['run-1', 7],
+  head: [],
+  ping: [],
+  close: [],
+};
+
+const projection = replayable[0];
+if (projection === undefined) throw new Error('no view can be made as of a moment');
+
+/** The same of the read model. */
+const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } = {
+  get: [projection, 'a'],
+  find: [projection, { filters: [], sort: [], limit: 1 }],
+  count: [projection, []],
+  checkpoint: [projection],
+  version: [projection],
+  openWriter: [projection, { generation: 1, bulk: false, fence: 2 }],
+  liveGeneration: [projection],
+  switchTo: [projection, 3],
+  withdraw: [projection],
+  schemas: [projection],
+  generations: [projection],
+  discard: [projection, 4],
+  ping: [],
+  close: [],
+};
+
+type Call = (...given: readonly unknown[]) => unknown;
+
+/** A port of which every method notes what it was called with, and answers by its name. */
+class Noting {
+  readonly noted: (readonly [method: string, given: readonly unknown[]])[] = [];
+
+  constructor(methods: readonly string[]) {
+    for (const method of methods) {
+      Object.defineProperty(this, method, {
+        value: (...given: readonly unknown[]) => {
+          this.noted.push([method, given]);
+          return method === 'subscribe' ? subscription() : Promise.resolve(method);
+        },
+      });
+    }
+  }
+}
+
+async function* subscription(): AsyncGenerator<{ kind: 'caught-up'; position: string }> {
+  yield { kind: 'caught-up', position: '09' };
+}
+
+/** Calls a method of a port; of a subscription, takes what it says first. */
+async function answerOf(port: object, method: string, given: readonly unknown[]): Promise<unknown> {
+  const answer = (Reflect.get(port, method) as Call)(...given);
+  if (method !== 'subscribe') return answer;
+  for await (const message of answer as AsyncIterable<unknown>) return message;
+  return undefined;
+}
+
+const traces = { begin: () => ({ fail() {}, end() {} }) } as unknown as Traces;
+
+const decorators: Readonly<Record<string, (store: EventStore) => EventStore>> = {
+  'the watch over appends': (store) => watchAppends(store).store,
+  'the log whose appends are spans': (store) => tracedEventStore(store, traces),
+  'the log that ends at a position': (store) => endingAt(store, '09'),
+};
+
+for (const [name, decorate] of Object.entries(decorators)) {
+  describe(name, () => {
+    for (const [method, given] of Object.entries(calls)) {
+      it(`hands on ${method}`, async () => {
+        const behind = new Noting(Object.keys(calls));
+        const answer = await answerOf(decorate(behind as unknown as EventStore), method, given);
+        expect(behind.noted).to.deep.equal([[method, given]]);
+        const said = { kind: 'caught-up', position: '09' };
+        expect(answer).to.deep.equal(method === 'subscribe' ? said : method);
+      });
+    }
+
+    it('has no method that the log has not', () => {
+      const behind = new Noting(['append', 'appendInOrder', 'subscribe']);
+      expect(decorate(behind as unknown as EventStore).prepare).to.equal(undefined);
+    });
+  });
+}
+
+describe('the read model of a replay', () => {
+  for (const [method, given] of Object.entries(reads)) {
+    it(`hands on ${method}`, async () => {
+      const behind = new Noting(Object.keys(reads));
+      const readModel = readModelOfReplay(behind as unknown as ReadModel, 'then');
+      expect(await answerOf(readModel, method, given)).to.equal(method);
+      const [noted] = behind.noted;
+      expect([noted?.[0], noted?.[1].slice(1)]).to.deep.equal([method, given.slice(1)]);
+      const asked = noted?.[1][0] as { readonly name: string } | undefined;
+      const named = ['get', 'find', 'count'].includes(method) ? '_replay_then' : '';
+      if (asked !== undefined) expect(asked.name).to.equal(`${projection.name}${named}`);
+    });
+  }
+});
