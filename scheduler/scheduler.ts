@@ -11,7 +11,10 @@ import { traceFire } from './tracing.ts';
 
 /** How many tasks are taken at a time, and for how long before others get a turn on the event loop. Milliseconds. */
 const CHUNK = 64;
-const TURN = 3;
+const TURN = 8;
+
+/** Ends of runs wait for the starts of what else is due for so long at the most. Milliseconds. */
+const MOST_HELD = 250;
 
 /** So long before a task is due, what deciding and starting it needs is made ready. Milliseconds. */
 const AHEAD = 2_000;
@@ -52,6 +55,8 @@ export class Scheduler {
   private timerAt: Instant | null = null;
   private running = false;
   private scheduled = false;
+  /** Since when the ends of runs wait for what is decided here. */
+  private held: { readonly since: Instant; readonly end: () => void } | null = null;
   /** Tasks due up to here were made ready. */
   private preparedUpTo: Instant = Number.NEGATIVE_INFINITY;
   /** What was decided ahead, for those whose rhythm is still the same when they are due. */
@@ -97,6 +102,7 @@ export class Scheduler {
   async stop(): Promise<void> {
     this.running = false;
     this.cancelTimer();
+    this.letEnd();
     await Promise.all(this.inFlight);
   }
 
@@ -142,7 +148,10 @@ export class Scheduler {
   }
 
   private wake(): void {
-    if (!this.running || this.hold.held) return;
+    if (!this.running || this.hold.held) {
+      this.letEnd();
+      return;
+    }
     const now = this.clock.now();
     const dueUpTo = now - (this.leadership.leads ? 0 : HOLD_BACK);
     const end = performance.now() + TURN;
@@ -151,8 +160,24 @@ export class Scheduler {
       due = this.index.takeDue(dueUpTo, CHUNK);
       for (const entry of due) this.follow(this.decide(entry, now));
     } while (due.length === CHUNK && performance.now() < end);
-    if (due.length === CHUNK) this.wakeSoon();
-    else this.arm();
+    if (due.length === CHUNK) {
+      this.holdEnds(now);
+      this.wakeSoon();
+    } else {
+      this.letEnd();
+      this.arm();
+    }
+  }
+
+  /** There is more to decide: what is started by it goes before the ends of what has started. */
+  private holdEnds(now: Instant): void {
+    if (this.held === null) this.held = { since: now, end: this.writer.early.hold() };
+    else if (now - this.held.since > MOST_HELD) this.letEnd();
+  }
+
+  private letEnd(): void {
+    this.held?.end();
+    this.held = null;
   }
 
   private follow(deciding: Promise<void>): void {

@@ -107,6 +107,7 @@ export class Worker {
   readonly early: EarlyStarts = {
     draft: (id, request, at) => this.draftEarly(id, request, at),
     begin: (draft, now) => this.beginEarly(draft, now),
+    hold: () => this.startsFirst.hold(),
   };
 
   /** Runs that take a slot now. */

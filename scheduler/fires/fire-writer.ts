@@ -33,7 +33,7 @@ export class FireWriter {
   private readonly telemetry: Telemetry;
   private readonly name: string;
   /** The runs that a worker of this process begins in the append that requests them. Default: none. */
-  early: EarlyStarts = { draft: () => null, begin: () => null };
+  early: EarlyStarts = { draft: () => null, begin: () => null, hold: () => () => {} };
   /** Told of each run that was requested. */
   onRequested: (runId: string) => void = () => {};
 

@@ -36,6 +36,8 @@ export interface EarlyStarts {
   draft(id: string, request: DataOf<'RunRequested'>, at: Instant): EarlyDraft | null;
   /** A worker of this process takes the run now; null where none does. */
   begin(draft: EarlyDraft, now: Instant): EarlyStart | null;
+  /** More are about to begin: what has begun ends behind them. @returns to be called once there are no more */
+  hold(): () => void;
 }
 
 /** A worker of this process has taken a run that is about to be requested. One of `began` and `failed` is to be called. */

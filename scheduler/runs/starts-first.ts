@@ -1,6 +1,8 @@
 /** Starts that are on their way to the log, and who waits for them. */
 interface Wave {
   left: number;
+  /** More starts are about to be made. */
+  held: boolean;
   readonly over: Promise<void>;
   readonly end: () => void;
 }
@@ -20,28 +22,46 @@ export class StartsFirst {
   begin(): () => void {
     const wave = (this.open ??= newWave());
     wave.left += 1;
+    return () => this.settled(wave);
+  }
+
+  /**
+   * More starts are about to be made, in further turns of the event loop: who waits from now on waits for them, too.
+   *
+   * @returns to be called once there are no more
+   */
+  hold(): () => void {
+    const wave = (this.open ??= newWave());
+    wave.left += 1;
+    wave.held = true;
     return () => {
-      wave.left -= 1;
-      if (wave.left > 0) return;
-      if (this.open === wave) this.open = null;
-      if (this.closed === wave) this.closed = null;
-      // What was begun together begins its work first.
-      setImmediate(wave.end);
+      wave.held = false;
+      this.settled(wave);
     };
   }
 
   /** Resolves when the starts that are under way now have come to the log; null where none are. */
   wait(): Promise<void> | null {
+    if (this.open?.held === true) return this.open.over;
     if (this.open !== null) {
       this.closed = this.open;
       this.open = null;
     }
     return this.closed?.over ?? null;
   }
+
+  private settled(wave: Wave): void {
+    wave.left -= 1;
+    if (wave.left > 0) return;
+    if (this.open === wave) this.open = null;
+    if (this.closed === wave) this.closed = null;
+    // What was begun together begins its work first.
+    setImmediate(wave.end);
+  }
 }
 
 function newWave(): Wave {
   let end = (): void => {};
   const over = new Promise<void>((resolve) => (end = resolve));
-  return { left: 0, over, end };
+  return { left: 0, held: false, over, end };
 }
