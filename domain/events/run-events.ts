@@ -142,7 +142,14 @@ export const runEvents = {
     schema: closed({ run_id: Id, from: OneOf(retryStarts) }),
   },
   RunCancelRequested: { version: 1, schema: closed({}) },
-  RunCanceled: { version: 1, schema: closed({ attempt: Type.Integer({ minimum: 0 }) }) },
+  RunCanceled: {
+    version: 2,
+    schema: closed({
+      attempt: Type.Integer({ minimum: 0 }),
+      /** As of a run that failed; left out where it never began. */
+      output: Type.Optional(AnyObject),
+    }),
+  },
   /** It ended long ago, and what came before this is taken out of the log. */
   RunRemoved: { version: 1, schema: closed({}) },
 } as const;

@@ -18,6 +18,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     /** Version 1 did not say what was to be retried. */
     1: (data) => data,
   },
+  RunCanceled: {
+    /** Version 1 did not say under which names results stand. */
+    1: (data) => data,
+  },
 };
 
 /** Brings data up to a version, a step at a time. Data that is not an object is left for the schema to refuse. */

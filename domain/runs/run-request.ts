@@ -10,6 +10,7 @@ import { changeKey, type KeyChange } from '../keys/key-stream.ts';
 import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } from '../keys/key.ts';
 import { aheadOf, claimOverlap, overlapKey } from '../keys/overlap.ts';
 import { cancelRun, hasEnded, runFold } from './run.ts';
+import { payloadOfBegun } from './run-payload.ts';
 import { streams } from '../streams.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { RunSkipReason } from '../vocabulary.ts';
@@ -203,11 +204,12 @@ export async function cancelRunsAhead(
   for (const other of aheadOf(state, runId)) {
     const commandId = nameBasedId('overlap cancels', runId, other);
     try {
+      const payload = await payloadOfBegun(store, other);
       await handle({
         store,
         stream: streams.run(other),
         fold: runFold,
-        decide: cancelRun,
+        decide: (run) => cancelRun(run, payload),
         context: { ...context, commandId, causationId: runId, reason: 'overlap: cancel_running' },
       });
     } catch (error) {

@@ -1,7 +1,7 @@
 import { toIso } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { EventStore, Position } from '../event-store.ts';
-import type { DataOf, TaskEvent } from '../events/catalogue.ts';
+import type { DataOf } from '../events/catalogue.ts';
 import { handle, type CommandContext } from '../handle.ts';
 import { eventId, retryRunId } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
@@ -11,7 +11,8 @@ import { requestRun } from './run-request.ts';
 import { finishedResults } from './run-results.ts';
 import { requireRun, retryRun, runFold, type KnownRun } from './run.ts';
 import { streams } from '../streams.ts';
-import { requireTask, taskFold, type LiveTask } from '../tasks/task.ts';
+import type { LiveTask } from '../tasks/task.ts';
+import { taskAt } from '../tasks/task-at.ts';
 import type { RetryStart } from '../vocabulary.ts';
 
 /**
@@ -89,8 +90,8 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
   });
   const failed = requireRun(state);
   const { task_id: taskId } = failed.request;
-  const pinned =
-    from === 'start' ? task : await taskAt(store, taskId, failed.request.task_revision, task);
+  const isAsPinned = from === 'start' || task.revision === failed.request.task_revision;
+  const pinned = isAsPinned ? task : await taskAt(store, taskId, failed.request.task_revision);
   const request = await requestFor(retry, failed, pinned);
   const requested = await requestRun(store, {
     runId: newId,
@@ -146,30 +147,4 @@ async function resultsFor(
   const finished = await finishedResults(store, failed, pipeline);
   if (jsonBytes(finished) <= MOST_PRIOR_BYTES) return { prior_steps: [...finished] };
   return { prior_steps: [], prior_results: { run_id: runId, steps: finished.length } };
-}
-
-/**
- * The task as it stood at a revision.
- * @param latest spares reading where it stands there still
- */
-async function taskAt(
-  store: EventStore,
-  taskId: string,
-  revision: number,
-  latest: LiveTask,
-): Promise<LiveTask> {
-  if (latest.revision === revision) return latest;
-  const stream = streams.task(taskId);
-  let state = taskFold.initial;
-  for (let next = 0; next <= revision;) {
-    const page = await store.readStream(stream, {
-      from: next,
-      limit: Math.min(1000, revision + 1 - next),
-    });
-    const last = page.at(-1);
-    if (last === undefined) break;
-    for (const event of page) state = taskFold.evolve(state, event as unknown as TaskEvent, event);
-    next = last.revision + 1;
-  }
-  return requireTask(state);
 }

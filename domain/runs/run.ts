@@ -2,6 +2,8 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { DataOf, RunEvent, StepEnd } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
+import type { JsonObject } from '../json.ts';
+import { outputSoFar } from './run-output.ts';
 import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
 import type { RetryStart, RunState as StateName } from '../vocabulary.ts';
 
@@ -172,16 +174,27 @@ export function hasEnded(state: RunState): boolean {
 /**
  * Asks for the end of a run: one that no worker has ends at once, a running one is told to stop. Nothing to do
  * when it was asked before, or was canceled.
+ * @param payload of the task at the revision that the run is pinned to; null where no step of it has ended
  * @throws Refusal `STATE_CONFLICT` when it has ended otherwise
  */
-export function cancelRun(state: RunState): readonly RunEvent[] {
+export function cancelRun(state: RunState, payload: JsonObject | null): readonly RunEvent[] {
   const run = requireRun(state);
   if (run.state === 'canceled') return [];
   if (hasEnded(run)) {
     throw new Refusal('STATE_CONFLICT', `the run has ${run.state}`, { state: run.state });
   }
-  if (run.state !== 'running') return [{ type: 'RunCanceled', data: { attempt: run.attempt } }];
+  if (run.state !== 'running') return [canceled(run, payload)];
   return run.cancel_requested ? [] : [{ type: 'RunCancelRequested', data: {} }];
+}
+
+/** The end of a run that nobody executes. @param payload as of {@link cancelRun} */
+export function canceled(
+  run: Pick<KnownRun, 'attempt' | 'steps'>,
+  payload: JsonObject | null,
+): RunEvent {
+  const { attempt } = run;
+  if (attempt === 0 || payload === null) return { type: 'RunCanceled', data: { attempt } };
+  return { type: 'RunCanceled', data: { attempt, output: outputSoFar(run, payload) } };
 }
 
 /**
@@ -221,15 +234,17 @@ export function startRun(
  * {@link MOST_INTERRUPTIONS} times; once more is a failed attempt. One that was to be canceled is canceled.
  *
  * @param retryAt when the next attempt may start, should this one count as failed; null: none is left
+ * @param payload of the task at the revision that the run is pinned to
  */
 export function takeOver(
   state: RunState,
   now: Instant,
   retryAt: Instant | null,
+  payload: JsonObject,
 ): readonly RunEvent[] {
   const run = requireRun(state);
   if (run.state !== 'running' || run.lease_owner === null) return [];
-  if (run.cancel_requested) return [{ type: 'RunCanceled', data: { attempt: run.attempt } }];
+  if (run.cancel_requested) return [canceled(run, payload)];
   if (run.interruptions < MOST_INTERRUPTIONS) {
     const data = { worker: run.lease_owner, cause: 'lease_expired' as const };
     return [{ type: 'RunInterrupted', data }];
@@ -242,7 +257,7 @@ export function takeOver(
   }
   const started_at = run.first_started_at ?? toIso(now);
   const data = { task_id: run.request.task_id, started_at, attempt, error, step: null, steps: [] };
-  return [{ type: 'RunFailed', data: { ...data, output: {} } }];
+  return [{ type: 'RunFailed', data: { ...data, output: outputSoFar(run, payload) } }];
 }
 
 /**

@@ -8,6 +8,7 @@ import { compileSchedule, ScheduleError, type Schedule } from '../schedule/sched
 import { decidedBy, nextFireOf } from './rhythm.ts';
 import { streams } from '../streams.ts';
 import { cancelRun, runFold } from '../runs/run.ts';
+import { payloadOfBegun } from '../runs/run-payload.ts';
 import { requestRun } from '../runs/run-request.ts';
 import {
   anchorAt,
@@ -319,11 +320,12 @@ export async function cancelRunCommand(
   runId: string,
   context: CommandContext,
 ): Promise<Position | null> {
+  const payload = await payloadOfBegun(store, runId);
   const { events, position } = await handle({
     store,
     stream: streams.run(runId),
     fold: runFold,
-    decide: cancelRun,
+    decide: (run) => cancelRun(run, payload),
     context,
   });
   return events.length > 0 ? position : null;

@@ -199,7 +199,8 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
     case 'RunCanceled': {
       const end = { outcome: 'canceled', finished_at: at, error: null, step: null } as const;
       const attempts = attemptEnded(run, end);
-      return { ...run, state: 'canceled', finished_at: at, attempts, revision };
+      const output = (event.data.output ?? null) as JsonObject | null;
+      return { ...run, state: 'canceled', finished_at: at, output, attempts, revision };
     }
     case 'RunRetried':
       return { ...run, retried_by: event.data.run_id, revision };

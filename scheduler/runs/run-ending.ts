@@ -1,5 +1,7 @@
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { outputNamed } from '../../domain/runs/run-output.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { afterFailure } from './run-outcome.ts';
 import type { AbortCause, PipelineOutcome } from './run-work.ts';
@@ -42,13 +44,15 @@ export function endingEvents(
     const data = { worker: of.worker, cause: 'drained' as const };
     return [...recorded, { type: 'RunInterrupted', data }];
   }
-  if (cause === 'canceled') return [...recorded, { type: 'RunCanceled', data: { attempt } }];
+  const output = outputNamed(outcome.output, task.definition.payload as JsonObject);
+  if (cause === 'canceled')
+    return [...recorded, { type: 'RunCanceled', data: { attempt, output } }];
   const { error, step, retryAt } = failureOf(task, outcome, cause, of);
   if (retryAt !== null) {
     const retry_at = toIso(retryAt);
     return [...recorded, { type: 'RunAttemptFailed', data: { attempt, error, step, retry_at } }];
   }
-  const { steps, output } = outcome;
+  const { steps } = outcome;
   return [{ type: 'RunFailed', data: { ...ended, error, step, steps: [...steps], output } }];
 }
 

@@ -8,7 +8,8 @@ import {
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
-import { deadlineOf, runFold, startRun, type KnownRun } from '../../domain/runs/run.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { canceled, deadlineOf, runFold, startRun, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
@@ -177,7 +178,7 @@ class Execution implements RunHandle {
     if (admission.kind === 'wait') return admission.until;
     if (admission.kind === 'end') {
       this.freeSlot();
-      await this.append([admission.event]);
+      await this.append([await this.endOf(admission.event, task)]);
       released(run, task);
       return null;
     }
@@ -189,12 +190,19 @@ class Execution implements RunHandle {
       return null;
     }
     if (known?.cancel_requested) {
-      await this.append([{ type: 'RunCanceled', data: { attempt: known.attempt } }]);
+      await this.append([canceled(known, task.definition.payload as JsonObject)]);
       released(run, task);
       return null;
     }
     if (telemetry.traces) this.span = await beginRun(telemetry.traces, store, run);
     return this.finish(task, known, await this.begin(run, known));
+  }
+
+  /** A run that is not admitted any more may have ended steps before: its end says where their results stand. */
+  private async endOf(event: RunEvent, { definition }: LiveTask): Promise<RunEvent> {
+    if (event.type !== 'RunCanceled' || this.run.attempt === 0) return event;
+    const known = await this.loadKnown();
+    return known === null ? event : canceled(known, definition.payload as JsonObject);
   }
 
   private async finish(

@@ -2,6 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { isConflict, type EventStore } from '../../domain/event-store.ts';
 import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { deadlineOf, retryTime, runFold, takeOver } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -140,7 +141,7 @@ export async function freeRun(
   const { definition } = task;
   const deadline = deadlineOf(state, definition.timeout_seconds);
   const retryAt = retryTime(state.attempt, definition, now, Math.random, 0, deadline);
-  const events = takeOver(state, now, retryAt);
+  const events = takeOver(state, now, retryAt, definition.payload as JsonObject);
   if (events.length === 0) return false;
   const commandId = newId(now);
   const context = { commandId, actor: 'service', source, correlationId: run.id, now };

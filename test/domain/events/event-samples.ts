@@ -175,7 +175,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { run_id: 'run-1', from: 'start' },
   ],
   RunCancelRequested: [{}],
-  RunCanceled: [{ attempt: 0 }],
+  RunCanceled: [{ attempt: 0 }, { attempt: 1, output: { summary: { total_steps: 1 } } }],
   BackfillRequested: [
     {
       task_id: 'task-1',

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { RunEvent } from '../../../domain/events/catalogue.ts';
+import { outputOf } from '../../../domain/pipeline/output.ts';
 import {
   cancelRun,
   deadlineOf,
@@ -42,6 +43,25 @@ const skipped: RunEvent = {
   data: { ...skippedOf, reason: 'paused', because_of: null },
 };
 const abandoned: RunEvent = { type: 'Abandoned', data: { reservation: 'key-x' } };
+
+/** Three steps, of which two have names of their own for their results. */
+const payload = {
+  pipeline: [
+    { id: 'a', uses: 'echo', save_as: 'first' },
+    { id: 'b', uses: 'echo', save_as: 'second' },
+    { id: 'c', uses: 'echo' },
+  ],
+};
+/** What the end of a run says of its output after `a`, or after nothing. */
+const soFar = (executed_steps: number) => ({
+  summary: { total_steps: 3, executed_steps, skipped_steps: 0 },
+  layout: {
+    names: [
+      ['a', 'first'],
+      ['b', 'second'],
+    ],
+  },
+});
 
 const run = (...events: RunEvent[]): ReturnType<typeof requireRun> =>
   requireRun(given(runFold, events));
@@ -168,26 +188,35 @@ describe('a run', () => {
 
   describe('that is to be canceled', () => {
     it('ends at once where no worker has it', () => {
-      expect(cancelRun(run(requested))).to.deep.equal([
+      expect(cancelRun(run(requested), null)).to.deep.equal([
         { type: 'RunCanceled', data: { attempt: 0 } },
       ]);
-      expect(cancelRun(run(requested, started(), attemptFailed()))).to.deep.equal([canceled]);
-      expect(cancelRun(run(requested, started(), interrupted()))).to.deep.equal([canceled]);
+      expect(cancelRun(run(requested, started(), attemptFailed()), null)).to.deep.equal([canceled]);
+      expect(cancelRun(run(requested, started(), interrupted()), null)).to.deep.equal([canceled]);
+    });
+
+    it('says where the results of its steps stand where it had begun', () => {
+      expect(cancelRun(run(requested), payload)[0]?.data).to.deep.equal({ attempt: 0 });
+      const retrying = run(requested, started(), step('a'), attemptFailed());
+      const [event] = cancelRun(retrying, payload);
+      expect(event?.data).to.deep.equal({ attempt: 1, output: soFar(1) });
+      const output = outputOf(endsOf(retrying.steps), soFar(1));
+      expect(Object.keys(output.steps)).to.deep.equal(['first']);
     });
 
     it('is told to stop while it runs, once', () => {
-      expect(cancelRun(run(requested, started()))).to.deep.equal([cancelRequested]);
-      expect(cancelRun(run(requested, started(), cancelRequested))).to.deep.equal([]);
+      expect(cancelRun(run(requested, started()), null)).to.deep.equal([cancelRequested]);
+      expect(cancelRun(run(requested, started(), cancelRequested), null)).to.deep.equal([]);
     });
 
     it('is refused when it has ended otherwise, and not when it was canceled', () => {
-      expect(cancelRun(run(requested, canceled))).to.deep.equal([]);
+      expect(cancelRun(run(requested, canceled), null)).to.deep.equal([]);
       for (const event of [succeeded, failed]) {
-        refused('STATE_CONFLICT', () => cancelRun(run(requested, started(), event)));
+        refused('STATE_CONFLICT', () => cancelRun(run(requested, started(), event), null));
       }
-      refused('STATE_CONFLICT', () => cancelRun(run(skipped)));
-      refused('NOT_FOUND', () => cancelRun(given(runFold, [])));
-      refused('NOT_FOUND', () => cancelRun(given(runFold, [abandoned])));
+      refused('STATE_CONFLICT', () => cancelRun(run(skipped), null));
+      refused('NOT_FOUND', () => cancelRun(given(runFold, []), null));
+      refused('NOT_FOUND', () => cancelRun(given(runFold, [abandoned]), null));
     });
   });
 
@@ -199,12 +228,12 @@ describe('a run', () => {
 
     it('goes on elsewhere, up to five times in an attempt', () => {
       for (let times = 0; times < MOST_INTERRUPTIONS; times += 1) {
-        expect(takeOver(gone(times), START, START)).to.deep.equal([interrupted()]);
+        expect(takeOver(gone(times), START, START, payload)).to.deep.equal([interrupted()]);
       }
     });
 
     it('has failed its attempt at the sixth, and is tried again where a retry is left', () => {
-      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, START + 1000);
+      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, START + 1000, payload);
       expect(event).to.deep.equal({
         type: 'RunAttemptFailed',
         data: {
@@ -217,9 +246,10 @@ describe('a run', () => {
     });
 
     it('has failed at the sixth where no retry is left', () => {
-      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, null);
+      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, null, payload);
       expect(event?.type).to.equal('RunFailed');
       expect(event?.data).to.include({ attempt: 1, started_at: '2026-03-02T08:00:01.000Z' });
+      expect(event?.data).to.deep.include({ output: soFar(0) });
     });
 
     it('counts anew in the next attempt, and not what was handed back', () => {
@@ -230,14 +260,16 @@ describe('a run', () => {
     });
 
     it('is canceled where that was asked for', () => {
-      expect(takeOver(gone(0, cancelRequested), START, START)).to.deep.equal([canceled]);
+      expect(takeOver(gone(0, cancelRequested), START, START, payload)).to.deep.equal([
+        { type: 'RunCanceled', data: { attempt: 1, output: soFar(0) } },
+      ]);
     });
 
     it('is left alone when it does not run (any more)', () => {
       for (const state of [run(requested), run(requested, started(), succeeded), run(skipped)]) {
-        expect(takeOver(state, START, START)).to.deep.equal([]);
+        expect(takeOver(state, START, START, payload)).to.deep.equal([]);
       }
-      refused('NOT_FOUND', () => takeOver(given(runFold, []), START, START));
+      refused('NOT_FOUND', () => takeOver(given(runFold, []), START, START, payload));
     });
   });
 

@@ -116,6 +116,15 @@ describe('a run in the runs view', () => {
     log.add('run-1', 'RunCanceled', { attempt: 1 });
     expect(runOf(log)).to.deep.include({ state: 'canceled', success: null });
     expect(runOf(log)?.attempts[0]?.outcome).to.equal('canceled');
+    expect(runOf(log)?.output).to.equal(null);
+  });
+
+  it('has the output of what it had done when it was canceled', () => {
+    const output = { summary: { total_steps: 2 }, layout: { names: [['a', 'first']] } };
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunCanceled', { attempt: 1, output });
+    expect(runOf(log)?.output).to.deep.equal(output);
   });
 
   it('is recorded as skipped, with the reason, without ever being queued', () => {
