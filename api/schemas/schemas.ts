@@ -16,7 +16,13 @@ import { pageParameters } from '../endpoints/listing.ts';
 
 export const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 
-const name = Type.String({ minLength: 1, maxLength: 100 });
+/** Of an agent. Two that differ by spaces around them alone would look like one. */
+const name = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: String.raw`^\S([\s\S]*\S)?$`,
+  description: 'a text without spaces at its beginning and end',
+});
 const scope = Type.String({
   pattern: '^[a-z0-9_:.*-]{1,100}$',
   description: '1 to 100 of a-z 0-9 _ : . * -',

@@ -16,6 +16,7 @@ const params = ({ schema }: { readonly schema?: unknown }): Code => _`{limit: ${
 
 const maxLength: CodeKeywordDefinition = {
   keyword: 'maxLength',
+  before: 'pattern',
   type: 'string',
   schemaType: 'number',
   error: { message: ({ schema }) => `must NOT have more than ${schema} characters`, params },
@@ -28,6 +29,7 @@ const maxLength: CodeKeywordDefinition = {
 
 const minLength: CodeKeywordDefinition = {
   keyword: 'minLength',
+  before: 'pattern',
   type: 'string',
   schemaType: 'number',
   error: { message: ({ schema }) => `must NOT have fewer than ${schema} characters`, params },

@@ -4,6 +4,14 @@ import { printable } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
 import { shortTime } from '../terminal/times.ts';
 
+/** What became of the fires that a hold kept back; `tasks`: the release did not say. */
+const missedWords: Readonly<Record<(typeof misfirePolicies)[number] | 'tasks', string>> = {
+  skip: 'was skipped (skip)',
+  latest: 'ran once for each task (latest)',
+  all: 'ran (all)',
+  tasks: 'went by the policy of each task',
+};
+
 /** `svc hold`, `svc release`, `svc operations` */
 export function addOperationsCommands(line: CommandLine): void {
   const hold = line.program
@@ -44,9 +52,9 @@ export function addOperationsCommands(line: CommandLine): void {
         const said = `on hold since ${shortTime(order.since)}, by ${order.by}: ${why}`;
         return session.paint.warning(said);
       }
-      const last =
-        released === null ? '' : `; last released ${shortTime(released.at)}, by ${released.by}`;
-      return `not on hold${last}`;
+      if (released === null) return 'not on hold';
+      const last = `last released ${shortTime(released.at)}, by ${released.by}`;
+      return `not on hold; ${last}: what was due meanwhile ${missedWords[released.missed ?? 'tasks']}`;
     });
   });
 }

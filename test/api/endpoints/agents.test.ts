@@ -89,6 +89,31 @@ describe('the agents of the HTTP interface', () => {
     }
   });
 
+  it('refuses a name with spaces at its ends, which would look like another', async () => {
+    const { client } = api().admin;
+    const { id } = await register('looks alike');
+    for (const name of [
+      ' looks alike',
+      'looks alike ',
+      '\tlooks alike',
+      'looks alike\u00a0',
+      ' ',
+    ]) {
+      for (const answer of [
+        await client.post('/agents', { name, scopes: [] }),
+        await client.put(`/agents/${id}`, { name }),
+      ]) {
+        expect(answer.status, JSON.stringify(name)).to.equal(400);
+        expect(answer.at('details.field')).to.equal('name');
+        expect(answer.at('details.issue')).to.match(/without spaces at its beginning and end$/);
+      }
+    }
+    expect((await client.put(`/agents/${id}`, { name: 'a' })).status).to.equal(200);
+    expect((await client.post('/agents', { name: '', scopes: [] })).at('details.issue')).to.equal(
+      'must not be empty',
+    );
+  });
+
   it('registers a name once, of many who ask for it at once', async () => {
     const { admin } = api();
     const body = { name: 'coveted', scopes: [] };

@@ -20,8 +20,19 @@ describe('the command line of operators', () => {
     expect((await call(['release', '--missed', 'some'])).code).to.equal(2);
     const released = await call(['release', '--missed', 'skip', '--json']);
     expect(released.json['details']).to.include({ held: false, missed: 'skip' });
-    expect((await call(['operations'])).out).to.match(/^not on hold; last released /);
+    expect((await call(['operations'])).out).to.match(
+      /^not on hold; last released .*, by .*: what was due meanwhile was skipped \(skip\)\n$/,
+    );
     expect((await call(['release'])).code).to.equal(5);
+    for (const [words, says] of [
+      [['--missed', 'latest'], 'ran once for each task (latest)'],
+      [['--missed', 'all'], 'ran (all)'],
+      [[], 'went by the policy of each task'],
+    ] as const) {
+      await call(['hold', 'once', 'more']);
+      await call(['release', ...words]);
+      expect((await call(['operations'])).out).to.include(`: what was due meanwhile ${says}\n`);
+    }
   });
 
   it('rebuilds a view with a bar, switches, and goes back', async () => {
