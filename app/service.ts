@@ -166,7 +166,7 @@ class Service implements RunningService {
       }
     }
     this.started = true;
-    void stores.warmUp();
+    void stores.warmUp(clock, this.going.signal);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import type { Clock } from '../domain/clock.ts';
 import { createEventCodec } from '../domain/events/codec.ts';
 import type { EventCodec, EventStore } from '../domain/event-store.ts';
 import { catalogue, type EventType } from '../domain/events/catalogue.ts';
@@ -20,10 +21,25 @@ export interface Stores {
   readonly refusal: () => string | null;
   /** What the processes of this machine tell each other at once; null where each store is a server. */
   readonly notices: Notices | null;
-  /** Makes ready what the first events would have to wait for, a little at a time. */
-  warmUp(): Promise<void>;
+  /**
+   * Makes ready what the first events would have to wait for: what each day brings now, the rest a little at a time.
+   * Ends when all is ready or the signal is aborted.
+   */
+  warmUp(clock: Pick<Clock, 'sleep'>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Types of events that hardly a minute goes without. */
+const daily: readonly EventType[] = [
+  'Fired',
+  'RunRequested',
+  'RunStarted',
+  'RunSucceeded',
+  'TaskCreated',
+];
+
+/** Between the preparations of two rare types: together they take as long as hundreds of runs. Milliseconds. */
+const WARM_UP_PAUSE = 200;
 
 /** What opening the stores needs of the settings. */
 export type StoreSettings = Pick<Configuration, 'dataDirectory' | 'eventStoreUrl' | 'readModelUrl'>;
@@ -50,10 +66,16 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
     coordination,
     refusal,
     notices,
-    async warmUp() {
-      for (const type of Object.keys(catalogue) as EventType[]) {
+    async warmUp(clock, signal) {
+      for (const type of daily) {
         codec.prepare(type);
         await new Promise((resolve) => setImmediate(resolve));
+      }
+      for (const type of Object.keys(catalogue) as EventType[]) {
+        // Told to end, it ends by the look below.
+        await clock.sleep(WARM_UP_PAUSE, signal).catch(() => {});
+        if (signal.aborted) return;
+        codec.prepare(type);
       }
     },
     async close() {

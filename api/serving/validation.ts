@@ -14,6 +14,10 @@ const common = {
   strict: false,
   // For the description of a schema, which says better than a pattern what is wanted.
   verbose: true,
+  // The schemas are our own, as those of the events: see the codec for both.
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
   formats: { uuid: isUuid, 'http-url': isHttpUrl },
 } as const;
 const bodies = new Ajv({ ...common, strictNumbers: true });

@@ -30,6 +30,8 @@ export function createEventCodec(): ServiceEventCodec {
     validateFormats: false,
     meta: false,
     validateSchema: false,
+    // It takes as long as all the rest of compiling, and V8 leaves out by itself what it leaves out.
+    code: { optimize: false },
   });
   countCharactersRarely(ajv);
   // Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start.

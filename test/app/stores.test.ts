@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStores } from '../../app/stores.ts';
+import { catalogue } from '../../domain/events/catalogue.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
@@ -17,6 +18,33 @@ describe('the stores of a process', () => {
         .count(runsProjection, [])
         .catch((fault: unknown) => fault);
       expect(error).to.be.instanceOf(ReadModelError);
+    } finally {
+      await stores.close();
+      await remove();
+    }
+  });
+
+  it('make ready what is rare by and by, and stop that when they are told to', async () => {
+    const { path: dataDirectory, remove } = await makeTemporaryDirectory();
+    const settings = { dataDirectory, eventStoreUrl: undefined, readModelUrl: undefined };
+    const stores = await openStores(settings, silent);
+    const told = new AbortController();
+    const pauses: number[] = [];
+    const clock = {
+      async sleep(milliseconds: number): Promise<void> {
+        pauses.push(milliseconds);
+        if (pauses.length < 3) return;
+        told.abort();
+        throw told.signal.reason;
+      },
+    };
+    try {
+      await stores.warmUp(clock, told.signal);
+      expect(pauses).to.deep.equal([200, 200, 200]);
+      pauses.length = 0;
+      const whole = { sleep: async (milliseconds: number) => void pauses.push(milliseconds) };
+      await stores.warmUp(whole, new AbortController().signal);
+      expect(pauses.length).to.equal(Object.keys(catalogue).length);
     } finally {
       await stores.close();
       await remove();
