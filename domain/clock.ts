@@ -23,16 +23,31 @@ export interface Clock {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** What stands behind the second, by the milliseconds: `042Z`. */
+const MILLISECONDS = Array.from({ length: 1000 }, (_, ms) => `${String(ms).padStart(3, '0')}Z`);
+
+/** Seconds whose texts are kept: now, when a lease ends, when a run was requested and the like alternate. */
+const KEPT_SECONDS = 64;
+const seconds = new Float64Array(KEPT_SECONDS).fill(Number.NaN);
+const textsOfSeconds: string[] = Array.from({ length: KEPT_SECONDS }, () => '');
+
 let lastInstant = Number.NaN;
 let lastText = '';
 
 /** An instant as the service writes it: ISO 8601, UTC, milliseconds, `Z`. */
 export function toIso(instant: Instant): string {
-  // Much is written within one millisecond, and writing a date is slow.
-  if (instant !== lastInstant) {
-    lastText = new Date(instant).toISOString();
-    lastInstant = instant;
+  // Several for each event of each run, mostly of few seconds, and writing a date is slow.
+  if (instant === lastInstant) return lastText;
+  const second = Math.floor(instant / 1000);
+  const end = MILLISECONDS[instant - second * 1000];
+  if (end === undefined) return new Date(instant).toISOString();
+  const place = second & (KEPT_SECONDS - 1);
+  if (seconds[place] !== second) {
+    textsOfSeconds[place] = new Date(second * 1000).toISOString().slice(0, -end.length);
+    seconds[place] = second;
   }
+  lastText = `${textsOfSeconds[place] ?? ''}${end}`;
+  lastInstant = instant;
   return lastText;
 }
 

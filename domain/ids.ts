@@ -13,13 +13,23 @@ export function isUuid(text: string): boolean {
 
 /** A UUID made of a name: the same name gives the same id, always (RFC 9562, version 5). */
 export function nameBasedId(...parts: readonly string[]): string {
-  const digest = hash('sha1', `${NAMESPACE}/${parts.join('/')}`, 'hex');
-  const variant = ((Number.parseInt(digest[16] ?? '0', 16) & 0x3) | 0x8).toString(16);
-  return (
-    `${digest.slice(0, 8)}-${digest.slice(8, 12)}-5${digest.slice(13, 16)}` +
-    `-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`
-  );
+  const digest = digestOf(parts.join('/'));
+  return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-5${endOf(digest)}`;
 }
+
+/** Hexadecimal. */
+function digestOf(name: string): string {
+  return hash('sha1', `${NAMESPACE}/${name}`, 'hex');
+}
+
+/** The part of an id that a digest makes, from behind the version's digit. */
+function endOf(digest: string): string {
+  const variant = VARIANTS[Number.parseInt(digest.charAt(16), 16) & 0x3] ?? '';
+  return `${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+}
+
+/** Digits whose upper two bits say that an id is of RFC 9562. */
+const VARIANTS = ['8', '9', 'a', 'b'];
 
 /** Asking for randomness costs more than the rest of an id, so it is asked for many at a time. */
 const POOL_IDS = 512;
@@ -69,7 +79,7 @@ function setTime(time: number): void {
  */
 export function momentBasedId(at: Instant, ...parts: readonly string[]): string {
   const time = at.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-8${nameBasedId(...parts).slice(15)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-8${endOf(digestOf(parts.join('/')))}`;
 }
 
 /** Where the version of an id stands, and the versions that begin with a moment. */
@@ -81,10 +91,10 @@ const MOMENT_VERSIONS = '78';
  * id, where that has one.
  */
 export function eventId(commandId: string, stream: string, index: number): string {
-  const hashed = nameBasedId('event', commandId, stream, String(index));
+  const digest = digestOf(`event/${commandId}/${stream}/${String(index)}`);
   return MOMENT_VERSIONS.includes(commandId[VERSION_AT] ?? '-')
-    ? `${commandId.slice(0, VERSION_AT)}8${hashed.slice(VERSION_AT + 1)}`
-    : hashed;
+    ? `${commandId.slice(0, VERSION_AT)}8${endOf(digest)}`
+    : `${digest.slice(0, 8)}-${digest.slice(8, 12)}-5${endOf(digest)}`;
 }
 
 /** Id of the run that a task's fire at a nominal time becomes. */

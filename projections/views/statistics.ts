@@ -57,9 +57,11 @@ export const statisticsProjection: Projection<StatisticsDocument> = {
   evolve(document, event, key, own = false) {
     if (event.type === 'StatisticsKept') return keptFigures(document, event.data, key);
     if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return document;
-    const [scope = '', day = ''] = key.split('/');
+    const slash = key.indexOf('/');
+    const scope = key.slice(0, slash);
     if (scope === TASKS) return evolveLastDay(document, dayOf(event.metadata.occurredAt));
-    return evolveDay((document ?? emptyDay(scope, day)) as DayDocument, event, own);
+    const present = document ?? emptyDay(scope, key.slice(slash + 1));
+    return evolveDay(present as DayDocument, event, own);
   },
 };
 
@@ -93,16 +95,19 @@ function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent, own: boo
   // Clocks of two workers may disagree by a little.
   const took = Math.max(0, fromIso(finished) - fromIso(event.data.started_at));
   const succeeded = event.type === 'RunSucceeded';
+  const { scope, day: date, total, successful, failed, last_success, last_failure } = day;
+  // Written out, without a spread: twice for each run, and then all days are of one shape.
   return {
-    ...day,
-    total: day.total + 1,
-    successful: day.successful + (succeeded ? 1 : 0),
-    failed: day.failed + (succeeded ? 0 : 1),
+    scope,
+    day: date,
+    total: total + 1,
+    successful: successful + (succeeded ? 1 : 0),
+    failed: failed + (succeeded ? 0 : 1),
     execution_ms: day.execution_ms + took,
     histogram: own ? addDuration(day.histogram, took) : withDuration(day.histogram, took),
     last_run: later(day.last_run, finished),
-    last_success: succeeded ? later(day.last_success, finished) : day.last_success,
-    last_failure: succeeded ? day.last_failure : later(day.last_failure, finished),
+    last_success: succeeded ? later(last_success, finished) : last_success,
+    last_failure: succeeded ? last_failure : later(last_failure, finished),
   };
 }
 

@@ -92,7 +92,9 @@ class SqliteEventStore implements EventStore {
       this.#opened = { reader, tail };
       this.#notices = this.#options.notices ?? (await openNotices(directory));
       this.#unsubscribe = this.#notices.subscribe((message) => {
-        if (message.startsWith(NOTICE)) this.#opened?.tail.noticed();
+        if (message.startsWith(NOTICE)) {
+          this.#opened?.tail.noticed(Number(message.slice(NOTICE.length)));
+        }
       });
     } catch (error) {
       await this.close();

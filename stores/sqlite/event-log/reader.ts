@@ -34,6 +34,8 @@ export interface Selection {
   readonly prefixes?: readonly string[] | undefined;
   /** Only names that this takes; the others are not decoded. */
   readonly wants?: (stream: string) => boolean;
+  /** Nothing behind this position; default: up to the log's end. */
+  readonly upTo?: number | undefined;
 }
 
 /** Most events of a page, so that the event loop is never held for long. */
@@ -162,8 +164,8 @@ export class LogReader {
    * @throws EventStoreError `UNAVAILABLE`
    */
   page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
-    const { prefixes, wants } = selection;
-    const { raws, upTo, isLast } = this.#read(() => this.#rows(after, prefixes, limit));
+    const { wants } = selection;
+    const { raws, upTo, isLast } = this.#read(() => this.#rows(after, selection, limit));
     const events: RecordedEvent[] = [];
     for (const raw of raws) {
       if (wants?.(raw.stream) === false) continue;
@@ -184,12 +186,12 @@ export class LogReader {
 
   #rows(
     after: number,
-    prefixes: readonly string[] | undefined,
+    { prefixes, upTo: last = Number.MAX_SAFE_INTEGER }: Selection,
     limit: number,
   ): { readonly raws: readonly RawEvent[]; readonly upTo: number; readonly isLast: boolean } {
     // Positions are given out without gaps and become visible in order: up to the head none can come later.
     const head = Number(this.#head.get()?.[0]);
-    const end = prefixes === undefined ? head : Math.min(head, after + PAGE_SPAN);
+    const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
     const statement = prefixes === undefined ? this.#all : this.#select(prefixes);
     const raws: RawEvent[] = [];
     let characters = 0;

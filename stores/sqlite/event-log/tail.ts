@@ -9,6 +9,8 @@ import type { Committed, CommittedAppend } from './writer.ts';
 const POLL_INTERVAL = 50;
 /** So many looks at most are left out while this process writes itself. */
 const MOST_LEFT_OUT = 10;
+/** Others' events before a commit of this process that are read by themselves; more are read page by page, with it. */
+const MOST_BEFORE_OWN = 500;
 
 /**
  * The growing end of the log, which all live subscriptions of this process share: each event is read and
@@ -27,6 +29,10 @@ export class Tail {
   #leftOut = 0;
   /** The next page is to be read in the next turn of the event loop. */
   #scheduled = false;
+  /** Another process has said that it has written up to here. */
+  #toldOf = 0;
+  /** There may be more than anybody has told of. */
+  #mayBeMore = false;
   #failing = false;
 
   /**
@@ -70,8 +76,8 @@ export class Tail {
       this.#position = last;
       return;
     }
-    if (first !== this.#position + 1) {
-      // Another process wrote before, and that must be delivered first.
+    // Another process wrote before, and that must be delivered first.
+    if (first !== this.#position + 1 && !this.#readUpTo(first - 1)) {
       this.noticed();
       return;
     }
@@ -94,9 +100,20 @@ export class Tail {
     }
   }
 
-  /** Something was, or may have been, committed by another process. */
-  noticed(): void {
-    if (!this.#scheduled && this.#subscribers.size > 0) this.#pump();
+  /**
+   * Something was, or may have been, committed by another process.
+   *
+   * @param upTo the last position of it, where that is said: a hint, of which nothing is expected. Up to there is read
+   *   in the next turn of the event loop, as what this process has committed before is handed on until then, and what it
+   *   commits behind comes by itself. Default: that is not known
+   */
+  noticed(upTo = Number.NaN): void {
+    if (this.#subscribers.size === 0 || upTo <= this.#position) return;
+    if (Number.isNaN(upTo)) this.#mayBeMore = true;
+    else this.#toldOf = Math.max(this.#toldOf, upTo);
+    if (this.#scheduled) return;
+    if (this.#mayBeMore) this.#pump();
+    else this.#pumpSoon();
   }
 
   close(): void {
@@ -125,12 +142,47 @@ export class Tail {
 
   /** Reads one page, and goes on in another turn of the event loop while there is more. */
   #pump(): void {
-    const page = this.#read();
-    if (page === undefined) return;
+    const all = this.#mayBeMore;
+    const told = this.#toldOf;
+    this.#mayBeMore = false;
+    this.#toldOf = 0;
+    if (!all && told <= this.#position) return;
+    const page = this.#read(all ? undefined : told);
+    if (page === undefined || !this.#deliver(page)) return;
+    this.#mayBeMore = all;
+    if (all || this.#position < told) {
+      this.#toldOf = told;
+      this.#pumpSoon();
+    }
+  }
+
+  #pumpSoon(): void {
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (this.#mayBeMore && this.#isWriting()) {
+        // What is left of it shows as a gap before what comes; or the next look finds it, should nothing come.
+        this.#mayBeMore = false;
+        this.#seenVersion = undefined;
+      }
+      if (this.#subscribers.size > 0) this.#pump();
+    });
+  }
+
+  /** @returns whether all up to a position has been delivered now; not where that is much */
+  #readUpTo(position: number): boolean {
+    if (position <= this.#position || position - this.#position > MOST_BEFORE_OWN) return false;
+    const page = this.#read(position);
+    if (page !== undefined) this.#deliver(page);
+    return this.#position === position && this.#subscribers.size > 0;
+  }
+
+  /** @returns whether there was something new in it */
+  #deliver(page: Page): boolean {
     // An event that can't be known ends those who want it, and is passed by for all others.
     const { unreadable, events } = page;
     const upTo = unreadable === undefined ? page.upTo : page.upTo + 1;
-    if (upTo <= this.#position) return;
+    if (upTo <= this.#position) return false;
     this.#position = upTo;
     for (const subscriber of [...this.#subscribers]) {
       const wanted =
@@ -144,18 +196,14 @@ export class Tail {
         this.#offer(subscriber, { events: wanted, upTo, error: undefined });
       }
     }
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      // What is left of it shows as a gap before what comes; or the next look finds it, should nothing come.
-      if (this.#isWriting()) this.#seenVersion = undefined;
-      else this.noticed();
-    });
+    return true;
   }
 
-  #read(): Page | undefined {
+  /** @param upTo default: the log's end */
+  #read(upTo: number | undefined): Page | undefined {
     try {
-      const page = this.#reader.page(this.#position, { wants: (stream) => this.#wants(stream) });
+      const wants = (stream: string): boolean => this.#wants(stream);
+      const page = this.#reader.page(this.#position, { wants, upTo });
       this.#failing = false;
       return page;
     } catch (error) {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { EventStore } from '../../../domain/event-store.ts';
+import type { EventCodec, EventStore } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import {
   openSqliteEventStore,
@@ -247,6 +247,48 @@ describe('the embedded event log', () => {
         );
       }
       await Promise.all(followers.map((follower) => follower.end()));
+    });
+  });
+
+  describe('following another process and itself', () => {
+    it('reads what the other has written, and hands on its own as it is', async () => {
+      const read: string[] = [];
+      const decode: EventCodec['decode'] = (raw) => {
+        read.push(raw.stream);
+        return plainCodec.decode(raw);
+      };
+      const here = await open({ notices: deaf, codec: { ...plainCodec, decode } });
+      const there = await open();
+      const follower = new Follower(here, '');
+      await follower.caughtUp('');
+      for (let i = 0; i < 10; i += 1) {
+        await there.append(`there-${i}`, events(2), 'none');
+        await here.append(`here-${i}`, events(2), 'none');
+      }
+      const positions = (await follower.count(40)).map(({ position }) => Number(position));
+      expect(positions).to.deep.equal(Array.from({ length: 40 }, (_, i) => i + 1));
+      expect(read).to.have.lengthOf(20);
+      expect(read.every((stream) => stream.startsWith('there-'))).to.equal(true);
+      await follower.end();
+    });
+
+    it('goes by no notice further than the log goes', async () => {
+      let tell: (message: string) => void = () => {};
+      const subscribe: Notices['subscribe'] = (listener) => {
+        tell = listener;
+        return () => {};
+      };
+      const here = await open({ notices: { ...deaf, subscribe } });
+      const there = await open();
+      const follower = new Follower(here, '');
+      await follower.caughtUp('');
+      for (const hint of ['log 1000000', 'log 0', 'log -1', 'log', 'log x']) {
+        tell(hint);
+        await there.append(hint, events(1), 'none');
+        tell(hint);
+      }
+      expect(await follower.count(5)).to.have.lengthOf(5);
+      await follower.end();
     });
   });
 
