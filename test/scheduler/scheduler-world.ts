@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
+import { decorated } from '../../domain/decorated.ts';
 import {
   BEGINNING,
   type EventStore,
@@ -68,6 +69,8 @@ export class World {
   readonly watched: WatchedStore[] = [];
   readonly #remove: () => Promise<void>;
   #commands = 0;
+  /** Reads of the views that are under way: they come from threads, in their own time. */
+  #reading = 0;
 
   private constructor(parts: {
     clock: VirtualClock;
@@ -78,7 +81,7 @@ export class World {
   }) {
     this.clock = parts.clock;
     this.store = parts.store;
-    this.readModel = parts.readModel;
+    this.readModel = this.#counted(parts.readModel);
     this.coordination = parts.coordination;
     this.#remove = parts.remove;
   }
@@ -141,7 +144,25 @@ export class World {
     }
   }
 
+  #counted(readModel: ReadModel): ReadModel {
+    const counted = async <T>(read: Promise<T>): Promise<T> => {
+      this.#reading += 1;
+      try {
+        return await read;
+      } finally {
+        this.#reading -= 1;
+      }
+    };
+    return decorated(readModel, {
+      get: (projection, key) => counted(readModel.get(projection, key)),
+      find: (projection, query) => counted(readModel.find(projection, query)),
+      count: (projection, filters) => counted(readModel.count(projection, filters)),
+      checkpoint: (projection) => counted(readModel.checkpoint(projection)),
+    });
+  }
+
   private async isQuiet(): Promise<boolean> {
+    if (this.#reading > 0) return false;
     const living = this.watched.filter(({ dead }) => !dead);
     if (living.some(({ underWay }) => underWay > 0)) return false;
     const places = living.flatMap(({ following }) => [...following]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readKey } from '../../../domain/keys/key-stream.ts';
 import type { KeyName } from '../../../domain/keys/key.ts';
-import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+import { KeyWorld, LEASE, OWNER, faultsOfKeys, soon } from './key-harness.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
@@ -19,6 +19,7 @@ describe('a worker that dies', () => {
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
+    world.lease = LEASE;
   });
   afterEach(() => world.close());
 

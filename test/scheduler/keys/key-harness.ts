@@ -34,8 +34,11 @@ import {
 } from '../../support/temporary-directory.ts';
 import { MortalStore } from './mortal-store.ts';
 
-/** Milliseconds that a worker's heartbeat lasts in these tests. */
+/** Milliseconds that a worker's heartbeat lasts where one dies or halts, and the others are to notice. */
 export const LEASE = 1500;
+
+/** Where nobody dies: no stop of a busy machine is so long that a worker would count as gone. */
+const CALM_LEASE = 30_000;
 
 export const OWNER = 'agent-1';
 
@@ -85,15 +88,15 @@ export class WorkerProcess {
     readonly clock: Clock;
     readonly coordination: Coordination;
     readonly slots: number;
+    readonly lease: number;
     /** Pipelines wait for {@link finish}; else they succeed at once. */
     readonly hold: boolean;
   }) {
-    const { id, store, clock, coordination, slots } = options;
+    const { id, store, clock, coordination, slots, lease } = options;
     this.store = store;
     this.hold = options.hold;
     const { signal } = this.controller;
     const about = { roles: ['worker'] };
-    const lease = LEASE;
     const telemetry = silent;
     this.membership = new Membership({ id, lease, about, coordination, clock, telemetry });
     this.queue = new RunQueue(store, noViews, clock, telemetry);
@@ -190,6 +193,8 @@ export const failed: PipelineOutcome = {
 
 /** A log that several processes write, in a folder of its own. */
 export class KeyWorld {
+  /** Of the processes that start from here on. Milliseconds. */
+  lease = CALM_LEASE;
   readonly clock = new MovedClock();
   readonly store: EventStore;
   private readonly directory: TemporaryDirectory;
@@ -233,8 +238,8 @@ export class KeyWorld {
     } = {},
   ): Promise<WorkerProcess> {
     const { slots = 8, hold = true, store = await this.connect() } = options;
-    const { clock, coordination } = this;
-    const process = new WorkerProcess({ id, store, clock, coordination, slots, hold });
+    const { clock, coordination, lease } = this;
+    const process = new WorkerProcess({ id, store, clock, coordination, slots, lease, hold });
     this.processes.push(process);
     return process;
   }

@@ -81,6 +81,7 @@ describe('runs that share a concurrency key', () => {
 
   it('go on with the key that a worker left when it died, and then free it', async function () {
     this.timeout(20_000);
+    world.lease = LEASE;
     await task('a');
     const first = await world.process('w1');
     await world.request('a', 'r1');
@@ -142,6 +143,7 @@ describe('runs that share a concurrency key', () => {
   });
 
   it('lose a slot with which they did not start within a lease, and get it again', async () => {
+    world.lease = LEASE;
     await task('a');
     // Queued, but no worker takes it: its slot is all that is left of a process that died.
     const later = '2999-01-01T00:00:00.000Z';

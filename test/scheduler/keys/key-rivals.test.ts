@@ -40,6 +40,7 @@ describe('processes that share a key, one killed and one halted for longer than 
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
+    world.lease = LEASE;
   });
   afterEach(() => world.close());
 
