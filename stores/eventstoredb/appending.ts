@@ -13,10 +13,14 @@ import type { Horizon } from './horizon.ts';
 import { pause, pauseAfter, within } from './pause.ts';
 import { isKnown, toPosition } from './position.ts';
 import type { Reading } from './reading.ts';
+import type { ClientEvent } from './recorded.ts';
 import type { Timings } from './timings.ts';
 
-/** How many events from a stream's end are searched for ids that may have arrived. */
+/** Events of a stream that are read at a time, from its end, in the search for ids that may have arrived. */
 const TAIL = 200;
+
+/** Most of such pages; a topic has fewer publications in the time that an append takes at the most. */
+const MOST_PAGES = 250;
 
 /** How much longer than its deadline a call is waited for, in case the client never settles it. */
 const GRACE_MS = 500;
@@ -205,7 +209,11 @@ export class Appending {
       if (unclear !== undefined) throw outcomeUnknown(stream, failure);
       throw faultOf(failure, `append to ${stream}`, stream);
     }
-    if (found === undefined) throw conflict(stream, expected, actualRevisionOf(error), error);
+    if (found === undefined) {
+      // Nothing was expected that could not be so: the server has met these ids, of an attempt before.
+      if (expected === 'any' && unclear !== undefined) throw outcomeUnknown(stream, error);
+      throw conflict(stream, expected, actualRevisionOf(error), error);
+    }
     return unclear === undefined ? { ...found, duplicate: true } : found;
   }
 
@@ -224,22 +232,35 @@ export class Appending {
     return this.#found(append, last, found.at(-1)?.position);
   }
 
-  /** The append's result if its last event is among the stream's latest; for `any`, which names no place. */
+  /**
+   * The append's result if its last event is among the stream's latest, and in any case among those that came since the
+   * first attempt; for `any`, which names no place. Others may have appended much since then.
+   */
   async #findInTail(append: Attempted): Promise<AppendResult | undefined> {
     const wanted = append.events.at(-1)?.id;
-    const tail = await this.#reading
-      .stream(append.stream, 'end', 'backwards', TAIL)
-      .catch((error: unknown) => {
-        // Only a look: the append is repeated, and the server compares ids as well.
-        this.#telemetry.log.debug('The end of a stream could not be read', {
-          stream: append.stream,
-          failure: wordsOf(error),
-        });
-        return [];
-      });
-    const event = tail.find(({ id }) => id === wanted);
-    if (event === undefined) return undefined;
-    return this.#found(append, Number(event.revision), event.position);
+    let from: bigint | 'end' = 'end';
+    for (let page = 1; page <= MOST_PAGES; page += 1) {
+      const tail: readonly ClientEvent[] = await this.#tailFrom(append.stream, from);
+      const event = tail.find(({ id }) => id === wanted);
+      if (event !== undefined) return this.#found(append, Number(event.revision), event.position);
+      const oldest = tail.at(-1);
+      if (oldest === undefined || tail.length < TAIL || oldest.revision === 0n) return undefined;
+      const { position } = oldest;
+      if (isKnown(position) && toPosition(position) <= append.before) return undefined;
+      from = oldest.revision - 1n;
+    }
+    return undefined;
+  }
+
+  async #tailFrom(stream: string, from: bigint | 'end'): Promise<readonly ClientEvent[]> {
+    try {
+      return await this.#reading.stream(stream, from, 'backwards', TAIL);
+    } catch (error) {
+      // Only a look: the append is repeated, and the server compares ids as well.
+      const failure = wordsOf(error);
+      this.#telemetry.log.debug('The end of a stream could not be read', { stream, failure });
+      return [];
+    }
   }
 
   async #found(

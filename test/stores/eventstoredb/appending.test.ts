@@ -151,6 +151,36 @@ describe('appending to EventStoreDB', () => {
       expect(bench().server.appends).to.have.lengthOf(2);
     });
 
+    for (const others of [100, 250, 700]) {
+      it(`finds its own append behind ${others} of others, when the server has forgotten the ids`, async () => {
+        const { server } = bench();
+        const event = numbered(1);
+        await store.append('task-1', [numbered(0)], 'none');
+        server.faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
+        const stopListening = server.log.onWrite(() => {
+          const written = server.log.all.at(-1);
+          if (written?.id !== event.id) return;
+          stopListening();
+          const more = Array.from({ length: others }, () => ({
+            ...written,
+            id: crypto.randomUUID(),
+          }));
+          server.log.append('task-1', more, 1);
+        });
+        const result = await store.append('task-1', [event], 'any');
+        expect(result).to.include({ revision: 1, duplicate: false });
+        expect(server.log.all.filter(({ id }) => id === event.id)).to.have.lengthOf(1);
+      });
+    }
+
+    it('says that the outcome is unknown where it may be its own that is in the way', async () => {
+      const [first, second] = [numbered(1), numbered(2)];
+      await store.append('task-1', [first], 'none');
+      bench().server.faults.onNextAppends('unavailable-before-writing');
+      const error = await errorOf(store.append('task-1', [first, second], 'any'));
+      expect(error.code).to.equal('OUTCOME_UNKNOWN');
+    });
+
     it('says that the outcome is unknown when no attempt is answered', async () => {
       const hasty = await bench().open({ timings: { appendOverallMs: 50 } });
       await hasty.head();

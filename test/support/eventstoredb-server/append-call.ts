@@ -1,7 +1,14 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { status, type ServerReadableStream, type sendUnaryData } from '@grpc/grpc-js';
 import type { AppendFault, Faults } from './faults.ts';
-import type { Expected, Log, ProposedEvent, StoredEvent, Written } from './log.ts';
+import {
+  ANY,
+  type Expected,
+  type Log,
+  type ProposedEvent,
+  type StoredEvent,
+  type Written,
+} from './log.ts';
 import {
   expectedOf,
   failure,
@@ -50,24 +57,27 @@ export function handleAppend(
     const proposed = request.getProposedMessage();
     if (proposed !== undefined) events.push(toEvent(proposed));
   });
-  call.on('end', () => {
-    // Broken off on its way: a server has not had all of it, and writes none of it.
-    if (call.cancelled) return;
-    const fault = server.faults.takeAppend();
-    const requiresLeader = call.metadata.get('requires-leader')[0] === 'true';
-    server.received({ stream, expected, events, fault, requiresLeader });
-    const refusal = tooLarge(events, server.faults.largestEvent);
-    if (refusal !== undefined) return callback(refusal);
-    if (fault === 'unavailable-before-writing') return callback(unavailable());
-    if (fault === 'silent-before-writing') return;
-    if (fault === 'not-leader' && requiresLeader) return callback(notLeader(server.port));
-    const current = server.log.currentRevision(stream);
-    if (fault === 'forgets-ids' && expected >= -1 && expected < current) {
-      return callback(null, wrongVersionMessage(expected, current));
-    }
-    const written = server.log.append(stream, events, expected);
-    answer(written, fault, stream, expected, callback);
-  });
+  call.on('end', () =>
+    setImmediate(() => {
+      // Broken off on its way: a server has not had all of it, and writes none of it. It is told after the end.
+      if (call.cancelled) return;
+      const fault = server.faults.takeAppend();
+      const requiresLeader = call.metadata.get('requires-leader')[0] === 'true';
+      server.received({ stream, expected, events, fault, requiresLeader });
+      const refusal = tooLarge(events, server.faults.largestEvent);
+      if (refusal !== undefined) return callback(refusal);
+      if (fault === 'unavailable-before-writing') return callback(unavailable());
+      if (fault === 'silent-before-writing') return;
+      if (fault === 'not-leader' && requiresLeader) return callback(notLeader(server.port));
+      const current = server.log.currentRevision(stream);
+      if (fault === 'forgets-ids' && expected >= -1 && expected < current) {
+        return callback(null, wrongVersionMessage(expected, current));
+      }
+      const isAnew = fault === 'forgets-ids' && expected === ANY;
+      const written = server.log.append(stream, events, isAnew ? current : expected);
+      answer(written, fault, stream, expected, callback);
+    }),
+  );
 }
 
 function answer(

@@ -9,7 +9,8 @@
  * - `no-position`: writes, and leaves the position out of the answer
  * - `wrong-revision`: writes, and answers a revision that is not the event's
  * - `empty-answer`: writes, and answers neither success nor conflict
- * - `forgets-ids`: does not recognise a repetition, as after a scavenge: answers with a conflict
+ * - `forgets-ids`: does not recognise a repetition, as after a scavenge: answers with a conflict; where nothing is
+ *   expected, writes it again
  * - `not-leader`: says that another node (this one again) leads, where the client asks to be told; else passes it on
  */
 export type AppendFault =
