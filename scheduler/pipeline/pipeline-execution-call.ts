@@ -104,7 +104,7 @@ class Call {
   synchronous(): CallOutcome | Promise<CallOutcome> {
     let result: unknown;
     try {
-      result = this.run(this.signalOf);
+      result = this.run(new AboutQuickly(this.about(), this.signalOf));
     } catch (error) {
       const failure = failureOf(error);
       if (this.step.maxRetries > 0 && failure.retryable) return this.patient(1, failure);
@@ -184,14 +184,13 @@ class Call {
 
   /** Runs the tool; what it throws at once is a rejection too. */
   private async started(signal: AbortSignal): Promise<unknown> {
-    return this.run(() => signal);
+    return this.run({ ...this.about(), signal });
   }
 
-  private run(signal: () => AbortSignal): unknown {
+  private run(about: ToolCall): unknown {
     const { span } = this;
-    const about = this.about(signal);
     if (span === undefined) return this.tool.run(this.args, about);
-    return span.within(() => this.tool.run(this.args, { ...about, span }));
+    return span.within(() => this.tool.run(this.args, about));
   }
 
   /** Never rejects. */
@@ -203,21 +202,20 @@ class Call {
     }
   }
 
-  private about(signal: () => AbortSignal): ToolCall {
+  private about(): Omit<ToolCall, 'signal'> {
     const { execution, environment } = this.progress;
     const { runId, taskId, actAs } = execution;
-    return {
-      get signal() {
-        return signal();
-      },
+    const about = {
       idempotencyKey: `${runId}:${this.name}`,
       clock: environment.clock,
       runId,
       taskId,
       step: this.name,
       actAs,
-      log: (level, message, data) => this.addLine(environment.clock.now(), level, message, data),
+      log: (level: string, message: string, data?: unknown) =>
+        this.addLine(environment.clock.now(), level, message, data),
     };
+    return this.span === undefined ? about : { ...about, span: this.span };
   }
 
   private addLine(now: Instant, level: string, message: string, data: unknown): void {
@@ -235,6 +233,38 @@ class Call {
         ? {}
         : { data: logData(this.progress.secrets.mask(data), MOST_DATA_BYTES) }),
     });
+  }
+}
+
+/**
+ * For a tool that answers at once: its signal is made only when it is asked for. A class, as a literal with a getter
+ * would cost more than such a call.
+ */
+class AboutQuickly implements ToolCall {
+  readonly idempotencyKey: string;
+  readonly clock: ToolCall['clock'];
+  readonly runId: string;
+  readonly taskId: string;
+  readonly step: string;
+  readonly actAs: string;
+  readonly log: ToolCall['log'];
+  readonly span?: Span;
+  private readonly signalOf: () => AbortSignal;
+
+  constructor(about: Omit<ToolCall, 'signal'>, signalOf: () => AbortSignal) {
+    this.idempotencyKey = about.idempotencyKey;
+    this.clock = about.clock;
+    this.runId = about.runId;
+    this.taskId = about.taskId;
+    this.step = about.step;
+    this.actAs = about.actAs;
+    this.log = about.log;
+    this.signalOf = signalOf;
+    if (about.span !== undefined) this.span = about.span;
+  }
+
+  get signal(): AbortSignal {
+    return this.signalOf();
   }
 }
 

@@ -27,7 +27,9 @@ import type {
   HandOver,
   PipelineOutcome,
   PipelineRunner,
+  Work,
 } from './run-work.ts';
+import { StoppableWork } from './stoppable-work.ts';
 import { beginRun, failBy, traceEnd } from '../tracing.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
@@ -233,7 +235,7 @@ class Execution implements RunHandle {
     known: KnownRun | null,
     startedAt: string,
   ): Promise<PipelineOutcome> {
-    const { run, stop } = this;
+    const { run } = this;
     const { runPipeline, clock } = this.options;
     const limit = task.definition.timeout_seconds;
     if (limit !== null) {
@@ -244,21 +246,13 @@ class Execution implements RunHandle {
       if (at <= clock.now()) this.abort('timeout');
       else this.cancelTimers.push(clock.at(at, () => this.abort('timeout')));
     }
-    const work = this.guarded(runPipeline, {
-      run,
-      task,
-      known,
-      attempt: run.attempt,
-      get signal() {
-        return stop.signal;
-      },
-      isStopped: () => stop.aborted,
-      span: this.span,
-      record: async (steps) => {
-        if (this.over) throw this.lostRace();
-        await this.append(steps.map((data) => ({ type: 'RunStepCompleted', data })));
-      },
-    });
+    const record: Work['record'] = async (steps) => {
+      if (this.over) throw this.lostRace();
+      await this.append(steps.map((data) => ({ type: 'RunStepCompleted', data })));
+    };
+    const { attempt } = run;
+    const about = { run, task, known, attempt, span: this.span, record };
+    const work = this.guarded(runPipeline, new StoppableWork(about, this.stop));
     try {
       return await new Promise<PipelineOutcome>((resolve, reject) => {
         this.giveUp = () => resolve({ kind: 'aborted', steps: [], output: {} });
@@ -270,10 +264,7 @@ class Execution implements RunHandle {
   }
 
   /** A fault of the execution itself ends the run: without that, it would be taken up again and again. */
-  private async guarded(
-    runPipeline: PipelineRunner,
-    work: Parameters<PipelineRunner>[0],
-  ): Promise<PipelineOutcome> {
+  private async guarded(runPipeline: PipelineRunner, work: Work): Promise<PipelineOutcome> {
     try {
       return await runPipeline(work);
     } catch (error) {
@@ -342,8 +333,9 @@ class Execution implements RunHandle {
     const { run } = this;
     const stream = streams.run(run.id);
     const commandId = newId(now);
-    const base = { commandId, actor: 'service', source: membership.id, correlationId: run.id, now };
-    const newEvents = toNewEvents(stream, events, { ...base, traceparent: this.span?.traceparent });
+    const [source, traceparent] = [membership.id, this.span?.traceparent];
+    const by = { commandId, actor: 'service', source, correlationId: run.id, traceparent, now };
+    const newEvents = toNewEvents(stream, events, by);
     let along = handOver ?? null;
     for (let attempt = 0; ; attempt += 1) {
       try {

@@ -86,8 +86,8 @@ export type PipelineOutcome =
       readonly output: JsonObject;
     };
 
-/** Executes a task's pipeline: `scheduler/pipeline/pipeline-execution.ts`, given its tools. */
-export type PipelineRunner = (work: {
+/** What a runner of pipelines is to do. */
+export interface Work {
   readonly run: QueuedRun;
   readonly task: LiveTask;
   /** What the run's stream holds; null where that is the request alone. */
@@ -100,4 +100,7 @@ export type PipelineRunner = (work: {
   readonly record: (steps: readonly StepEnd[]) => Promise<void>;
   /** Of the attempt; none where it is not traced. */
   readonly span?: Span | undefined;
-}) => Promise<PipelineOutcome>;
+}
+
+/** Executes a task's pipeline: `scheduler/pipeline/pipeline-execution.ts`, given its tools. */
+export type PipelineRunner = (work: Work) => Promise<PipelineOutcome>;
