@@ -74,11 +74,14 @@ export interface EventStore {
    * @param options.after events strictly after this position
    * @param options.prefixes only streams whose names begin with one of these; default: all. What is left
    *   out still moves the position of `caught-up` forward.
+   * @param options.ahead whether more of the machine may be taken to come to the log's end sooner: an engine may read in
+   *   a thread of its own, ahead of the consumer. Default: false
    * @throws EventStoreError `NEWER_SCHEMA` when it meets an event that this release does not know
    */
   subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly ahead?: boolean;
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage>;
 

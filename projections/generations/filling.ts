@@ -120,6 +120,7 @@ export class Filling {
     const messages = this.#options.store.subscribe({
       after: feeder.passed,
       prefixes: feeder.projection.streams,
+      ahead: this.#options.rate === undefined,
       signal: AbortSignal.any([signal, own.signal]),
     });
     try {

@@ -16,6 +16,7 @@ import {
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { openNotices, type Notices } from './notices.ts';
 import { formatPosition, parsePosition } from './position.ts';
+import type { ReadAhead } from './read-ahead.ts';
 import { LogReader } from './reader.ts';
 import { logFile } from './schema.ts';
 import { subscribe } from './subscription.ts';
@@ -63,6 +64,7 @@ class SqliteEventStore implements EventStore {
   readonly #options: SqliteEventStoreOptions;
   readonly #writer: Writer;
   readonly #closing = new AbortController();
+  readonly #ahead = new Set<ReadAhead>();
   #opened: { readonly reader: LogReader; readonly tail: Tail } | undefined;
   #notices: Notices | undefined;
   #unsubscribe: () => void = () => {};
@@ -150,11 +152,13 @@ class SqliteEventStore implements EventStore {
   async *subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly ahead?: boolean;
     readonly signal: AbortSignal;
   }): AsyncGenerator<SubscriptionMessage, void, undefined> {
     const { reader, tail } = this.#open();
     const { telemetry } = this.#options;
-    yield* subscribe({ reader, tail, telemetry, closed: this.#closing.signal }, options);
+    const { signal: closed } = this.#closing;
+    yield* subscribe({ reader, tail, telemetry, closed, ahead: this.#ahead }, options);
   }
 
   async listStreams(options: {
@@ -191,6 +195,7 @@ class SqliteEventStore implements EventStore {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    await Promise.all(Array.from(this.#ahead, (ahead) => ahead.end()));
     await this.#writer.close();
     this.#unsubscribe();
     const opened = this.#opened;

@@ -13,7 +13,16 @@ import {
   type Database,
   type Statement,
 } from '../database.ts';
+import {
+  COLUMNS,
+  LogRows,
+  PAGE_CHARACTERS,
+  PAGE_EVENTS,
+  type LogRow,
+  type RowSelection,
+} from './log-rows.ts';
 import { prepareForArrays } from './log-writer.ts';
+import { unpackRows, type PackedPage } from './packed-page.ts';
 import { formatPosition } from './position.ts';
 import { LOG, openLogForReading } from './schema.ts';
 
@@ -29,42 +38,24 @@ export interface Page {
 }
 
 /** Which streams' events a page is to have; what is left out is passed by. */
-export interface Selection {
-  /** Only names that begin with one of these; looked at by SQLite, so that the others cost little. */
-  readonly prefixes?: readonly string[] | undefined;
+export interface Selection extends RowSelection {
   /** Only names that this takes; the others are not decoded. */
   readonly wants?: (stream: string) => boolean;
-  /** Nothing behind this position; default: up to the log's end. */
-  readonly upTo?: number | undefined;
 }
-
-/** Most events of a page, so that the event loop is never held for long. */
-const PAGE_EVENTS = 500;
-/** Positions that a filtered page looks at; those left out cost little. */
-const PAGE_SPAN = 4_000;
-/** Rows that are fetched together: a third less work than one by one, and no more than 32 MiB where all are as large as can be. */
-const ROWS_AT_ONCE = 64;
-/** Characters of data after which a page ends early. */
-const PAGE_CHARACTERS = 4 * 1024 * 1024;
-
-const COLUMNS =
-  'events.position, streams.name, events.revision, events.id, events.type, events.created_at, events.data, events.metadata';
 
 /** Reads the log on the main thread over a connection of its own, which commits never block. */
 export class LogReader {
   readonly #database: Database;
   readonly #file: string;
   readonly #codec: EventCodec;
-  readonly #head: Statement;
+  readonly #rows: LogRows;
   readonly #version: Statement;
   readonly #forwards: Statement;
   readonly #backwards: Statement;
-  readonly #all: Statement;
   readonly #allBackwards: Statement;
   readonly #types: Statement;
   readonly #streams: Statement;
   readonly #typeNames = new Map<number, string>();
-  readonly #filtered = new Map<string, Statement>();
   #createdAt = -1;
   #createdAtText = '';
 
@@ -76,7 +67,7 @@ export class LogReader {
       const database = openLogForReading(file);
       const inStream = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;
       this.#database = database;
-      this.#head = prepareForArrays(database, 'SELECT head FROM log');
+      this.#rows = new LogRows(database);
       this.#version = prepareForArrays(database, 'PRAGMA data_version');
       this.#types = prepareForArrays(database, 'SELECT id, name FROM types');
       this.#forwards = prepareForArrays(
@@ -87,7 +78,6 @@ export class LogReader {
         database,
         `${inStream} AND events.revision <= ? ORDER BY events.revision DESC LIMIT ?`,
       );
-      this.#all = prepareForArrays(database, selectAll(''));
       this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
       this.#streams = prepareForArrays(database, STREAMS);
     } catch (error) {
@@ -97,7 +87,7 @@ export class LogReader {
 
   /** Number of the last event's position; 0 when there is none. @throws EventStoreError `UNAVAILABLE` */
   head(): number {
-    return this.#read(() => Number(this.#head.get()?.[0]));
+    return this.#read(() => this.#rows.head());
   }
 
   /** Changes whenever another connection has committed. @throws EventStoreError `UNAVAILABLE` */
@@ -164,66 +154,43 @@ export class LogReader {
    * @throws EventStoreError `UNAVAILABLE`
    */
   page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
-    const { wants } = selection;
-    const { raws, upTo, isLast } = this.#read(() => this.#rows(after, selection, limit));
-    const events: RecordedEvent[] = [];
-    for (const raw of raws) {
-      if (wants?.(raw.stream) === false) continue;
-      try {
-        events.push(this.#codec.decode(raw));
-      } catch (error) {
-        if (!(error instanceof EventStoreError)) throw error;
-        const unreadable = { stream: raw.stream, error };
-        return { events, upTo: Number(raw.position) - 1, isLast: false, unreadable };
-      }
-    }
-    return { events, upTo, isLast, unreadable: undefined };
+    const { rows, upTo, isLast } = this.#read(() => this.#rows.page(after, selection, limit));
+    return this.#decoded(rows, upTo, isLast, selection.wants);
+  }
+
+  /** What another thread has read ahead; never the last, as that thread does not tell. */
+  unpacked(page: PackedPage): Page {
+    return this.#decoded(unpackRows(page), page.upTo, false, undefined);
+  }
+
+  /** The file that it reads. */
+  get file(): string {
+    return this.#file;
   }
 
   close(): void {
     this.#database.close();
   }
 
-  #rows(
-    after: number,
-    { prefixes, upTo: last = Number.MAX_SAFE_INTEGER }: Selection,
-    limit: number,
-  ): { readonly raws: readonly RawEvent[]; readonly upTo: number; readonly isLast: boolean } {
-    // Positions are given out without gaps and become visible in order: up to the head none can come later.
-    const head = Number(this.#head.get()?.[0]);
-    const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
-    const statement = prefixes === undefined ? this.#all : this.#select(prefixes);
-    const raws: RawEvent[] = [];
-    let characters = 0;
-    for (let from = after; ; from = Number(raws.at(-1)?.position)) {
-      const asked = Math.min(ROWS_AT_ONCE, limit - raws.length);
-      const rows = statement.all(from, end, ...(prefixes ?? []), asked);
-      for (const row of rows) {
-        const raw = this.#raw(row);
-        raws.push(raw);
-        characters += raw.data.length + raw.metadata.length;
-        if (raws.length < limit && characters <= PAGE_CHARACTERS) continue;
-        const upTo = Number(raw.position);
-        return { raws, upTo, isLast: upTo >= head };
+  #decoded(
+    rows: readonly LogRow[],
+    upTo: number,
+    isLast: boolean,
+    wants: Selection['wants'],
+  ): Page {
+    const events: RecordedEvent[] = [];
+    for (const row of rows) {
+      if (wants?.(row[1]) === false) continue;
+      const raw = this.#raw(row);
+      try {
+        events.push(this.#codec.decode(raw));
+      } catch (error) {
+        if (!(error instanceof EventStoreError)) throw error;
+        const unreadable = { stream: row[1], error };
+        return { events, upTo: row[0] - 1, isLast: false, unreadable };
       }
-      if (rows.length < asked || asked <= 0) break;
     }
-    const upTo = Math.max(after, end);
-    return { raws, upTo, isLast: upTo >= head };
-  }
-
-  /** The statement for so many prefixes. */
-  #select(prefixes: readonly string[]): Statement {
-    // Not LIKE or GLOB, which have characters with meanings; by length in characters, as SQLite counts.
-    const conditions = prefixes
-      .map((prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`)
-      .join(' OR ');
-    let statement = this.#filtered.get(conditions);
-    if (statement === undefined) {
-      statement = prepareForArrays(this.#database, selectAll(`AND (${conditions || 'FALSE'})`));
-      this.#filtered.set(conditions, statement);
-    }
-    return statement;
+    return { events, upTo, isLast, unreadable: undefined };
   }
 
   #raw(row: unknown): RawEvent {
@@ -243,7 +210,8 @@ export class LogReader {
   #typeName(id: number): string {
     const known = this.#typeNames.get(id);
     if (known !== undefined) return known;
-    for (const row of this.#types.all()) this.#typeNames.set(Number(row[0]), String(row[1]));
+    const types = this.#read(() => this.#types.all());
+    for (const row of types) this.#typeNames.set(Number(row[0]), String(row[1]));
     return this.#typeNames.get(id) ?? `unknown type ${id}`;
   }
 
@@ -289,7 +257,3 @@ const STREAMS = `
   LEFT JOIN events ON events.stream = part.id
     AND events.revision = (SELECT max(revision) FROM events WHERE stream = part.id)
   ORDER BY part.name`;
-
-function selectAll(condition: string): string {
-  return `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position > ? AND events.position <= ? ${condition} ORDER BY events.position LIMIT ?`;
-}

@@ -5,6 +5,7 @@ import {
 } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { formatPosition, parsePosition } from './position.ts';
+import { ReadAhead } from './read-ahead.ts';
 import type { LogReader, Page } from './reader.ts';
 import { Subscriber } from './subscriber.ts';
 import type { Tail } from './tail.ts';
@@ -13,6 +14,9 @@ import type { Tail } from './tail.ts';
 const FIRST_RETRY = 50;
 const LAST_RETRY = 2_000;
 
+/** Positions behind the end of the log from which on a thread that reads ahead is worth its start. */
+const FAR_BEHIND = 20_000;
+
 /** What a subscription is made over. */
 export interface SubscriptionSource {
   readonly reader: LogReader;
@@ -20,6 +24,8 @@ export interface SubscriptionSource {
   readonly telemetry: Telemetry;
   /** Aborted when the store is closed. */
   readonly closed: AbortSignal;
+  /** What reads ahead, until its thread has gone: whoever closes the store waits for that. */
+  readonly ahead: Set<ReadAhead>;
 }
 
 /**
@@ -31,13 +37,20 @@ export async function* subscribe(
   options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly ahead?: boolean;
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { tail, closed } = source;
   const { signal } = options;
   const subscriber = new Subscriber(parsePosition(options.after), options.prefixes);
-  const wake = (): void => subscriber.wake();
+  const mayAhead = options.ahead === true && !signal.aborted;
+  const ahead = mayAhead ? aheadOf(source, subscriber) : undefined;
+  if (ahead !== undefined) source.ahead.add(ahead);
+  const wake = (): void => {
+    void ahead?.end();
+    subscriber.wake();
+  };
   signal.addEventListener('abort', wake);
   closed.addEventListener('abort', wake);
   /** The position of the last `caught-up`. */
@@ -45,7 +58,7 @@ export async function* subscribe(
   try {
     while (!signal.aborted) {
       if (closed.aborted) throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
-      const delivery = subscriber.take() ?? (await behind(source, subscriber, signal));
+      const delivery = subscriber.take() ?? (await behind(source, subscriber, signal, ahead));
       if (delivery === undefined) {
         if (!subscriber.live) continue;
         if (told < subscriber.position) {
@@ -63,6 +76,8 @@ export async function* subscribe(
     signal.removeEventListener('abort', wake);
     closed.removeEventListener('abort', wake);
     tail.leave(subscriber);
+    await ahead?.end();
+    if (ahead !== undefined) source.ahead.delete(ahead);
   }
 }
 
@@ -71,16 +86,36 @@ async function behind(
   source: SubscriptionSource,
   subscriber: Subscriber,
   signal: AbortSignal,
+  ahead: ReadAhead | undefined,
 ): Promise<(Pick<Page, 'events'> & { readonly error: Error | undefined }) | undefined> {
   if (subscriber.live) return undefined;
   // Also between pages, so that reading a long log leaves the event loop to others.
   await new Promise<void>((resolve) => setImmediate(resolve));
-  const page = await read(source, subscriber, signal);
+  const packed = await ahead?.next(subscriber.position);
+  const page =
+    packed === undefined ? await read(source, subscriber, signal) : source.reader.unpacked(packed);
   if (page === undefined) return undefined;
   subscriber.position = page.upTo;
   // Before the end, it would be told that this was all; the tail itself knows no end before it has followed.
   if (page.isLast) source.tail.join(subscriber);
   return { events: page.events, error: page.unreadable?.error };
+}
+
+/** What reads ahead of a subscriber, until where the log ends now; undefined where that is near. */
+function aheadOf(
+  { reader, telemetry }: SubscriptionSource,
+  { position, prefixes }: Subscriber,
+): ReadAhead | undefined {
+  let until: number;
+  try {
+    until = reader.head();
+  } catch (error) {
+    // Reading waits for the log, and says so.
+    if (error instanceof EventStoreError && error.code === 'UNAVAILABLE') return undefined;
+    throw error;
+  }
+  if (until - position < FAR_BEHIND) return undefined;
+  return new ReadAhead({ file: reader.file, until, prefixes }, telemetry);
 }
 
 /** Reads a page, again and again while the file can't be read; undefined when it was ended meanwhile. */

@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import type { EventStore, NewEvent, RecordedEvent } from '../../../domain/event-store.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { packRows, unpackRows } from '../../../stores/sqlite/event-log/packed-page.ts';
+import type { LogRow } from '../../../stores/sqlite/event-log/log-rows.ts';
+import { ReadAhead } from '../../../stores/sqlite/event-log/read-ahead.ts';
+import { LogReader } from '../../../stores/sqlite/event-log/reader.ts';
+import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
+import { brokenEvent, event, events } from '../../contracts/event-store-subject.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { plainCodec } from '../../support/plain-codec.ts';
+import { eventually, found, Signal } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+describe('reading the log ahead', function () {
+  this.timeout(30_000);
+  const directory = useTemporaryDirectory();
+  const opened: { close(): Promise<void> | void }[] = [];
+  leavesNothingOpen();
+  afterEach(async () => {
+    for (const each of opened.splice(0).reverse()) await each.close();
+  });
+
+  const open = async (telemetry: Telemetry = silent): Promise<EventStore> => {
+    const store = await openSqliteEventStore({
+      ...{ directory: directory(), codec: plainCodec, telemetry },
+    });
+    opened.push(store);
+    return store;
+  };
+  const openReader = (): LogReader => {
+    const reader = new LogReader(logFile(directory()), plainCodec);
+    opened.push(reader);
+    return reader;
+  };
+  const readAhead = (
+    until: number,
+    prefixes?: readonly string[],
+    telemetry = silent,
+  ): ReadAhead => {
+    const ahead = new ReadAhead({ file: logFile(directory()), until, prefixes }, telemetry);
+    opened.push({ close: () => ahead.end() });
+    return ahead;
+  };
+  /** All that it has read until it ends by itself. */
+  const allOf = async (ahead: ReadAhead, reader: LogReader): Promise<readonly RecordedEvent[]> => {
+    const read: RecordedEvent[] = [];
+    let page: Awaited<ReturnType<ReadAhead['next']>> = await found(() => ahead.next(0));
+    while (page !== undefined) {
+      read.push(...reader.unpacked(page).events);
+      page = await ahead.next(page.upTo);
+    }
+    return read;
+  };
+
+  it('packs rows so that they come out as they were', () => {
+    const texts = ['', 'a', 'ä', '漢字', '🎉', '\ud83d', '"\\'];
+    const rows = Array.from({ length: 200 }, (_, i): LogRow => {
+      const text = (by: number): string => texts[(i + by) % texts.length] ?? '';
+      return [2 ** 50 + i, text(0), i, text(1), i % 7, 1_767_225_600_000 + i, text(2), text(3)];
+    });
+    for (const part of [rows, rows.slice(0, 64), rows.slice(0, 1), []]) {
+      expect(unpackRows(packRows({ rows: part, upTo: 1, isLast: false }))).to.deep.equal(part);
+    }
+  });
+
+  it('gives what reading gives, page by page, and ends', async () => {
+    const store = await open();
+    const appended: NewEvent[] = [
+      event(0, { text: 'old 漢字 🎉' }),
+      brokenEvent(),
+      ...events(2_600, 2),
+    ];
+    await store.append('one-1', appended, 'none');
+    await store.append('two-1', events(1_200), 'none');
+    await store.append('one-2', events(3), 'none');
+    const reader = openReader();
+    for (const prefixes of [undefined, ['one-']]) {
+      const expected: RecordedEvent[] = [];
+      for (let at = 0, isLast = false; !isLast;) {
+        const page = reader.page(at, { prefixes });
+        expected.push(...page.events);
+        ({ upTo: at, isLast } = page);
+      }
+      const read = await allOf(readAhead(reader.head(), prefixes), reader);
+      expect(read).to.deep.equal(expected);
+    }
+  });
+
+  it('gives nothing where there is no log, and says so', async () => {
+    const warned = new Signal<string>();
+    const log = { ...silent.log, warn: warned.send };
+    const ahead = readAhead(1, undefined, { ...silent, log });
+    expect(await warned.wait()).to.include('reading ahead');
+    await ahead.end();
+    expect(await ahead.next(0)).to.equal(undefined);
+  });
+
+  it('can be ended before it has begun, and in the midst', async () => {
+    const store = await open();
+    await store.append('one', events(3_000), 'none');
+    await readAhead(3_000).end();
+    const ahead = readAhead(3_000);
+    await eventually(async () => (await ahead.next(0)) !== undefined);
+    await ahead.end();
+    expect(await ahead.next(500)).to.equal(undefined);
+  });
+
+  it('delivers a long log as following it does, and what comes behind it', async () => {
+    const told: Signal<string> = new Signal('what is told of reading ahead');
+    const store = await open({ ...silent, log: { ...silent.log, debug: told.send } });
+    const appends = Array.from({ length: 24 }, (_, i) => {
+      return { stream: `one-${i}`, events: events(1_000), expected: 'none' } as const;
+    });
+    await store.appendInOrder(appends);
+    const wanted = appends.flatMap((append) => append.events.map(({ id }) => id));
+    const stop = new AbortController();
+    const read: string[] = [];
+    const options = { after: '', prefixes: ['one-'], ahead: true, signal: stop.signal };
+    for await (const message of store.subscribe(options)) {
+      // From here on it is the thread that reads.
+      await told.wait();
+      if (message.kind === 'events') read.push(...message.events.map(({ id }) => id));
+      else if (read.length > wanted.length) stop.abort();
+      else {
+        expect(read).to.deep.equal(wanted);
+        await store.append('one-24', [event(0)], 'none');
+      }
+    }
+    expect(read).to.have.lengthOf(24_001);
+  });
+
+  it('is over with the store, whoever holds on to what was delivered', async () => {
+    const store = await open();
+    await store.appendInOrder(
+      Array.from({ length: 21 }, (_, i) => {
+        return { stream: `one-${i}`, events: events(1_000), expected: 'none' } as const;
+      }),
+    );
+    const { signal } = new AbortController();
+    const messages = store.subscribe({ after: '', ahead: true, signal })[Symbol.asyncIterator]();
+    expect((await messages.next()).value).to.include({ kind: 'events' });
+    await store.close();
+    const error: unknown = await messages.next().catch((cause: unknown) => cause);
+    expect(error).to.include({ code: 'UNAVAILABLE' });
+  });
+});
