@@ -7,21 +7,9 @@ import type { ReadModel } from '../../projections/read-model.ts';
 import type { DueIndex } from '../fires/due-index.ts';
 import type { AuditCheck } from './audit.ts';
 import type { FindingKind, Findings } from './findings.ts';
+import { MemoryAgrees } from './memory-agrees.ts';
 import { readRhythm } from './read-rhythm.ts';
 import { ViewPages } from './view-pages.ts';
-
-/** What differs is looked at again after this long: it may have been on its way. Milliseconds. */
-const ON_ITS_WAY = 2000;
-
-/** Most that one pass looks into. */
-const MOST_SUSPECTS = 500;
-
-/** Reads of streams, then a rest. Milliseconds. */
-const READS_AT_ONCE = 10;
-const REST = 10;
-
-/** Entries in memory looked up in one go. */
-const COMPARED_AT_ONCE = 2000;
 
 /**
  * The index of what is due, in memory, holds what the view and the log hold: every task that is not canceled, none that
@@ -31,10 +19,7 @@ export class IndexAgrees implements AuditCheck {
   readonly name = 'index_agrees';
   private readonly store: EventStore;
   private readonly index: DueIndex;
-  private readonly clock: Clock;
-  private readonly pages: ViewPages<DueDocument>;
-  /** Tasks of the view since its beginning; what of the memory is not among them at the end is looked into. */
-  private seen = new Set<string>();
+  private readonly memory: MemoryAgrees<DueDocument>;
 
   constructor(options: {
     readonly store: EventStore;
@@ -45,40 +30,25 @@ export class IndexAgrees implements AuditCheck {
     const { store, readModel, index, clock } = options;
     this.store = store;
     this.index = index;
-    this.clock = clock;
-    this.pages = new ViewPages({ readModel, clock, projection: dueProjection, filters: [] });
+    const pages = new ViewPages({ readModel, clock, projection: dueProjection, filters: [] });
+    this.memory = new MemoryAgrees(pages, clock);
   }
 
   async look(findings: Findings, signal: AbortSignal): Promise<void> {
-    const suspects = new Map<string, Rhythm | null>();
-    const ended = await this.pages.goOn(signal, (page) => {
-      for (const { key, document } of page) {
-        this.seen.add(key);
-        if (suspects.size < MOST_SUSPECTS && this.differs(key, document.rhythm)) {
-          suspects.set(key, document.rhythm);
-        }
-      }
-    });
-    if (ended) {
-      const { seen } = this;
-      this.seen = new Set();
-      let compared = 0;
-      for (const { taskId } of this.index.all()) {
-        if (suspects.size >= MOST_SUSPECTS) break;
-        if (!seen.has(taskId)) suspects.set(taskId, null);
-        compared += 1;
-        if (compared % COMPARED_AT_ONCE === 0) await this.clock.sleep(REST, signal);
-      }
-    }
-    if (suspects.size === 0) return;
-    await this.clock.sleep(ON_ITS_WAY, signal);
-    let reads = 0;
-    for (const [taskId, rhythm] of suspects) {
-      if (signal.aborted) return;
-      await this.lookInto(taskId, rhythm, findings);
-      reads += 1;
-      if (reads % READS_AT_ONCE === 0) await this.clock.sleep(REST, signal);
-    }
+    const { index } = this;
+    await this.memory.look(
+      {
+        *keys() {
+          for (const { taskId } of index.all()) yield taskId;
+        },
+        differs: (taskId, { rhythm }) => this.differs(taskId, rhythm),
+        lookInto: async (taskId, document) => {
+          await this.lookInto(taskId, document?.rhythm ?? null, findings);
+          return true;
+        },
+      },
+      signal,
+    );
   }
 
   private differs(taskId: string, rhythm: Rhythm): boolean {

@@ -8,20 +8,8 @@ import { runsProjection, type RunDocument } from '../../projections/views/runs.t
 import type { RunQueue } from '../runs/run-queue.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
+import { MemoryAgrees } from './memory-agrees.ts';
 import { ViewPages } from './view-pages.ts';
-
-/** What differs is looked at again after this long: it may have been on its way. Milliseconds. */
-const ON_ITS_WAY = 2000;
-
-/** Most that one pass looks into. */
-const MOST_SUSPECTS = 500;
-
-/** Reads of streams, then a rest. Milliseconds. */
-const READS_AT_ONCE = 10;
-const REST = 10;
-
-/** Entries in memory looked up in one go. */
-const COMPARED_AT_ONCE = 2000;
 
 /**
  * The queue of a worker, in memory, holds what the view and the log hold: every unfinished run, none that has ended, and
@@ -31,10 +19,7 @@ export class QueueAgrees implements AuditCheck {
   readonly name = 'queue_agrees';
   private readonly store: EventStore;
   private readonly queue: RunQueue;
-  private readonly clock: Clock;
-  private readonly pages: ViewPages<RunDocument>;
-  /** Runs of the view since its beginning; what of the memory is not among them at the end is looked into. */
-  private seen = new Set<string>();
+  private readonly memory: MemoryAgrees<RunDocument>;
 
   constructor(options: {
     readonly store: EventStore;
@@ -45,43 +30,30 @@ export class QueueAgrees implements AuditCheck {
     const { store, readModel, queue, clock } = options;
     this.store = store;
     this.queue = queue;
-    this.clock = clock;
     const value = ['queued', 'running', 'retrying'];
     const filters = [{ field: 'state', op: 'in', value }] as const;
-    this.pages = new ViewPages({ readModel, clock, projection: runsProjection, filters });
+    const pages = new ViewPages({ readModel, clock, projection: runsProjection, filters });
+    this.memory = new MemoryAgrees(pages, clock);
   }
 
   async look(findings: Findings, signal: AbortSignal): Promise<void> {
-    const suspects = new Map<string, RunDocument | null>();
-    const ended = await this.pages.goOn(signal, (page) => {
-      for (const { key, document } of page) {
-        this.seen.add(key);
-        if (suspects.size < MOST_SUSPECTS && this.differs(document)) suspects.set(key, document);
-      }
-    });
-    if (ended) {
-      const { seen } = this;
-      this.seen = new Set();
-      let compared = 0;
-      for (const { id } of this.queue.all()) {
-        if (suspects.size >= MOST_SUSPECTS) break;
-        if (!seen.has(id)) suspects.set(id, null);
-        compared += 1;
-        if (compared % COMPARED_AT_ONCE === 0) await this.clock.sleep(REST, signal);
-      }
-    }
-    if (suspects.size === 0) return;
-    await this.clock.sleep(ON_ITS_WAY, signal);
-    let reads = 0;
-    for (const [id, document] of suspects) {
-      if (signal.aborted) return;
-      const known = this.queue.get(id);
-      // Known by now, or over: what is behind the view is not behind any more, what the view lacked is gone.
-      if (document === null ? known === undefined : !this.differs(document)) continue;
-      await this.lookInto(id, document, findings);
-      reads += 1;
-      if (reads % READS_AT_ONCE === 0) await this.clock.sleep(REST, signal);
-    }
+    const { queue } = this;
+    await this.memory.look(
+      {
+        *keys() {
+          for (const { id } of queue.all()) yield id;
+        },
+        differs: (_id, document) => this.differs(document),
+        lookInto: async (id, document) => {
+          const known = queue.get(id);
+          // Known by now, or over: what is behind the view is not behind any more, what the view lacked is gone.
+          if (document === null ? known === undefined : !this.differs(document)) return false;
+          await this.lookInto(id, document, findings);
+          return true;
+        },
+      },
+      signal,
+    );
   }
 
   private differs({ id, revision }: RunDocument): boolean {

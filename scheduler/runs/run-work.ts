@@ -1,10 +1,10 @@
 import type { Instant } from '../../domain/clock.ts';
 import type { AppendResult, NewEvent, StreamAppend } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import type { KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span } from '../../observability/telemetry.ts';
+import type { ExecutionResult } from '../pipeline/pipeline-execution.ts';
 import type { QueuedRun } from './run-queue.ts';
 
 /** Why a run's work is stopped. */
@@ -68,23 +68,7 @@ export interface HandOver {
 }
 
 /** What executing a pipeline came to. */
-export type PipelineOutcome =
-  | { readonly kind: 'succeeded'; readonly steps: readonly StepEnd[]; readonly output: JsonObject }
-  | {
-      readonly kind: 'failed';
-      readonly error: string;
-      readonly step: string | null;
-      readonly retryable: boolean;
-      readonly retryAfterMs?: number;
-      readonly steps: readonly StepEnd[];
-      readonly output: JsonObject;
-    }
-  | {
-      readonly kind: 'aborted';
-      readonly steps: readonly StepEnd[];
-      /** What there is so far. */
-      readonly output: JsonObject;
-    };
+export type PipelineOutcome = ExecutionResult;
 
 /** What a runner of pipelines is to do. */
 export interface Work {
