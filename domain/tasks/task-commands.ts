@@ -142,16 +142,21 @@ export function updateTaskCommand(
   });
 }
 
-/** Pauses a task that fails too often; nothing to do when it is paused or canceled by now. */
+/**
+ * Pauses a task that fails too often; nothing to do when it is paused or canceled by now, or was changed since its
+ * failures were looked at: they may be mended.
+ * @param command.seen revision at which the task stood before its runs were looked at
+ */
 export function pauseAfterFailuresCommand(
-  command: Pick<TaskCommand, 'store' | 'taskId' | 'context'>,
+  command: Pick<TaskCommand, 'store' | 'taskId' | 'context'> & { readonly seen: number },
 ): Promise<Handled<TaskState>> {
-  const { store, taskId, context } = command;
+  const { store, taskId, context, seen } = command;
   return handle({
     store,
     stream: streams.task(taskId),
     fold: taskFold,
-    decide: (state) => (state.status === 'active' ? pauseTask(state, true) : []),
+    decide: (state) =>
+      state.status === 'active' && state.revision === seen ? pauseTask(state, true) : [],
     context,
   });
 }

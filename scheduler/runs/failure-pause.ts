@@ -88,9 +88,10 @@ export class FailurePause {
     });
     if (runs.length < limit || runs.some(({ document }) => document.state !== 'failed')) return;
     const now = this.clock.now();
-    await pauseAfterFailuresCommand({
+    const { events } = await pauseAfterFailuresCommand({
       store: this.store,
       taskId: run.taskId,
+      seen: task.revision,
       context: {
         commandId: newId(now),
         actor: 'service',
@@ -101,6 +102,7 @@ export class FailurePause {
         now,
       },
     });
+    if (events.length === 0) return;
     this.telemetry.log.warn('a task is paused, as it fails too often', { task: run.taskId, limit });
   }
 

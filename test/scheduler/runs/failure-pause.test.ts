@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { SystemClock } from '../../../app/clock.ts';
 import { projections } from '../../../app/projecting/projections.ts';
+import { decorated } from '../../../domain/decorated.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import type { RunEvent } from '../../../domain/events/catalogue.ts';
@@ -12,6 +13,7 @@ import {
   createTaskCommand,
   requestManualRun,
   resumeTaskCommand,
+  updateTaskCommand,
 } from '../../../domain/tasks/task-commands.ts';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { silent } from '../../../observability/telemetry.ts';
@@ -56,11 +58,14 @@ describe('a task that is to be paused after failures', () => {
     });
     projecting = projector.run(stop.signal);
     await eventually(async () => (await readModel.liveGeneration(runsProjection)) !== null);
+    failures = failurePause(readModel);
+  });
+
+  const failurePause = (readModel: ReadModel): FailurePause => {
     // Nobody follows for these: each look reads the log anew.
     const tasks = new PinnedTasks(store, new LiveStreams(store, 'task-', taskFold, 0));
-    const parts = { store, readModel, tasks, clock, telemetry: silent };
-    failures = new FailurePause({ ...parts, name: 'worker' });
-  });
+    return new FailurePause({ store, readModel, tasks, clock, telemetry: silent, name: 'worker' });
+  };
 
   afterEach(async () => {
     stop.abort();
@@ -129,6 +134,22 @@ describe('a task that is to be paused after failures', () => {
     const task = await create({ pause_after_failures: 2 });
     for (const end of ['RunFailed', 'RunSucceeded', 'RunFailed'] as const) await ends(task, end);
     expect((await taskOf(task)).status).to.equal('active');
+  });
+
+  it('goes on when somebody changes it while its failures are looked at', async () => {
+    const task = await create({ pause_after_failures: 1 });
+    const find: ReadModel['find'] = async (projection, query) => {
+      const found = await readModel.find(projection, query);
+      const command = { store, taskId: task, context: contextNow(), mayChange: () => {} };
+      await updateTaskCommand({ ...command, changes: { title: 'mended' } });
+      return found;
+    };
+    failures = failurePause(decorated(readModel, { find }));
+    await ends(task, 'RunFailed');
+    expect(await taskOf(task)).to.include({ status: 'active' });
+    failures = failurePause(readModel);
+    await ends(task, 'RunFailed');
+    expect(await taskOf(task)).to.include({ status: 'paused' });
   });
 
   it('begins to count anew when it is resumed', async () => {
