@@ -5,10 +5,13 @@ import type { LogReader, Page } from './reader.ts';
 import type { Delivery, Subscriber } from './subscriber.ts';
 import type { Committed, CommittedAppend } from './writer.ts';
 
-/** Milliseconds between looks at the file, in case a notice of another process was lost. */
-const POLL_INTERVAL = 50;
+/**
+ * Milliseconds between looks at the file, in case a notice of another process was lost. They are most of what an idle
+ * process does.
+ */
+const POLL_INTERVAL = 100;
 /** So many looks at most are left out while this process writes itself. */
-const MOST_LEFT_OUT = 10;
+const MOST_LEFT_OUT = 5;
 /** Others' events before a commit of this process that are read by themselves; more are read page by page, with it. */
 const MOST_BEFORE_OWN = 500;
 
