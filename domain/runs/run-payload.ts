@@ -1,4 +1,5 @@
-import type { EventStore } from '../event-store.ts';
+import { Refusal } from '../errors.ts';
+import { EventStoreError, type EventStore } from '../event-store.ts';
 import { load } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
 import { streams } from '../streams.ts';
@@ -7,13 +8,20 @@ import { hasEnded, runFold } from './run.ts';
 
 /**
  * What is executed by a run that has begun: the payload of its task, at the revision that the run is pinned to. Null for
- * one that never began, has ended, or is none, of which nobody has to know it.
- * @throws EventStoreError all that the log throws; Refusal `NOT_FOUND` of its task
+ * one that never began, has ended, or is none, of which nobody has to know it; and where the task can't be read, which
+ * must keep nobody from ending its runs.
+ * @throws EventStoreError all that the log throws of the run, and `UNAVAILABLE` of the task
  */
 export async function payloadOfBegun(store: EventStore, runId: string): Promise<JsonObject | null> {
   const { state } = await load(store, streams.run(runId), runFold);
   if (!('request' in state) || state.attempt === 0 || hasEnded(state)) return null;
   const { task_id, task_revision } = state.request;
-  const { definition } = await taskAt(store, task_id, task_revision);
-  return definition.payload as JsonObject;
+  try {
+    const { definition } = await taskAt(store, task_id, task_revision);
+    return definition.payload as JsonObject;
+  } catch (error) {
+    const isUnreadable = error instanceof EventStoreError && error.code === 'CORRUPT_EVENT';
+    if (isUnreadable || error instanceof Refusal) return null;
+    throw error;
+  }
 }

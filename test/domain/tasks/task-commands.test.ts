@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
+import { decorated } from '../../../domain/decorated.ts';
 import { Refusal } from '../../../domain/errors.ts';
+import { EventStoreError, type EventStore } from '../../../domain/event-store.ts';
 import type { DomainEvent, FiresEvent } from '../../../domain/events/catalogue.ts';
 import { toNewEvents, type Handled } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -252,6 +254,49 @@ describe('commands on tasks', () => {
       expect(await rejection(cancelRunCommand(store, 'none', commandContext('c')))).to.include({
         code: 'NOT_FOUND',
       });
+    });
+
+    it('end one that waits for its next attempt also where its task can not be read', async () => {
+      const task = taskOf(await create({ payload: { pipeline: [{ id: 'a', uses: 'echo' }] } }));
+      const ends: object[] = [];
+      for (const [name, fault] of [
+        ['readable', null],
+        ['gone', []],
+        ['broken', new EventStoreError('CORRUPT_EVENT', 'it does not fit its schema')],
+      ] as const) {
+        const { runId } = await requestManualRun(store, 't', task, commandContext(name));
+        const stream = streams.run(runId);
+        const begun: readonly DomainEvent[] = [
+          {
+            type: 'RunStarted',
+            data: { worker: 'w', attempt: 1, leased_until: toIso(START) },
+          },
+          {
+            type: 'RunAttemptFailed',
+            data: { attempt: 1, error: 'broke', step: 'a', retry_at: toIso(START + minute) },
+          },
+        ];
+        await store.append(stream, toNewEvents(stream, begun, commandContext(`${name} begun`)), 0);
+        const log = decorated<EventStore>(store, {
+          readStream: async (of, options) => {
+            if (of !== streams.task('t') || fault === null) return store.readStream(of, options);
+            if (fault instanceof EventStoreError) throw fault;
+            return fault;
+          },
+        });
+        await cancelRunCommand(log, runId, commandContext(`${name} canceled`));
+        const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+        expect(last?.type).to.equal('RunCanceled');
+        ends.push(last?.data ?? {});
+      }
+      expect(ends).to.deep.equal([
+        {
+          attempt: 1,
+          output: { summary: { total_steps: 1, executed_steps: 0, skipped_steps: 0 } },
+        },
+        { attempt: 1 },
+        { attempt: 1 },
+      ]);
     });
 
     it('tell a running one to stop', async () => {
