@@ -6,7 +6,7 @@ import { packRows } from './packed-page.ts';
 import { openLogForReading } from './schema.ts';
 
 /** Niceness, of 0 to 19. */
-const GIVES_WAY = 10;
+const GIVES_WAY = 5;
 
 /** The entry of a thread that reads pages of the log while another folds those before them. */
 function readAhead({ file, until, prefixes }: AheadOrder): void {
