@@ -31,6 +31,7 @@ import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { CHECKPOINT_NOTICE } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
 import { startProjector, type RunningProjector } from './projecting/projector.ts';
+import { rehearsingOnce, type RehearsalMeans } from './roles/rehearsal.ts';
 import { retentionLimits, startSchedulerRole, type SchedulerRole } from './roles/scheduler-role.ts';
 import { listen, stopServing } from './roles/serving.ts';
 import { openStores, type Stores } from './stores.ts';
@@ -160,9 +161,9 @@ class Service implements RunningService {
         concurrency: configuration.workerConcurrency,
         secrets: this.options.secrets,
       });
-      const { worker } = this.worker;
       if (this.scheduler !== null) {
-        this.scheduler.scheduler.writer.early = worker.early;
+        const means = { ...shared, membership, store: stores.store, tools: this.tools.registry };
+        this.beginEarly(this.scheduler, this.worker, means);
       }
     }
     this.started = true;
@@ -205,6 +206,16 @@ class Service implements RunningService {
     const secretOf = webhookSecrets(configuration, jwtKeys(configuration, telemetry.log));
     const userAgent = `task-scheduling-service/${version}`;
     return { secretOf, allowPrivate: configuration.httpAllowPrivate, userAgent };
+  }
+
+  /** The worker of this process begins runs that its scheduler is about to request. */
+  private beginEarly(
+    { scheduler }: SchedulerRole,
+    { worker, runPipeline }: WorkerRole,
+    means: Omit<RehearsalMeans, 'runPipeline'>,
+  ): void {
+    scheduler.writer.early = worker.early;
+    scheduler.onAhead = rehearsingOnce({ ...means, runPipeline }, this.going.signal);
   }
 
   private join({ coordination }: Stores): Membership {

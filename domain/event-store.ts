@@ -31,11 +31,18 @@ export interface EventStore {
   appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]>;
 
   /**
-   * Checks and serialises the data of events ahead, so that appending them later waits for less; not their metadata,
-   * which may still change. Optional, and of no other effect. The data must not change any more.
+   * Checks and serialises events ahead, so that appending them later waits for less. Optional, and of no other effect.
+   * They must not change any more, but for when they occur (`occurredAt`).
    * @throws EventStoreError `INVALID_EVENT`, as appending them would
    */
   prepare?(events: readonly NewEvent[]): void;
+
+  /**
+   * Does with appends all that `appendInOrder` would that leaves no trace: nothing is written, nobody sees them. For a
+   * process that is about to append much for the first time, so that its code has been run by then. Optional; resolves
+   * also where it could not be done.
+   */
+  rehearse?(appends: readonly StreamAppend[]): Promise<void>;
 
   /**
    * A page of one stream, ascending or descending by revision. A stream that does not exist, or that is
@@ -184,10 +191,11 @@ export type SubscriptionMessage =
 /** What an engine's rows become, and what becomes a row: schemas are checked on both ways. */
 export interface EventCodec {
   /**
-   * Checks and serialises an event's data ahead, for {@link encode}. Optional. The data must not change any more.
+   * Checks and serialises an event ahead, for {@link encode}. Optional. It must not change any more, but for when it
+   * occurs (`occurredAt`).
    * @throws EventStoreError `INVALID_EVENT`
    */
-  prepareData?(event: Pick<NewEvent, 'type' | 'data'>): void;
+  prepareEvent?(event: NewEvent): void;
 
   /**
    * Checks an event against its schema and serialises it.

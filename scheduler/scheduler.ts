@@ -46,7 +46,7 @@ export class Scheduler {
   private readonly store: EventStore;
   private readonly clock: Clock;
   private readonly timer: Timer;
-  private readonly leadership: Leadership;
+  private readonly leadership: Pick<Leadership, 'leads' | 'onChange'>;
   private readonly telemetry: Telemetry;
   /** By it the decisions are written; tells of the runs that are requested, and who begins them. */
   readonly writer: FireWriter;
@@ -61,6 +61,8 @@ export class Scheduler {
   private preparedUpTo: Instant = Number.NEGATIVE_INFINITY;
   /** What was decided ahead, for those whose rhythm is still the same when they are due. */
   private readonly decidedAhead = new WeakMap<Rhythm, DecidedAhead>();
+  /** Told how many tasks are made ready at a time, two seconds before the first of them is due. */
+  onAhead: (tasks: number) => void = () => {};
   /** Told of a task that is due soon, at the revision that its run will be pinned to. */
   onSoon: (taskId: string, revision: number) => void = () => {};
   private readonly inFlight = new Set<Promise<void>>();
@@ -70,7 +72,7 @@ export class Scheduler {
     readonly store: EventStore;
     readonly clock: Clock;
     readonly timer?: Timer;
-    readonly leadership: Leadership;
+    readonly leadership: Pick<Leadership, 'leads' | 'onChange'>;
     readonly telemetry: Telemetry;
     readonly name: string;
     /** Whether anything may fire; default: always. Call `holdChanged` when that changes. */
@@ -191,7 +193,9 @@ export class Scheduler {
   /** When many are due in one moment, all that can be done before it is done before it. */
   private prepare(): void {
     this.preparedUpTo = this.clock.now() + 2 * AHEAD;
-    this.prepareAll(this.index.soon(this.preparedUpTo), 0);
+    const soon = this.index.soon(this.preparedUpTo);
+    this.prepareAll(soon, 0);
+    this.onAhead(soon.length);
   }
 
   private prepareAll(entries: readonly DueEntry[], from: number): void {

@@ -181,8 +181,8 @@ export class Worker {
         settled();
         queue.applied(run, { type: 'RunRequested', data: request }, revision - 1);
         queue.applied(run, event as RunEvent, revision);
-        telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
         this.goOn(run, { task, revision, startedAt: toIso(now) });
+        telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
       },
     };
   }

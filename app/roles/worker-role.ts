@@ -8,6 +8,7 @@ import { KeyKeeper } from '../../scheduler/keys/key-keeper.ts';
 import type { Membership } from '../../scheduler/processes/membership.ts';
 import { RunExecutor } from '../../scheduler/runs/run-executor.ts';
 import { RunQueue, type QueuedRun } from '../../scheduler/runs/run-queue.ts';
+import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import { TakeOver } from '../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../scheduler/runs/task-admission.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
@@ -20,6 +21,7 @@ import type { Stores } from '../stores.ts';
 export interface WorkerRole {
   readonly worker: Worker;
   readonly queue: RunQueue;
+  readonly runPipeline: PipelineRunner;
   /** Finishes what runs, hands back the rest. */
   drain(): Promise<void>;
 }
@@ -44,9 +46,11 @@ export function startWorkerRole(options: {
   const shared = { store, queue, membership, clock, telemetry, tasks: indexes.pinnedTasks };
   const keys = new KeyKeeper(shared);
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
+  const { secrets } = options;
+  const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
   const executor = new RunExecutor({
     ...shared,
-    runPipeline: pipelineRunner({ store, tools, clock, telemetry, secrets: options.secrets }),
+    runPipeline,
     admit: runAdmission(indexes.pinnedTasks, keys, clock),
     handOver: (run, task, end) => keys.handOver(run, task, end),
     released: (run, task) => {
@@ -98,5 +102,5 @@ export function startWorkerRole(options: {
     await keys.settled();
     await failures.settled();
   };
-  return { worker, queue, drain };
+  return { worker, queue, runPipeline, drain };
 }

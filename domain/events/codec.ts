@@ -60,22 +60,35 @@ export function createEventCodec(): ServiceEventCodec {
     if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
     return serialise(data, type);
   };
-  const prepared = new WeakMap<object, string>();
+  const checkedMetadata = ({ type, metadata }: Pick<NewEvent, 'type' | 'metadata'>): string => {
+    const fault = metadataFault(type, metadata);
+    if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
+    return serialise(metadata, type);
+  };
+  const prepared = new WeakMap<NewEvent, PreparedEvent>();
 
   return {
     prepare(type: EventType): void {
       checkOf(type);
     },
 
-    prepareData(event: Pick<NewEvent, 'type' | 'data'>): void {
-      prepared.set(event.data, checkedData(event));
+    prepareEvent(event: NewEvent): void {
+      const data = checkedData(event);
+      const metadata = splitAt(checkedMetadata(event), event.metadata.occurredAt);
+      refuseTooLarge(event.type, data, metadata.join(event.metadata.occurredAt));
+      prepared.set(event, { data, metadata });
     },
 
     encode(event: NewEvent): EncodedEvent {
-      const data = prepared.get(event.data) ?? checkedData(event);
-      const fault = metadataFault(event.type, event.metadata);
-      if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
-      const metadata = serialise(event.metadata, event.type);
+      const known = prepared.get(event);
+      if (known !== undefined) {
+        const { data, metadata } = known;
+        const [before, after] = metadata;
+        const { occurredAt } = event.metadata;
+        return { id: event.id, type: event.type, data, metadata: before + occurredAt + after };
+      }
+      const data = checkedData(event);
+      const metadata = checkedMetadata(event);
       refuseTooLarge(event.type, data, metadata);
       return { id: event.id, type: event.type, data, metadata };
     },
@@ -91,6 +104,19 @@ export function createEventCodec(): ServiceEventCodec {
       return (fault === null ? event : { ...event, fault }) as unknown as RecordedEvent;
     },
   };
+}
+
+/** What an event comes to, but for when it occurs. */
+interface PreparedEvent {
+  readonly data: string;
+  /** What stands before and behind `occurredAt`. */
+  readonly metadata: readonly [before: string, after: string];
+}
+
+/** Cuts a text of metadata where it says when the event occurs: within a value, the quotes would be escaped. */
+function splitAt(metadata: string, occurredAt: string): readonly [string, string] {
+  const at = metadata.indexOf(`"occurredAt":"${occurredAt}"`) + '"occurredAt":"'.length;
+  return [metadata.slice(0, at), metadata.slice(at + occurredAt.length)];
 }
 
 interface Parsed {

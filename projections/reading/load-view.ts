@@ -8,6 +8,9 @@ import { ReadModelError, type Filter, type Projection, type ReadModel } from '..
  */
 const PAGE = 2_000;
 
+/** What of the read model it takes to load views. */
+export type ReadableViews = Pick<ReadModel, 'checkpoint' | 'find'>;
+
 /**
  * Reads a view (or the part that passes the filters) into memory, as the start of following the log.
  *
@@ -17,7 +20,7 @@ const PAGE = 2_000;
  * @returns the position to follow the log from
  */
 export async function loadView<D extends JsonObject>(
-  readModel: ReadModel,
+  readModel: ReadableViews,
   projection: Projection<D>,
   filters: readonly Filter[],
   each: (document: D, key: string) => void,

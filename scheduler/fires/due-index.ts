@@ -6,8 +6,7 @@ import { compileSchedule, type Schedule } from '../../domain/schedule/schedule.t
 import { idOf } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../projections/views/due.ts';
-import { loadView } from '../../projections/reading/load-view.ts';
-import type { ReadModel } from '../../projections/read-model.ts';
+import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { Heap } from '../heap.ts';
 
 /** Void elements of the heap that are let be whatever the number of tasks. */
@@ -34,7 +33,7 @@ export interface DueEntry {
  */
 export class DueIndex {
   private readonly store: EventStore;
-  private readonly readModel: ReadModel;
+  private readonly readModel: ReadableViews;
   private readonly telemetry: Telemetry;
   private readonly entries = new Map<string, DueEntry>();
   private readonly heap = new Heap<{ at: Instant; entry: DueEntry }>((a, b) => a.at < b.at);
@@ -43,7 +42,7 @@ export class DueIndex {
   /** Called when a task's time may have come nearer. */
   onChange: () => void = () => {};
 
-  constructor(store: EventStore, readModel: ReadModel, telemetry: Telemetry) {
+  constructor(store: EventStore, readModel: ReadableViews, telemetry: Telemetry) {
     this.store = store;
     this.readModel = readModel;
     this.telemetry = telemetry;

@@ -128,8 +128,8 @@ export class FireWriter {
         await this.store.append(stream, events, expected).catch(ignoreConflict);
       }
     }
-    for (const { runId } of runs) this.onRequested(runId);
     if (begun !== undefined) start?.began(begun.revision);
+    for (const { runId } of runs) this.onRequested(runId);
     return { revision: first?.revision ?? 0, skipped: new Map() };
   }
 

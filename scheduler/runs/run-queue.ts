@@ -5,8 +5,7 @@ import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { loadView } from '../../projections/reading/load-view.ts';
-import type { ReadModel } from '../../projections/read-model.ts';
+import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { Heap } from '../heap.ts';
 
@@ -46,7 +45,7 @@ const NOT_WRITTEN = -1;
  */
 export class RunQueue {
   private readonly store: EventStore;
-  private readonly readModel: ReadModel;
+  private readonly readModel: ReadableViews;
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
   private readonly runs = new Map<string, QueuedRun>();
@@ -59,7 +58,7 @@ export class RunQueue {
   /** A run has ended that no worker of this process is busy with; its `state` is still the one before. */
   onEnded: (run: QueuedRun) => void = () => {};
 
-  constructor(store: EventStore, readModel: ReadModel, clock: Clock, telemetry: Telemetry) {
+  constructor(store: EventStore, readModel: ReadableViews, clock: Clock, telemetry: Telemetry) {
     this.store = store;
     this.readModel = readModel;
     this.clock = clock;

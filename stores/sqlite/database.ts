@@ -56,6 +56,18 @@ export class IncompatibleDatabaseError extends Error {
   }
 }
 
+/** Opens an empty database in memory, for one connection: gone when that is closed. @param migrate makes its tables */
+export function openMemoryDatabase(migrate: (database: Database) => void): Database {
+  const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
+  try {
+    migrate(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
 /**
  * Opens (and makes, and brings up to date) one of the service's SQLite files. The journal's mode, `synchronous` and
  * `busy_timeout` are set on *every* open, as none of them can be trusted to be remembered.

@@ -12,6 +12,7 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
   append: ['run-1', [], 'none'],
   appendInOrder: [[]],
   prepare: [[]],
+  rehearse: [[]],
   readStream: ['run-1', { limit: 3 }],
   readAll: ['05', 4],
   readAllBackwards: ['06', 5],

@@ -21,7 +21,7 @@ import { LogReader } from './reader.ts';
 import { logFile } from './schema.ts';
 import { subscribe } from './subscription.ts';
 import { Tail } from './tail.ts';
-import { Writer, type Committed } from './writer.ts';
+import { Writer, type Committed, type Rehearsed } from './writer.ts';
 
 /** Events of a page of a stream where nothing is said. */
 const DEFAULT_LIMIT = 1_000;
@@ -65,6 +65,9 @@ class SqliteEventStore implements EventStore {
   readonly #writer: Writer;
   readonly #closing = new AbortController();
   readonly #ahead = new Set<ReadAhead>();
+  /** What this turn has brought together. */
+  readonly #rehearsed: Rehearsed[] = [];
+  #rehearsing: Promise<void> | undefined;
   #opened: { readonly reader: LogReader; readonly tail: Tail } | undefined;
   #notices: Notices | undefined;
   #unsubscribe: () => void = () => {};
@@ -120,7 +123,16 @@ class SqliteEventStore implements EventStore {
   }
 
   prepare(events: readonly NewEvent[]): void {
-    for (const event of events) this.#options.codec.prepareData?.(event);
+    for (const event of events) this.#options.codec.prepareEvent?.(event);
+  }
+
+  async rehearse(appends: readonly StreamAppend[]): Promise<void> {
+    this.#rehearsed.push({ appends, encoded: appends.map((append) => this.#encode(append)) });
+    this.#rehearsing ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
+      this.#rehearsing = undefined;
+      return this.#writer.rehearse(this.#rehearsed.splice(0));
+    });
+    await this.#rehearsing;
   }
 
   async readStream(

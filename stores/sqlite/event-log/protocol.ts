@@ -17,6 +17,8 @@ export type WriterRequest =
       readonly stream: string;
       readonly before: number;
     }
+  /** To be written to a log in memory, which is thrown away. Answered by `done`. */
+  | { readonly kind: 'rehearse'; readonly ticket: number; readonly packed: PackedAppends }
   | { readonly kind: 'ping'; readonly ticket: number }
   | { readonly kind: 'close' };
 

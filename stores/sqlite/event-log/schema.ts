@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openDatabase, type Database } from '../database.ts';
+import { openDatabase, openMemoryDatabase, type Database } from '../database.ts';
 
 /** What the log is called in messages. */
 export const LOG = 'event log';
@@ -41,6 +41,11 @@ export function openLogForWriting(
     database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / PAGE_BYTES))}`);
   }
   return database;
+}
+
+/** An empty log in memory, for one connection: gone when that is closed. */
+export function openLogInMemory(): Database {
+  return openMemoryDatabase(migrate);
 }
 
 /** Opens the log for reading only. The file must have been made. */

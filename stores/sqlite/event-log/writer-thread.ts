@@ -15,7 +15,7 @@ import {
   type WriterRequest,
   type WriterSettings,
 } from './protocol.ts';
-import { LOG, openLogForWriting } from './schema.ts';
+import { LOG, openLogForWriting, openLogInMemory } from './schema.ts';
 
 /**
  * How many appends go into one transaction: a quarter of those that wait, so that the first are answered,
@@ -118,6 +118,7 @@ class WriterThread {
         this.#next += 1;
         if (task.kind === 'close') return this.#close();
         if (task.kind === 'truncate') this.#truncate(task);
+        else if (task.kind === 'rehearse') this.#rehearse(task);
         else this.#answer({ kind: 'done', ticket: task.ticket });
       }
       this.#checkpoint(false);
@@ -161,6 +162,20 @@ class WriterThread {
       const failure = { ticket: task.ticket, stream: task.stream, ...this.#fail(error) };
       this.#answer({ kind: 'failed', failure });
     }
+  }
+
+  /** Nothing of it comes near the log. */
+  #rehearse(task: Extract<Task, { readonly kind: 'rehearse' }>): void {
+    let database: Database | undefined;
+    try {
+      database = openLogInMemory();
+      new LogWriter(database, this.#settings.lockTimeout).write(readSequences(task.packed));
+    } catch (error) {
+      this.#warn(error);
+    } finally {
+      database?.close();
+    }
+    this.#answer({ kind: 'done', ticket: task.ticket });
   }
 
   /** The log; opened again after a fault, but never begun anew where it has gone. */

@@ -39,6 +39,12 @@ export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'>
   readonly position: number;
 }
 
+/** A sequence of appends as it would go to the log. */
+export interface Rehearsed {
+  readonly appends: readonly StreamAppend[];
+  readonly encoded: readonly (readonly EncodedEvent[])[];
+}
+
 /** Someone waits for an answer. */
 interface Pending {
   /** None for what is not an append. */
@@ -100,12 +106,7 @@ export class Writer {
     return new Promise((resolve, reject) => {
       const ticket = this.#expect(appends, resolve, reject);
       if (ticket === undefined) return;
-      const writes: WriteAppend[] = appends.map(({ stream, expected }, i) => ({
-        stream,
-        expected: expectedToNumber(expected),
-        events: encoded[i] ?? [],
-      }));
-      this.#packer.add({ ticket, appends: writes });
+      this.#packer.add({ ticket, appends: toWrites(appends, encoded) });
       if (this.#packer.size >= ENOUGH) this.#flush();
       if (this.#flushing) return;
       this.#flushing = true;
@@ -119,6 +120,18 @@ export class Writer {
   /** Sends a truncation; it comes after the appends sent before. */
   async truncate(stream: string, before: number): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'truncate', ticket, stream, before }));
+  }
+
+  /**
+   * Has sequences of appends written to a log in memory, which is thrown away. Resolves also where that could not be
+   * done; the thread says so in the log of the service.
+   */
+  async rehearse(sequences: readonly Rehearsed[]): Promise<void> {
+    const packer = new AppendPacker();
+    for (const [ticket, { appends, encoded }] of sequences.entries()) {
+      packer.add({ ticket, appends: toWrites(appends, encoded) });
+    }
+    await this.#ask((ticket) => ({ kind: 'rehearse', ticket, packed: packer.take() }));
   }
 
   /** Resolves when everything sent before has been done. */
@@ -308,6 +321,17 @@ export class Writer {
     this.#pending.delete(ticket);
     return pending;
   }
+}
+
+function toWrites(
+  appends: readonly StreamAppend[],
+  encoded: readonly (readonly EncodedEvent[])[],
+): WriteAppend[] {
+  return appends.map(({ stream, expected }, i) => ({
+    stream,
+    expected: expectedToNumber(expected),
+    events: encoded[i] ?? [],
+  }));
 }
 
 function toError(failure: WriteFailure): EventStoreError {

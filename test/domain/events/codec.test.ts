@@ -10,6 +10,7 @@ import {
 import { catalogue, type EventType } from '../../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import type { Metadata } from '../../../domain/events/metadata.ts';
+import { occurAt } from '../../../domain/handle.ts';
 import { samples } from './event-samples.ts';
 
 const codec = createEventCodec();
@@ -95,6 +96,31 @@ describe('the codec of events', () => {
 
   describe('writing', () => {
     const step = samples.RunStepCompleted[0];
+
+    it('writes what was prepared as it would otherwise, and when it occurs as it says by then', () => {
+      const reason = 'said "occurredAt":"2026-03-02T09:00:00.000Z"';
+      for (const more of [{}, { reason, source: reason }, { traceparent: '00-1-2-01' }]) {
+        const event = newEvent('RunStepCompleted', step, metadata('RunStepCompleted', more));
+        codec.prepareEvent?.(event);
+        expect(codec.encode(event)).to.deep.equal(codec.encode({ ...event }));
+        occurAt([event], Date.parse('2026-03-02T09:00:01.500Z'));
+        const { metadata: text } = codec.encode(event);
+        expect(text).to.include('"occurredAt":"2026-03-02T09:00:01.500Z"');
+        expect(text).to.equal(codec.encode({ ...event }).metadata);
+      }
+    });
+
+    it('refuses to prepare what it would refuse to write', () => {
+      const tooLarge = { ...step, result: 'x'.repeat(MAX_EVENT_BYTES) };
+      for (const event of [
+        newEvent('RunStepCompleted', null),
+        newEvent('RunStepCompleted', step, {}),
+      ]) {
+        expect(codeOf(() => codec.prepareEvent?.(event))).to.equal('INVALID_EVENT');
+      }
+      const large = newEvent('RunStepCompleted', tooLarge);
+      expect(codeOf(() => codec.prepareEvent?.(large))).to.equal('TOO_LARGE');
+    });
 
     it('refuses what is no event, and metadata that is none', () => {
       for (const data of [null, undefined, 'text', [], 3]) {
