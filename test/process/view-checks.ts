@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { SystemClock } from '../../app/clock.ts';
 import { projections } from '../../app/projecting/projections.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
-import { silent } from '../../observability/telemetry.ts';
+import { silent, type Log, type Telemetry } from '../../observability/telemetry.ts';
 import { createProjector } from '../../projections/projector/projector.ts';
 import type { KeptDocument, Projection, ReadModel } from '../../projections/read-model.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
@@ -18,11 +18,10 @@ import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
  */
 export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
   const beside = await makeTemporaryDirectory();
-  const kept = await openSqliteReadModel({ directory: dataDirectory, telemetry: silent });
-  const fresh = await openSqliteReadModel({
-    directory: join(beside.path, 'views'),
-    telemetry: silent,
-  });
+  const said: string[] = [];
+  const telemetry = remembering(said);
+  const kept = await openSqliteReadModel({ directory: dataDirectory, telemetry });
+  const fresh = await openSqliteReadModel({ directory: join(beside.path, 'views'), telemetry });
   try {
     const faults: string[] = [];
     for (const projection of projections) {
@@ -30,13 +29,16 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
       if (live === null) faults.push(`${projection.name} is not there`);
     }
     if (faults.length > 0) return faults;
-    await bringUp(dataDirectory, fresh, 1);
+    await bringUp(dataDirectory, fresh, 1, telemetry);
     // What a service says last, as it ends, its views have not heard.
-    await bringUp(dataDirectory, kept, LATEST);
+    await bringUp(dataDirectory, kept, LATEST, telemetry);
     for (const projection of projections) {
       faults.push(...(await differences(projection, kept, fresh)));
     }
     return faults;
+  } catch (error) {
+    const lines = said.join('\n');
+    throw new Error(`${String(error)}\nwhat was said meanwhile:\n${lines}`, { cause: error });
   } finally {
     await Promise.all([kept.close(), fresh.close()]);
     await beside.remove();
@@ -47,11 +49,16 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
 const LATEST = 1_000_000;
 
 /** Folds what the log has into views that may be empty, or not quite at its end. */
-async function bringUp(dataDirectory: string, readModel: ReadModel, fence: number): Promise<void> {
+async function bringUp(
+  dataDirectory: string,
+  readModel: ReadModel,
+  fence: number,
+  telemetry: Telemetry,
+): Promise<void> {
   const store = await openSqliteEventStore({
     directory: dataDirectory,
     codec: createEventCodec(),
-    telemetry: silent,
+    telemetry,
   });
   const stop = new AbortController();
   setMaxListeners(0, stop.signal);
@@ -60,7 +67,7 @@ async function bringUp(dataDirectory: string, readModel: ReadModel, fence: numbe
     store,
     readModel,
     projections,
-    telemetry: silent,
+    telemetry,
     clock,
     fence,
   });
@@ -70,9 +77,11 @@ async function bringUp(dataDirectory: string, readModel: ReadModel, fence: numbe
     await eventually(
       async () => {
         for (const projection of projections) {
-          if ((await readModel.checkpoint(projection)) < head) return false;
+          const at = await readModel.checkpoint(projection);
+          if (at >= head) continue;
+          const status = projector.status().find(({ name }) => name === projection.name);
+          throw new Error(`it stands at ${at}, not ${head}: ${JSON.stringify(status)}`);
         }
-        return true;
       },
       { limitMs: 60_000, what: 'the views to be level with the log' },
     );
@@ -81,6 +90,14 @@ async function bringUp(dataDirectory: string, readModel: ReadModel, fence: numbe
     await running;
     await store.close();
   }
+}
+
+/** Telemetry whose log is written down, as lines of JSON. */
+function remembering(said: string[]): Telemetry {
+  const line: Log['warn'] = (message, fields) => {
+    said.push(`${new Date().toISOString()} ${message} ${JSON.stringify(fields ?? {})}`);
+  };
+  return { ...silent, log: { debug() {}, info: line, warn: line, error: line } };
 }
 
 async function differences(
