@@ -30,8 +30,8 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
     }
     if (faults.length > 0) return faults;
     await bringUp(dataDirectory, fresh, 1, telemetry);
-    // What a service says last, as it ends, its views have not heard.
-    await bringUp(dataDirectory, kept, LATEST, telemetry);
+    // What a service says last, as it ends, its views have not always heard. Fences are times: now is beyond its own.
+    await bringUp(dataDirectory, kept, Date.now(), telemetry);
     for (const projection of projections) {
       faults.push(...(await differences(projection, kept, fresh)));
     }
@@ -44,9 +44,6 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
     await beside.remove();
   }
 }
-
-/** A fence beyond that of every projector that was there. */
-const LATEST = 1_000_000;
 
 /** Folds what the log has into views that may be empty, or not quite at its end. */
 async function bringUp(
