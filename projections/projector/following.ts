@@ -123,9 +123,13 @@ export class Following {
           break;
         }
       }
-      if (!feeder.isUnwritten) this.#flushBy = null;
-      else this.#flushBy ??= clock.now() + FLUSH_MS;
-      backOff.reset();
+      if (feeder.isUnwritten) {
+        this.#flushBy ??= clock.now() + FLUSH_MS;
+      } else {
+        this.#flushBy = null;
+        // Only now: to have read something says nothing of whether it can be written.
+        backOff.reset();
+      }
     }
   }
 
