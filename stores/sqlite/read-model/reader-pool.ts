@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import type { CompiledQuery } from './query-sql.ts';
-import type { ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
+import type { FromReader, ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
 import { startThread } from './start-thread.ts';
 
 /** How long a thread is kept that has nothing to do. Milliseconds. */
@@ -23,6 +23,8 @@ class Reader {
   readonly #waiting = new Map<number, Waiting>();
   #batch: ReadRequest[] = [];
   readonly #onIdle: (reader: Reader) => void;
+  /** What it is asked before that, it answers a tenth of a second later. */
+  hasStarted = false;
   /** Settles once the thread has gone, for whatever reason. */
   readonly gone: Promise<void>;
 
@@ -31,7 +33,7 @@ class Reader {
     this.#onIdle = onIdle;
     this.#worker = startThread('./reader-thread', import.meta.url, undefined, HEAP);
     let cause: unknown;
-    this.#worker.on('message', (replies: readonly ReadReply[]) => this.#settle(replies));
+    this.#worker.on('message', (replies: FromReader) => this.#settle(replies));
     this.#worker.on('error', (error) => (cause = error));
     this.gone = new Promise((resolve) => {
       this.#worker.on('exit', () => {
@@ -76,7 +78,8 @@ class Reader {
     this.#worker.postMessage({ kind: 'read', requests } satisfies ToReader);
   }
 
-  #settle(replies: readonly ReadReply[]): void {
+  #settle(replies: FromReader): void {
+    this.hasStarted = true;
     for (const reply of replies) {
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
@@ -89,8 +92,8 @@ class Reader {
 }
 
 /**
- * A few threads that run queries. Each is started when the ones before it are busy, and ends when it has had nothing to
- * do for a while; one stays.
+ * A few threads that run queries. Each is started when the ones before it have started and are busy, and ends when it
+ * has had nothing to do for a while; one stays.
  */
 export class ReaderPool {
   readonly #size: number;
@@ -161,10 +164,14 @@ export class ReaderPool {
 
   #idlest(): Reader {
     let best: Reader | undefined;
+    let starting = false;
     for (const reader of this.#readers) {
       if (best === undefined || reader.load < best.load) best = reader;
+      starting ||= !reader.hasStarted;
     }
-    if (best !== undefined && (best.load === 0 || this.#readers.size >= this.#size)) return best;
+    // To start takes longer than most queries: what comes together with the first needs no thread each.
+    const enough = starting || this.#readers.size >= this.#size;
+    if (best !== undefined && (best.load === 0 || enough)) return best;
     const started = new Reader(
       (gone) => this.#onGone(gone),
       (idle) => this.#endLater(idle),

@@ -33,3 +33,6 @@ export type ReadReply = { readonly id: number } & (
       readonly message: string;
     }
 );
+
+/** What a thread answers at once. The first is empty: the thread has started. */
+export type FromReader = readonly ReadReply[];

@@ -114,3 +114,6 @@ parentPort?.on('message', (message: ToReader) => {
       break;
   }
 });
+
+// It has started: see `FromReader`.
+parentPort?.postMessage([]);

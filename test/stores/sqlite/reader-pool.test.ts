@@ -10,13 +10,35 @@ describe('the threads that read views', function () {
   const directory = useTemporaryDirectory();
   const query: CompiledQuery = { probe: null, plans: { rare: [], common: [] } };
 
-  it('are as many as are asked at a time; those that have nothing to do end, but for one', async () => {
-    const pool = new ReaderPool(3, 1);
+  it('are as many as are asked at a time, one starting at a time', async () => {
+    const pool = new ReaderPool(3);
+    try {
+      const missing = join(directory(), 'missing.db');
+      const askAll = (count: number): Promise<readonly { readonly kind: string }[]> =>
+        Promise.all(Array.from({ length: count }, () => pool.ask(1, missing, query)));
+      const first = askAll(4);
+      expect(pool.threads).to.equal(1);
+      expect((await first).map(({ kind }) => kind)).to.deep.equal(Array(4).fill('failed'));
+      const second = askAll(4);
+      expect(pool.threads).to.equal(2);
+      await second;
+      await askAll(4);
+      await askAll(8);
+      expect(pool.threads).to.equal(3);
+    } finally {
+      await pool.close();
+    }
+  });
+
+  it('end when they have nothing to do, but for one', async () => {
+    const pool = new ReaderPool(2, 1);
     try {
       const missing = join(directory(), 'missing.db');
       const ask = (): Promise<{ readonly kind: string }> => pool.ask(1, missing, query);
-      const replies = await Promise.all([ask(), ask(), ask(), ask()]);
-      expect(replies.map(({ kind }) => kind)).to.deep.equal(Array(4).fill('failed'));
+      await ask();
+      const both = [ask(), ask()];
+      expect(pool.threads).to.equal(2);
+      await Promise.all(both);
       await eventually(() => pool.threads === 1);
       expect((await ask()).kind).to.equal('failed');
       expect(pool.threads).to.equal(1);
@@ -28,7 +50,10 @@ describe('the threads that read views', function () {
   it('that end are waited for when all is closed', async () => {
     const pool = new ReaderPool(2, 0);
     const missing = join(directory(), 'missing.db');
-    await Promise.all([pool.ask(1, missing, query), pool.ask(1, missing, query)]);
+    await pool.ask(1, missing, query);
+    const both = [pool.ask(1, missing, query), pool.ask(1, missing, query)];
+    expect(pool.threads).to.equal(2);
+    await Promise.all(both);
     await eventually(() => pool.threads === 1);
     await pool.close();
     expect(pool.threads).to.equal(0);
