@@ -9,7 +9,6 @@ import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { tasksProjection } from '../../../projections/views/tasks.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { eventually } from '../../support/signals.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
 import { notAnswering, ofNewerRelease, withEvents, withWrites } from '../failing-stores.ts';
 import { ProjectorHarness } from '../projector-harness.ts';
 import { definition, folded, request, success } from '../recorded.ts';
@@ -126,61 +125,6 @@ describe('the projector', () => {
     }
     expect(losses).to.equal(3);
     await expectFolded(statisticsProjection);
-  });
-
-  it('waits for a read model that does not answer, says so, and goes on by itself', async () => {
-    let isDown = false;
-    const readModel = withWrites(harness.readModel, (name, _batch, go) =>
-      isDown && name === 'runs' ? Promise.reject(notAnswering()) : go(),
-    );
-    const projector = harness.start([runsProjection, statisticsProjection], { readModel });
-    addRuns(1);
-    await harness.reached(runsProjection, await harness.append());
-    isDown = true;
-    addRuns(1, 1);
-    const head = await harness.append();
-    await harness.reached(statisticsProjection, head);
-    await eventually(() => {
-      const [runs, statistics] = projector.status();
-      expect(runs).to.deep.include({ state: 'waiting', caught_up: false });
-      expect(runs?.detail).to.equal('the read model does not answer');
-      expect(runs?.lag_seconds).to.be.greaterThan(0);
-      expect(statistics).to.deep.include({ state: 'following', caught_up: true });
-    });
-    isDown = false;
-    await harness.reached(runsProjection, head);
-    await expectFolded(runsProjection);
-  });
-
-  it('tries less and less often where only the place of a view can not be written', async () => {
-    const clock = new VirtualClock();
-    const triedAt: number[] = [];
-    let answers = true;
-    const readModel = withWrites(harness.readModel, async (_name, _batch, go) => {
-      if (answers) return go();
-      triedAt.push(clock.now());
-      throw notAnswering();
-    });
-    harness.start([agentsProjection], { clock, readModel });
-    addRuns(1);
-    const head = await harness.append();
-    await eventually(async () => {
-      await clock.advance(25);
-      return (await harness.readModel.checkpoint(agentsProjection)) === head;
-    });
-    answers = false;
-    addRuns(1, 1);
-    await harness.append();
-    await eventually(async () => {
-      await clock.advance(25);
-      return triedAt.length >= 6;
-    });
-    const gaps = triedAt.slice(1).map((at, i) => at - (triedAt[i] ?? 0));
-    const least = [50, 100, 200, 400, 800];
-    expect(
-      gaps.every((gap, i) => gap >= (least[i] ?? 0)),
-      gaps.join(', '),
-    ).to.equal(true);
   });
 
   it('does no harm when two run at once', async () => {
