@@ -2,7 +2,7 @@ import { createTelemetry } from '../observability/create-telemetry.ts';
 import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
-import { credentialsFile } from './starting/first-start.ts';
+import { credentialsFile } from './starting/credentials-file.ts';
 import { startService, version, type RunningService } from './service.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';

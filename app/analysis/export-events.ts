@@ -2,6 +2,7 @@ import type { LogTransfer } from '../../domain/log-transfer.ts';
 import type { RawEvent } from '../../domain/event-store.ts';
 import { contentOf, placeOf } from '../archive/event-lines.ts';
 import { csvLine } from './csv.ts';
+import type { ExportFormat } from './export-formats.ts';
 
 /** Which events are wanted; what is left out does not matter. */
 export interface EventFilter {
@@ -15,9 +16,6 @@ export interface EventFilter {
   /** Of one task: its own events, its fires, those of its runs, and what else names it. */
   readonly taskId?: string | undefined;
 }
-
-export const exportFormats = ['ndjson', 'csv'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
 
 /** A part of what is written, and how far the log has been read. */
 export interface ExportedPart {

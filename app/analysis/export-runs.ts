@@ -3,7 +3,8 @@ import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, KeptDocument, ReadModel } from '../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { csvLine, type Cell } from './csv.ts';
-import type { ExportedPart, ExportFormat } from './export-events.ts';
+import type { ExportedPart } from './export-events.ts';
+import type { ExportFormat } from './export-formats.ts';
 
 /** Which runs are wanted; what is left out does not matter. */
 export interface RunsFilter {

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { credentialsFile } from '../starting/first-start.ts';
+import { credentialsFile } from '../starting/credentials-file.ts';
 import { KEY_FILE } from '../starting/keys.ts';
 import { syncFile } from './durable-folder.ts';
 import { describeFile, type FileOfArchive } from './manifest.ts';

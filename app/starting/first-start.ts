@@ -17,9 +17,9 @@ import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Configuration } from '../configuration/configuration.ts';
+import { credentialsFile } from './credentials-file.ts';
 
 const NAME = 'admin';
-const FILE = 'admin-credentials.json';
 const DRAFT = '.draft.json';
 /** Milliseconds. */
 const DRAFT_LIFE = 60_000;
@@ -28,11 +28,6 @@ const DRAFT_LIFE = 60_000;
 export interface AdminCredentials {
   readonly agent_id: string;
   readonly agent_secret: string;
-}
-
-/** The file of the credentials in a data directory. */
-export function credentialsFile(directory: string): string {
-  return join(directory, FILE);
 }
 
 /**

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import {
   eventStoreSchemes,
   storeAddress,
   type Environment,
 } from '../../configuration/setting-readers.ts';
-import { openStores, type Stores, type StoreSettings } from '../../stores.ts';
+import type { Stores, StoreSettings } from '../../stores.ts';
 import { usageFault } from './faults.ts';
 import { dataDirectoryOf } from './sign-in.ts';
 
@@ -32,6 +31,9 @@ export async function onStore<T>(
   work: (stores: Stores) => Promise<T>,
 ): Promise<T> {
   const { dataDirectory, eventStoreUrl } = settings;
+  // Only here: most commands call the service, and need none of the stores.
+  const { openStores } = await import('../../stores.ts');
+  const { logFile } = await import('../../../stores/sqlite/event-log/schema.ts');
   if (eventStoreUrl === undefined && !existsSync(logFile(dataDirectory))) {
     throw usageFault(`there is no store in ${dataDirectory}: set SVC_DATA_DIR or --data-dir`);
   }

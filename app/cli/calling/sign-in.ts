@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ClientOptions } from '../../../api/client/client.ts';
 import { textOf, type Environment } from '../../configuration/setting-readers.ts';
-import { credentialsFile } from '../../starting/first-start.ts';
+import { credentialsFile } from '../../starting/credentials-file.ts';
 import { CommandFault, exitCodes, usageFault } from './faults.ts';
 
 /** An agent's id and secret, and where they come from. */

@@ -1,11 +1,10 @@
-import { importArchive, restore } from '../../archive/restore.ts';
-import { refuseForeignViews } from '../../archive/foreign-views.ts';
-import { makeBackup } from '../../archive/make-archive.ts';
+import type { restore as restoreArchive } from '../../archive/restore.ts';
 import { withScreen } from './archive-screen.ts';
 import { onStore, storeSettings } from '../calling/on-store.ts';
-import { readOwed, showOwed } from './owed-screen.ts';
+import { showOwed } from './owed-screen.ts';
 import type { CommandLine } from '../program.ts';
 import type { Session } from '../calling/session.ts';
+import { bytes } from '../terminal/bytes.ts';
 import { shortTime } from '../terminal/times.ts';
 
 interface Place {
@@ -28,6 +27,7 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     const target = words[0] ?? '';
     const { clock, surroundings } = session;
     const place = storeSettings(surroundings.env, dataDir);
+    const { makeBackup } = await import('../../archive/make-archive.ts');
     const manifest = await withScreen(session, (progress) =>
       makeBackup({ place, target, clock, progress, release }),
     );
@@ -46,6 +46,9 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   line.does<Place>(back, ['restore /backups/2026-11-21'], async (session, { dataDir }, words) => {
     const settings = storeSettings(session.surroundings.env, dataDir);
     const archive = words[0] ?? '';
+    const { restore } = await import('../../archive/restore.ts');
+    const { refuseForeignViews } = await import('../../archive/foreign-views.ts');
+    const { readOwed } = await import('./owed.ts');
     const {
       manifest,
       hold,
@@ -75,6 +78,8 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   const examples = ['import /moves/november', 'import /moves/november --in-order'];
   line.does<Options>(take, examples, async (session, { dataDir, inOrder = false }, words) => {
     const place = storeSettings(session.surroundings.env, dataDir);
+    const { importArchive } = await import('../../archive/restore.ts');
+    const { refuseForeignViews } = await import('../../archive/foreign-views.ts');
     const imported = await withScreen(session, async (progress) => {
       await refuseForeignViews(place);
       return importArchive({ ...filling(session, words[0] ?? ''), place, progress, inOrder });
@@ -98,6 +103,7 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     .option(DATA_DIR, OF_STORES);
   line.does<Place>(owed, ['owed'], async (session, { dataDir }) => {
     const settings = storeSettings(session.surroundings.env, dataDir);
+    const { readOwed } = await import('./owed.ts');
     const answer = await onStore(settings, (stores) => readOwed(stores, session.clock.now()));
     session.answer(answer, () => showOwed(session, answer));
   });
@@ -106,15 +112,8 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
 const filling = (
   { clock, reason }: Session,
   archive: string,
-): Pick<Parameters<typeof restore>[0], 'archive' | 'clock' | 'reason'> => ({
+): Pick<Parameters<typeof restoreArchive>[0], 'archive' | 'clock' | 'reason'> => ({
   archive,
   clock,
   reason,
 });
-
-/** A size for people. `14.2 MiB` */
-export function bytes(count: number): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const place = count < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(count) / 10));
-  return `${Number((count / 1024 ** place).toPrecision(3))} ${units[place] ?? ''}`;
-}

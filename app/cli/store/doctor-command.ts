@@ -1,4 +1,3 @@
-import { examine } from '../../doctor/examine.ts';
 import type { Finding, Verdict } from '../../doctor/finding.ts';
 import { textOf } from '../../configuration/setting-readers.ts';
 import { withScreen } from './archive-screen.ts';
@@ -31,6 +30,7 @@ export function addDoctorCommand(line: CommandLine): void {
         readonly url?: string;
       }>();
       const settings = storeSettings(env, options.dataDir);
+      const { examine } = await import('../../doctor/examine.ts');
       const findings = await withScreen(session, (progress) =>
         examine({
           ...{ env, settings, url, progress },

@@ -10,11 +10,8 @@ import {
 import { join } from 'node:path';
 import { SystemClock } from '../../../app/clock.ts';
 import { readConfiguration, type Configuration } from '../../../app/configuration/configuration.ts';
-import {
-  credentialsFile,
-  makeFirstAdmin,
-  type AdminCredentials,
-} from '../../../app/starting/first-start.ts';
+import { credentialsFile } from '../../../app/starting/credentials-file.ts';
+import { makeFirstAdmin, type AdminCredentials } from '../../../app/starting/first-start.ts';
 import { verifySecret } from '../../../api/access/secrets.ts';
 import { agentFold, requireAgent } from '../../../domain/agents/agent.ts';
 import { release } from '../../../domain/agents/agent-registration.ts';

@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { projectRoot } from '../../support/project-root.ts';
+
+/** What a module loads with itself; not what it only takes types from, nor what it imports later. */
+const loaded = /^(?:import|export)\s(?!type\b)(?:[^;'"]*?\sfrom\s)?'([^']+)';/gm;
+
+/** All that is loaded with a module: files of the project, and names of packages. */
+function loadedWith(entry: string): ReadonlySet<string> {
+  const all = new Set([entry]);
+  for (const file of all) {
+    if (!file.endsWith('.ts')) continue;
+    for (const [, module = ''] of readFileSync(join(projectRoot, file), 'utf8').matchAll(loaded)) {
+      all.add(
+        module.startsWith('.')
+          ? relative(projectRoot, join(projectRoot, dirname(file), module))
+          : module,
+      );
+    }
+  }
+  return all;
+}
+
+describe('svc, as it starts', () => {
+  it('loads nothing that only some of its commands need: no store, no schema, no server', () => {
+    const all = [...loadedWith('app/cli.ts')];
+    expect(all).to.include.members(['app/cli/store/export-command.ts', 'commander']);
+    const packages = all.filter((name) => !name.endsWith('.ts') && !name.startsWith('node:'));
+    expect(packages.sort()).to.deep.equal(['commander', 'yaml']);
+    expect(all.filter((name) => /^(stores|projections|scheduler)\//.test(name))).to.deep.equal([]);
+  });
+});
