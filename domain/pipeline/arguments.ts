@@ -10,6 +10,15 @@ export interface ArgumentFault {
 /** Says what is wrong with a tool's arguments; nothing: they fit. */
 export type ArgumentCheck = (value: unknown) => readonly ArgumentFault[];
 
+const common = {
+  strict: false,
+  validateFormats: false,
+  // See the codec of the events.
+  code: { optimize: false },
+} as const;
+/** What makes a schema a schema, compiled once: as long a work as that of many schemas. */
+const metaschema = new Ajv(common);
+
 const checks = new WeakMap<object, ArgumentCheck>();
 
 /**
@@ -19,9 +28,10 @@ const checks = new WeakMap<object, ArgumentCheck>();
 export function argumentCheck(schema: object): ArgumentCheck {
   const known = checks.get(schema);
   if (known) return known;
-  // An instance for each, so that equal `$id`s of different tools don't get in each other's way.
-  const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false });
   const { $schema: _dialect, ...rest } = schema as Record<string, unknown>;
+  metaschema.validateSchema(rest, true);
+  // An instance for each, so that equal `$id`s of different tools don't get in each other's way.
+  const ajv = new Ajv({ ...common, allErrors: true, validateSchema: false });
   const validate = ajv.compile(rest);
   const check: ArgumentCheck =
     Object.keys(rest).length === 0

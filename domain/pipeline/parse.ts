@@ -11,7 +11,14 @@ import {
   type Step,
 } from './pipeline.ts';
 
-const ajv = new Ajv({ allErrors: true, strict: false });
+const ajv = new Ajv({
+  allErrors: true,
+  strict: false,
+  // The schemas are our own, as those of the events: see the codec for all three.
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+});
 const checkCall = ajv.compile(CallStepSchema);
 const checkGroup = ajv.compile(GroupStepSchema);
 

@@ -53,7 +53,7 @@ const MOST_TIME = 60_000;
 type Parts = Pick<ExtensionContext, 'core' | 'log' | 'toolRegistry'>;
 
 type Entry =
-  | { readonly kind: 'service'; readonly tool: ServiceTool; readonly check: ValidateFunction }
+  | { readonly kind: 'service'; readonly tool: ServiceTool }
   | { readonly kind: 'registered'; readonly tool: ToolView };
 
 /** All tools: requests of the service's interface, and what is registered for pipelines. */
@@ -61,15 +61,14 @@ export class Catalogue {
   readonly #context: Parts;
   readonly #mostTime: number;
   readonly #own = new Map<string, Entry>();
+  // The schemas are our own: to check them against the metaschema would take longer than all else.
+  readonly #ajv = new Ajv({ allErrors: true, strict: false, meta: false, validateSchema: false });
 
   /** @param mostTime how long a registered tool may take. Milliseconds */
   constructor(context: Parts, mostTime = MOST_TIME) {
     this.#context = context;
     this.#mostTime = mostTime;
-    const ajv = new Ajv({ allErrors: true, strict: false });
-    for (const tool of serviceTools) {
-      this.#own.set(tool.name, { kind: 'service', tool, check: ajv.compile(tool.parameters) });
-    }
+    for (const tool of serviceTools) this.#own.set(tool.name, { kind: 'service', tool });
   }
 
   /** Those that the caller may call. */
@@ -106,16 +105,17 @@ export class Catalogue {
   async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
     const entry = this.get(name, invoker.caller);
     return entry.kind === 'service'
-      ? this.#request(entry.tool, entry.check, parameters, invoker)
+      ? this.#request(entry.tool, parameters, invoker)
       : this.#call(entry.tool, parameters, invoker);
   }
 
   async #request(
     tool: ServiceTool,
-    check: ValidateFunction,
     parameters: Parameters,
     { caller, request: onBehalfOf, signal }: Invoker,
   ): Promise<Outcome> {
+    // Compiled by the first call of the tool: Ajv keeps it.
+    const check = this.#ajv.compile(tool.parameters);
     if (!check(parameters)) throw faultsOf(check);
     const { method, path, ...options } = tool.request(parameters, caller);
     const asked = { ...options, onBehalfOf, signal };
