@@ -162,7 +162,9 @@ class Service implements RunningService {
         secrets: this.options.secrets,
       });
       if (this.scheduler !== null) {
-        const means = { ...shared, membership, store: stores.store, tools: this.tools.registry };
+        const { store } = stores;
+        const tools = this.tools.registry;
+        const means = { ...shared, membership, store, tools, tasks: indexes.pinnedTasks };
         this.beginEarly(this.scheduler, this.worker, means);
       }
     }

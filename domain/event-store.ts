@@ -172,6 +172,11 @@ export interface StreamAppend {
   readonly stream: string;
   readonly events: readonly NewEvent[];
   readonly expected: ExpectedRevision;
+  /**
+   * Those who follow the log may hear of it up to 100 ms later: where many appends are on their way whose answers must
+   * not be late, and those who follow would take the processor from them. An engine need not heed it. Default: false
+   */
+  readonly mayBeToldLater?: boolean;
 }
 
 export interface AppendResult {

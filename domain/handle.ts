@@ -68,8 +68,10 @@ export function toNewEvents(
 ): readonly NewEvent[] {
   const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
   const occurredAt = toIso(context.now);
-  // Built up and not spread: every event that is written comes through here.
-  return events.map((event, index) => {
+  // Built up and not spread or mapped: every event that is written comes through here, and an array that `map` has made
+  // is of another form before it is compiled than after.
+  const made: NewEvent[] = [];
+  for (const [index, event] of events.entries()) {
     const metadata: Writable<Metadata> = {
       commandId,
       $correlationId: correlationId,
@@ -82,8 +84,9 @@ export function toNewEvents(
     if (reason !== undefined) metadata.reason = reason;
     if (traceparent !== undefined) metadata.traceparent = traceparent;
     const { type, data } = event;
-    return { type, data, id: eventId(commandId, stream, index), metadata } as NewEvent;
-  });
+    made.push({ type, data, id: eventId(commandId, stream, index), metadata } as NewEvent);
+  }
+  return made;
 }
 
 /** Sets when events occur that were made ahead and have not been handed on yet. */

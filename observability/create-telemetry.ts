@@ -1,6 +1,6 @@
 import { createLog, type LogOptions } from './create-log.ts';
 import { Metrics } from './metrics.ts';
-import type { Telemetry } from './telemetry.ts';
+import type { Log, Telemetry } from './telemetry.ts';
 
 export interface TelemetryOptions extends LogOptions {
   /**
@@ -30,6 +30,11 @@ export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
       log.error('a metric was used wrongly', { what: message });
     },
   });
+  return telemetryOver(log, metrics);
+}
+
+/** The telemetry port over a log and metrics. */
+export function telemetryOver(log: Log, metrics: Metrics): ProcessTelemetry {
   return {
     log,
     metrics,

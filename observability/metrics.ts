@@ -23,6 +23,8 @@ export interface Reading {
 export interface MetricsOptions {
   /** Called with what is wrong when a metric or label is used that the catalogue does not have. */
   readonly misuse: (message: string) => void;
+  /** Whether those of Node are measured, too. Default: true */
+  readonly ofNode?: boolean;
 }
 
 /** The metrics of a process, those of Node itself (memory, processor, event loop) among them. */
@@ -38,10 +40,12 @@ export class Metrics {
     this.#misuse = options.misuse;
     this.contentType = this.#registry.contentType;
     const registers = [this.#registry];
-    collectDefaultMetrics({
-      register: this.#registry,
-      eventLoopMonitoringPrecision: LAG_PRECISION,
-    });
+    if (options.ofNode !== false) {
+      collectDefaultMetrics({
+        register: this.#registry,
+        eventLoopMonitoringPrecision: LAG_PRECISION,
+      });
+    }
     for (const [name, { help, labels }] of Object.entries(counters)) {
       this.#counters.set(name, new Counter({ name, help, labelNames: labels, registers }));
     }

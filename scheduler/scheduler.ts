@@ -4,7 +4,7 @@ import { decideFires, type FiresDecision } from '../domain/tasks/fires.ts';
 import { nextRunOf, type Rhythm } from '../domain/tasks/rhythm.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './fires/due-index.ts';
-import { FireWriter, type PreparedFires } from './fires/fire-writer.ts';
+import { FireWriter, type Moment, type PreparedFires } from './fires/fire-writer.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Leadership } from './processes/leadership.ts';
 import { traceFire } from './tracing.ts';
@@ -61,8 +61,8 @@ export class Scheduler {
   private preparedUpTo: Instant = Number.NEGATIVE_INFINITY;
   /** What was decided ahead, for those whose rhythm is still the same when they are due. */
   private readonly decidedAhead = new WeakMap<Rhythm, DecidedAhead>();
-  /** Told how many tasks are made ready at a time, two seconds before the first of them is due. */
-  onAhead: (tasks: number) => void = () => {};
+  /** Told of the tasks that are made ready at a time, two seconds before the first of them is due. */
+  onAhead: (tasks: readonly Pick<DueEntry, 'taskId' | 'rhythm'>[]) => void = () => {};
   /** Told of a task that is due soon, at the revision that its run will be pinned to. */
   onSoon: (taskId: string, revision: number) => void = () => {};
   private readonly inFlight = new Set<Promise<void>>();
@@ -158,9 +158,12 @@ export class Scheduler {
     const dueUpTo = now - (this.leadership.leads ? 0 : HOLD_BACK);
     const end = performance.now() + TURN;
     let due: readonly DueEntry[];
+    let isCrowded = this.held !== null;
     do {
       due = this.index.takeDue(dueUpTo, CHUNK);
-      for (const entry of due) this.follow(this.decide(entry, now));
+      // Whoever follows the log has the processor again once all of them have started.
+      isCrowded ||= due.length === CHUNK;
+      for (const entry of due) this.follow(this.decide(entry, now, isCrowded));
     } while (due.length === CHUNK && performance.now() < end);
     if (due.length === CHUNK) {
       this.holdEnds(now);
@@ -195,7 +198,7 @@ export class Scheduler {
     this.preparedUpTo = this.clock.now() + 2 * AHEAD;
     const soon = this.index.soon(this.preparedUpTo);
     this.prepareAll(soon, 0);
-    this.onAhead(soon.length);
+    this.onAhead(soon);
   }
 
   private prepareAll(entries: readonly DueEntry[], from: number): void {
@@ -247,13 +250,14 @@ export class Scheduler {
   }
 
   /** Never rejects: what could not be written is tried again. */
-  private async decide(entry: DueEntry, now: Instant): Promise<void> {
+  private async decide(entry: DueEntry, now: Instant, isCrowded: boolean): Promise<void> {
     const { rhythm } = entry;
     let decided = rhythm;
     let retryAt = 0;
     try {
       const { decision, prepared } = this.decisionOn(entry, now);
-      if (decision.events.length > 0) decided = await this.write(entry, decision, now, prepared);
+      if (decision.events.length > 0)
+        decided = await this.write(entry, decision, { now, isCrowded }, prepared);
       else retryAt = now + RETRY_AFTER;
     } catch (error) {
       const doubled = Math.min(RETRY_AFTER * 2 ** entry.failures, MOST_RETRY_AFTER);
@@ -278,14 +282,14 @@ export class Scheduler {
   private write(
     entry: DueEntry,
     decision: FiresDecision,
-    now: Instant,
+    at: Moment,
     prepared: PreparedFires | undefined,
   ): Promise<Rhythm> {
     const { writer } = this;
     const { traces } = this.telemetry;
-    if (traces === undefined) return writer.write(entry, decision, { now }, prepared);
+    if (traces === undefined) return writer.write(entry, decision, at, prepared);
     return traceFire(traces, this.store, entry, decision, ({ traceparent }) =>
-      writer.write(entry, decision, { now, traceparent }),
+      writer.write(entry, decision, { ...at, traceparent }),
     );
   }
 }

@@ -76,7 +76,8 @@ export function compilePipeline(payload: JsonObject): CompiledPipeline {
 function compileAnew(payload: JsonObject): CompiledPipeline {
   try {
     const { pipeline, params } = parsePayload(payload);
-    const steps = pipeline.map(compileStep);
+    const steps: CompiledStep[] = [];
+    for (const step of pipeline) steps.push(compileStep(step));
     const layout = layoutOf(pipeline);
     return {
       steps,

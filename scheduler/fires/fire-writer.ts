@@ -17,7 +17,10 @@ import { ignoreConflict, requestCommandId, requestOf } from './requests-of-runs.
 import type { EarlyDraft, EarlyStart, EarlyStarts } from '../runs/run-work.ts';
 
 /** When something is decided, and as a part of which trace. */
-export type Moment = Pick<CommandContext, 'now' | 'traceparent'>;
+export interface Moment extends Pick<CommandContext, 'now' | 'traceparent'> {
+  /** Whether many others are decided at the same moment. Default: false */
+  readonly isCrowded?: boolean;
+}
 
 /** What of writing a decision could be done before its time. */
 export interface PreparedFires {
@@ -92,7 +95,8 @@ export class FireWriter {
     const fires: StreamAppend = { stream, events, expected: rhythm.fires?.revision ?? 'none' };
     if (!isUnconditional(rhythm.definition)) return { fires, requests: [], start: null };
     const { runs } = decision;
-    const requests = runs.map((run) => requestOf(run, this.runContextOf(run, at)));
+    const requests: StreamAppend[] = [];
+    for (const run of runs) requests.push(requestOf(run, this.runContextOf(run, at)));
     return { fires, requests, start: this.draftOf(runs, at) };
   }
 
@@ -118,8 +122,11 @@ export class FireWriter {
     let first: AppendResult | undefined;
     let begun: AppendResult | undefined;
     try {
-      const appends = start === null ? requests : withStart(requests, start);
-      [first, begun] = await this.store.appendInOrder([fires, ...appends]);
+      const appends =
+        start === null
+          ? [fires, ...requests]
+          : withStart(fires, requests, start, at.isCrowded === true);
+      [first, begun] = await this.store.appendInOrder(appends);
     } catch (error) {
       start?.failed();
       if (!isConflict(error) || error.stream === fires.stream) throw error;
@@ -189,9 +196,27 @@ export class FireWriter {
   }
 }
 
-/** The request of a run, and its start behind it in the same append. */
-function withStart(requests: readonly StreamAppend[], { event }: EarlyStart): StreamAppend[] {
-  return requests.map((request) => ({ ...request, events: [...request.events, event] }));
+/**
+ * The decision, the request of a run, and its start behind that in the same append. As the run begins here, nobody waits
+ * for being told of it.
+ */
+function withStart(
+  { stream, events, expected }: StreamAppend,
+  requests: readonly StreamAppend[],
+  start: EarlyStart,
+  mayBeToldLater: boolean,
+): StreamAppend[] {
+  const appends = [{ stream, events, expected, mayBeToldLater }];
+  for (const request of requests) {
+    const both = [...request.events, start.event];
+    appends.push({
+      stream: request.stream,
+      events: both,
+      expected: request.expected,
+      mayBeToldLater,
+    });
+  }
+  return appends;
 }
 
 /** @param revision of the last event of the decision */

@@ -14,6 +14,7 @@ import {
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
+import { Announcer } from './announcer.ts';
 import { openNotices, type Notices } from './notices.ts';
 import { formatPosition, parsePosition } from './position.ts';
 import type { ReadAhead } from './read-ahead.ts';
@@ -21,7 +22,7 @@ import { LogReader } from './reader.ts';
 import { logFile } from './schema.ts';
 import { subscribe } from './subscription.ts';
 import { Tail } from './tail.ts';
-import { Writer, type Committed, type Rehearsed } from './writer.ts';
+import { Writer, type Rehearsed } from './writer.ts';
 
 /** Events of a page of a stream where nothing is said. */
 const DEFAULT_LIMIT = 1_000;
@@ -63,6 +64,10 @@ export async function openSqliteEventStore(options: SqliteEventStoreOptions): Pr
 class SqliteEventStore implements EventStore {
   readonly #options: SqliteEventStoreOptions;
   readonly #writer: Writer;
+  readonly #announcer = new Announcer({
+    publish: (last) => this.#notices?.publish(`${NOTICE}${last}`),
+    handOn: (committed) => this.#opened?.tail.committed(committed),
+  });
   readonly #closing = new AbortController();
   readonly #ahead = new Set<ReadAhead>();
   /** What this turn has brought together. */
@@ -84,7 +89,7 @@ class SqliteEventStore implements EventStore {
         maxBytes: options.maxBytes,
       },
       telemetry: options.telemetry,
-      onCommit: (committed) => this.#committed(committed),
+      onCommit: (committed) => this.#announcer.take(committed),
     });
   }
 
@@ -93,7 +98,8 @@ class SqliteEventStore implements EventStore {
     await this.#writer.start();
     try {
       const reader = new LogReader(logFile(directory), codec);
-      const tail = new Tail(reader, telemetry, () => this.#writer.isWriting);
+      const isWriting = (): boolean => this.#writer.isWriting || this.#announcer.isHolding;
+      const tail = new Tail(reader, telemetry, isWriting);
       this.#opened = { reader, tail };
       this.#notices = this.#options.notices ?? (await openNotices(directory));
       this.#unsubscribe = this.#notices.subscribe((message) => {
@@ -127,7 +133,9 @@ class SqliteEventStore implements EventStore {
   }
 
   async rehearse(appends: readonly StreamAppend[]): Promise<void> {
-    this.#rehearsed.push({ appends, encoded: appends.map((append) => this.#encode(append)) });
+    const encoded: EncodedEvent[][] = [];
+    for (const append of appends) encoded.push(this.#encode(append));
+    this.#rehearsed.push({ appends, encoded });
     this.#rehearsing ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
       this.#rehearsing = undefined;
       return this.#writer.rehearse(this.#rehearsed.splice(0));
@@ -209,6 +217,7 @@ class SqliteEventStore implements EventStore {
     this.#closing.abort();
     await Promise.all(Array.from(this.#ahead, (ahead) => ahead.end()));
     await this.#writer.close();
+    this.#announcer.releaseAll();
     this.#unsubscribe();
     const opened = this.#opened;
     this.#opened = undefined;
@@ -219,7 +228,8 @@ class SqliteEventStore implements EventStore {
 
   #append(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
     try {
-      const encoded = appends.map((append) => this.#encode(append));
+      const encoded: EncodedEvent[][] = [];
+      for (const append of appends) encoded.push(this.#encode(append));
       return this.#writer.append(appends, encoded);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
@@ -234,12 +244,9 @@ class SqliteEventStore implements EventStore {
       const text = `not a revision that a stream can be at: ${expected}`;
       throw new EventStoreError('INVALID_EVENT', text, { stream });
     }
-    return events.map((event) => this.#options.codec.encode(event));
-  }
-
-  #committed(committed: Committed): void {
-    this.#notices?.publish(`${NOTICE}${committed.last}`);
-    this.#opened?.tail.committed(committed);
+    const encoded: EncodedEvent[] = [];
+    for (const event of events) encoded.push(this.#options.codec.encode(event));
+    return encoded;
   }
 
   #open(): { readonly reader: LogReader; readonly tail: Tail } {

@@ -30,6 +30,8 @@ export interface Committed {
   readonly last: number;
   readonly createdAt: number;
   readonly appends: readonly CommittedAppend[];
+  /** Whether all of it may be told later, and if so, whether more such is on its way. */
+  readonly later: 'more' | 'last' | null;
 }
 
 export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'> {
@@ -53,6 +55,8 @@ interface Pending {
   readonly reject: (error: EventStoreError) => void;
   /** When it was asked for, by the monotonic clock. */
   readonly since: number;
+  /** All of it may be told later. */
+  readonly later: boolean;
 }
 
 /** This process's writer thread, seen from the main thread. Started again when it dies. */
@@ -64,6 +68,8 @@ export class Writer {
   #worker: Worker | undefined;
   #gone: Promise<void> = Promise.resolve();
   #pending = new Map<number, Pending>();
+  /** How many of them may be told later. */
+  #pendingLater = 0;
   #lastTicket = 0;
   /** What this tick has brought together. */
   readonly #packer = new AppendPacker();
@@ -172,7 +178,9 @@ export class Writer {
     if (this.#worker === undefined) void this.#restart();
     if (this.#pending.size === 0) this.#worker?.ref();
     const ticket = ++this.#lastTicket;
-    this.#pending.set(ticket, { appends, resolve, reject, since: performance.now() });
+    const later = appends.length > 0 && appends.every(({ mayBeToldLater }) => mayBeToldLater);
+    if (later) this.#pendingLater += 1;
+    this.#pending.set(ticket, { appends, resolve, reject, since: performance.now(), later });
     return ticket;
   }
 
@@ -240,6 +248,7 @@ export class Writer {
   #rejectAll(error: EventStoreError): void {
     const waiting = [...this.#pending.values()];
     this.#pending.clear();
+    this.#pendingLater = 0;
     this.#packer.take();
     for (const { appends, reject } of waiting) {
       if (appends.length > 0) this.#noteFailure(error.code);
@@ -273,6 +282,7 @@ export class Writer {
     const written: CommittedAppend[] = [];
     let events = 0;
     let conflicts = 0;
+    let mayBeLater = true;
     let since = performance.now();
     const now = since;
     for (let at = 0; at < results.length;) {
@@ -288,6 +298,7 @@ export class Writer {
         const append = pending?.appends[i];
         if (duplicate || append === undefined) continue;
         events += append.events.length;
+        mayBeLater &&= pending?.later === true;
         written.push({ stream: append.stream, events: append.events, revision, position });
       }
       const failure = failed.get(ticket);
@@ -302,7 +313,8 @@ export class Writer {
     const last = written.at(-1);
     if (last !== undefined) {
       const first = last.position - events + 1;
-      this.#onCommit({ first, last: last.position, createdAt, appends: written });
+      const later = !mayBeLater ? null : this.#pendingLater > 0 ? 'more' : 'last';
+      this.#onCommit({ first, last: last.position, createdAt, appends: written, later });
     }
     this.#telemetry.count('event_log_events_total', {}, events);
     this.#telemetry.count('event_log_conflicts_total', {}, conflicts);
@@ -319,6 +331,7 @@ export class Writer {
   #take(ticket: number): Pending | undefined {
     const pending = this.#pending.get(ticket);
     this.#pending.delete(ticket);
+    if (pending?.later) this.#pendingLater -= 1;
     return pending;
   }
 }
@@ -327,11 +340,11 @@ function toWrites(
   appends: readonly StreamAppend[],
   encoded: readonly (readonly EncodedEvent[])[],
 ): WriteAppend[] {
-  return appends.map(({ stream, expected }, i) => ({
-    stream,
-    expected: expectedToNumber(expected),
-    events: encoded[i] ?? [],
-  }));
+  const writes: WriteAppend[] = [];
+  for (const [i, { stream, expected }] of appends.entries()) {
+    writes.push({ stream, expected: expectedToNumber(expected), events: encoded[i] ?? [] });
+  }
+  return writes;
 }
 
 function toError(failure: WriteFailure): EventStoreError {

@@ -3,6 +3,8 @@ import { pipelineRunner } from '../../../app/roles/pipeline-runner.ts';
 import { rehearse, rehearsingOnce, type RehearsalMeans } from '../../../app/roles/rehearsal.ts';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { createTelemetry, type ProcessTelemetry } from '../../../observability/create-telemetry.ts';
+import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { withDefaults } from '../../../domain/tasks/task-definition.ts';
 import { Hold } from '../../../scheduler/hold.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
@@ -32,7 +34,8 @@ describe('a rehearsal of many tasks that are due at once', () => {
     hold.held = false;
     const secrets = (): undefined => undefined;
     const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
-    means = { store, tools, clock, telemetry, hold, membership, runPipeline };
+    const tasks = { at: () => Promise.reject(new Error('there are none')) };
+    means = { store, tools, clock, telemetry, hold, membership, runPipeline, tasks };
     await world.idle();
   });
 
@@ -53,6 +56,19 @@ describe('a rehearsal of many tasks that are due at once', () => {
     expect((await telemetry.metrics.text()).match(fires)).to.deep.equal(before.match(fires));
   });
 
+  it('has tasks like those that are about to be due begin at once, whatever these would wait for', async () => {
+    const model = withDefaults({
+      ...{ title: 'waits', description: '', created_by: 'somebody' },
+      ...{ schedule_kind: 'cron', schedule_expr: '0 0 1 1 *', jitter_seconds: 60 },
+      ...{ concurrency_key: 'one', dedupe_key: 'same', overlap_policy: 'skip' },
+      payload: { pipeline: [{ uses: 'http_request', with: { url: 'http://localhost/' } }] },
+    });
+    const models = [model];
+    const rehearsing = rehearse(means, ending.signal, { tasks: 5, times: 3, models });
+    await world.clock.advance(1000);
+    expect(await rehearsing).to.equal(15);
+  });
+
   it('ends when the process does', async () => {
     const rehearsing = rehearse(means, ending.signal, { tasks: 5, times: 3 });
     ending.abort();
@@ -63,20 +79,20 @@ describe('a rehearsal of many tasks that are due at once', () => {
 
   it('is held once, the first time that many are due', () => {
     let asked = 0;
-    const counting = {
-      ...means,
-      get clock() {
-        asked += 1;
-        return world.clock;
-      },
+    const at = (): Promise<never> => {
+      asked += 1;
+      return Promise.reject(new Error('there are none'));
     };
     ending.abort();
-    const onAhead = rehearsingOnce(counting, ending.signal);
-    onAhead(99);
+    const onAhead = rehearsingOnce({ ...means, tasks: { at } }, ending.signal);
+    const rhythm = { task_revision: 0 } as Rhythm;
+    const due = Array.from({ length: 1000 }, (_, index) => ({ taskId: String(index), rhythm }));
+    onAhead(due.slice(0, 99));
     expect(asked).to.equal(0);
-    onAhead(100);
-    expect(asked).to.equal(1);
-    onAhead(1000);
-    expect(asked).to.equal(1);
+    onAhead(due.slice(0, 100));
+    const first = asked;
+    expect(first).to.be.above(0);
+    onAhead(due);
+    expect(asked).to.equal(first);
   });
 });
