@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../domain/clock.ts';
+import { fromIso, type Clock, type Instant } from '../../domain/clock.ts';
 import {
   EventStoreError,
   type EventStore,
@@ -36,6 +36,15 @@ const FLUSH_MS = 25;
  * under load a run's events come into one batch, whose document is then written once.
  */
 const GATHER_PER_EVENT = 0.2;
+
+/**
+ * Events that are older than this, in milliseconds, and as many as are gathered for all the time that there is: the view
+ * has fallen behind. It then waits longer, until a whole batch is there, as what it does not write two and three times
+ * is what brings it back: a batch of what was just read has the beginnings and the ends of different runs.
+ */
+const FALLEN_BEHIND = 200;
+/** How much longer. */
+const LONGER_WHEN_BEHIND = 4;
 
 /**
  * Keeps one generation of a view level with the log: from the shared feed, or by a subscription of its own
@@ -102,7 +111,7 @@ export class Following {
   }
 
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
-    const { feeder, feed, clock, batchSize, gatherMs } = this.#options;
+    const { feeder, feed, clock, batchSize } = this.#options;
     for (;;) {
       const patience = this.#flushBy === null ? undefined : this.#flushBy - clock.now();
       const page = await feed.next(this, feeder.passed, { limit: batchSize, signal, patience });
@@ -118,8 +127,7 @@ export class Following {
         case 'events': {
           const taken = await this.#take(page.events, page.upTo);
           if (this.#flushBy !== null && this.#flushBy <= clock.now()) await this.#flush();
-          const rest = Math.min(gatherMs, taken * GATHER_PER_EVENT);
-          if (rest >= 1 && page.events.length < batchSize) await pause(clock, rest, signal);
+          await this.#gather(page.events, taken, signal);
           break;
         }
       }
@@ -131,6 +139,22 @@ export class Following {
         backOff.reset();
       }
     }
+  }
+
+  /** After a batch, while many come: what comes next is taken together. @param taken how many were this view's */
+  async #gather(
+    events: readonly RecordedEvent[],
+    taken: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { feeder, feed, clock, batchSize, gatherMs } = this.#options;
+    const rest = Math.min(gatherMs, taken * GATHER_PER_EVENT);
+    if (rest < 1) return;
+    const last = events.at(-1)?.metadata.occurredAt;
+    const age = last === undefined ? 0 : clock.now() - fromIso(last);
+    const isBehind = rest === gatherMs && age > FALLEN_BEHIND;
+    const patience = isBehind ? rest * LONGER_WHEN_BEHIND : rest;
+    await feed.gather(this, feeder.passed, { events: batchSize, patience, signal });
   }
 
   #take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
@@ -192,14 +216,5 @@ export class Following {
       });
     }
     await feeder.close();
-  }
-}
-
-/** Also ends when the signal is aborted. */
-async function pause(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
-  try {
-    await clock.sleep(milliseconds, signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
   }
 }

@@ -18,8 +18,8 @@ interface Chunk {
   readonly before: number;
 }
 
-/** Events kept for readers that come back after a short absence, and read ahead of the slowest one. */
-const RETAINED = 2_000;
+/** Events kept for readers that come back after a short absence, and read ahead of the slowest one: a batch of them. */
+const RETAINED = 4_000;
 
 /**
  * One subscription for all views that are level, so that each event is read and parsed once. It holds a
@@ -124,6 +124,32 @@ export class SharedFeed {
       const index = this.#indexAfter(position);
       if (index < this.#chunks.length) return this.#pageFrom(index, position, limit);
       if (!(await this.#woken(this.#thirsty, signal, until))) return { kind: 'quiet' };
+    }
+  }
+
+  /**
+   * Waits until so many events lie behind a place, or for a time: a reader that is in no hurry then finds them together.
+   * The feed reads on meanwhile, as what the reader has behind it holds nothing back.
+   *
+   * @param options.events as many as are enough
+   * @param options.patience milliseconds to wait at most
+   */
+  async gather(
+    reader: object,
+    position: Position,
+    options: {
+      readonly events: number;
+      readonly patience: number;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<void> {
+    const { events, patience, signal } = options;
+    const until = this.#clock.now() + patience;
+    while (!signal.aborted && this.holds(position)) {
+      const behind = this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered;
+      this.#joined(reader, behind);
+      if (this.#delivered - behind >= events) return;
+      if (!(await this.#woken(this.#thirsty, signal, until))) return;
     }
   }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { expect } from 'chai';
 import type { EventStore, SubscriptionMessage } from '../../../domain/event-store.ts';
 import { SharedFeed, type FeedPage } from '../../../projections/projector/shared-feed.ts';
@@ -37,6 +38,8 @@ class ScriptedLog {
 
 describe('the feed that views share', () => {
   const stop = new AbortController();
+  // Each test has a feed of its own on it.
+  setMaxListeners(0, stop.signal);
   let log: LogOfTest;
   let source: ScriptedLog;
   let clock: VirtualClock;
@@ -123,23 +126,52 @@ describe('the feed that views share', () => {
       await settle(1);
       page = await next(reader, place, 0);
     }
-    expect(source.taken).to.equal(21);
+    expect(source.taken).to.equal(41);
     feed.leave(other);
     await settle();
-    expect(source.taken).to.be.greaterThan(21);
+    expect(source.taken).to.be.greaterThan(41);
+  });
+
+  it('lets a reader wait for many events, or for a time', async () => {
+    feed.begin('');
+    source.send(events(10));
+    await settle();
+    const wait = { events: 25, patience: 20, signal: stop.signal };
+    let isOver = false;
+    const enough = feed.gather(reader, '', wait).then(() => (isOver = true));
+    source.send(events(10));
+    await settle();
+    expect(isOver).to.equal(false);
+    source.send(events(5));
+    await enough;
+    const late = feed.gather(reader, at(10), wait);
+    await clock.advance(20);
+    await late;
+    expect(clock.pending).to.equal(0);
+  });
+
+  it('is not held back by what a reader that gathers has behind it', async () => {
+    feed.begin('');
+    source.send(...Array.from({ length: 80 }, () => events(100)));
+    await settle();
+    expect(await pageOf(reader, '')).to.equal('100 up to 100');
+    await settle();
+    expect(source.taken).to.equal(41);
+    await feed.gather(reader, at(3_000), { events: 4_000, patience: 1, signal: stop.signal });
+    expect(source.taken).to.be.greaterThan(69);
   });
 
   it('forgets what all have and no one may come back for', async () => {
     feed.begin('');
-    source.send(...Array.from({ length: 50 }, () => events(100)));
+    source.send(...Array.from({ length: 70 }, () => events(100)));
     let place = '';
-    while (Number(place) < 5_000) {
+    while (Number(place) < 7_000) {
       const page = await next(reader, place);
       if (page.kind === 'events') place = page.upTo;
     }
     await next(reader, place, 0).catch(() => undefined);
     expect(feed.holds(at(100))).to.equal(false);
-    expect(feed.holds(at(4_500))).to.equal(true);
+    expect(feed.holds(at(6_500))).to.equal(true);
   });
 
   it('gives the slowest reader what is next although its coming lets go of what was before', async () => {
