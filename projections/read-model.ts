@@ -42,6 +42,12 @@ export interface Projection<D extends JsonObject = JsonObject> {
    * of theirs, or a span of values. An adapter may have those documents there all the same.
    */
   readonly sparse?: readonly string[];
+  /**
+   * By field, how texts begin that this view is not asked for, as they are found in the log: they count as null in the
+   * field, and so stand in no index that has it where it is {@link sparse}. The documents have them. An adapter may have
+   * them in the field all the same.
+   */
+  readonly unasked?: Readonly<Record<string, string>>;
   /** Numbers of documents that are kept, so that totals of long lists cost nothing. An adapter may leave them out. */
   readonly tallies?: readonly Tally[];
   /** Keys of the documents that an event changes; empty for none. */

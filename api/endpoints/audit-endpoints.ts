@@ -4,6 +4,7 @@ import {
   auditDocumentOf,
   auditFilters,
   auditProjection,
+  isAuditedInLog,
   newestAudited,
   passes,
   type AuditDocument,
@@ -13,6 +14,7 @@ import type { ReadModel } from '../../projections/read-model.ts';
 import { AuditPage } from '../schemas/answer-schemas-audit.ts';
 import { eventStream } from '../schemas/answer-schemas.ts';
 import { auditScope, recordReading } from './audit-access.ts';
+import { auditOfStream } from './audit-of-stream.ts';
 import { AuditLiveQuery, AuditQuery } from '../schemas/audit-schemas.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
@@ -43,11 +45,15 @@ const list = endpoint<unknown, AuditQuery>({
       to: instant('to', query.to),
     };
     await recordReading(call, 'GET /audit');
-    const body =
-      wanted.actor === SERVICE
-        ? await byTheService(dependencies.store, wanted, query)
-        : await byAgents(dependencies.readModel, wanted, query);
-    return { body };
+    const { store, readModel } = dependencies;
+    const { stream } = wanted;
+    if (wanted.actor === SERVICE) return { body: await byTheService(store, wanted, query) };
+    return {
+      body:
+        stream !== undefined && isAuditedInLog(stream)
+          ? await auditOfStream(store, { ...wanted, stream }, query)
+          : await byAgents(readModel, wanted, query),
+    };
   },
 });
 

@@ -12,12 +12,15 @@ import {
 } from '../read-model.ts';
 import type { ViewOptions } from '../projector/view-options.ts';
 
-/** A projection in the older shapes that its code can read too, the latest first. */
+/**
+ * A projection in the older shapes that its code can read too, the latest first. The release that made one may be asked
+ * for anything there, and may come back.
+ */
 function olderShapes({ readsOlder = [], ...projection }: Projection): readonly Projection[] {
   return readsOlder
     .filter((schema) => schema < projection.schema)
     .toSorted((a, b) => b - a)
-    .map((schema) => ({ ...projection, schema }));
+    .map((schema) => ({ ...projection, schema, unasked: {} }));
 }
 
 /**

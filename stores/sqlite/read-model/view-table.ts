@@ -28,6 +28,8 @@ export interface Column {
   readonly kind: FieldKind;
   /** Its name in `documents`, fit for use in SQL. */
   readonly name: string;
+  /** How texts begin that are null here; left out where there are none. */
+  readonly unasked?: string;
 }
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
@@ -38,7 +40,9 @@ export function columnsOf(projection: Projection): readonly Column[] {
     if (!FIELD_NAME.test(field)) {
       throw new TypeError(`${projection.name}: "${field}" can't be the name of a queried field`);
     }
-    return { field, kind, name: `${kind === 'text-list' ? 'l' : 'f'}_${field}` };
+    const unasked = projection.unasked?.[field];
+    const name = `${kind === 'text-list' ? 'l' : 'f'}_${field}`;
+    return { field, kind, name, ...(unasked === undefined ? {} : { unasked }) };
   });
 }
 
@@ -48,7 +52,7 @@ export function listTable(column: Column): string {
 }
 
 /**
- * The column's value for a document. What is left out, or not of the field's kind, is null. A text-list is
+ * The column's value for a document. What is left out, not asked for, or not of the field's kind, is null. A text-list is
  * kept as JSON, without repetitions.
  */
 export function cellOf(column: Column, document: JsonObject): Cell {
@@ -56,7 +60,8 @@ export function cellOf(column: Column, document: JsonObject): Cell {
   const value: JsonValue | undefined = document[column.field];
   switch (column.kind) {
     case 'text':
-      return typeof value === 'string' ? value : null;
+      if (typeof value !== 'string') return null;
+      return column.unasked !== undefined && value.startsWith(column.unasked) ? null : value;
     case 'number':
       return typeof value === 'number' ? value : null;
     case 'boolean':

@@ -156,9 +156,10 @@ describe('the audit over HTTP', () => {
       1,
     ]);
     expect(rest.at('next_cursor')).to.equal(null);
-    expect((await audit(`stream=run-${run}`)).map(({ type }) => type)).to.deep.equal([
-      'RunRequested',
-    ]);
+    const asked = await audit(`stream=run-${run}`);
+    expect(asked.map(({ type }) => type)).to.deep.equal(['RunRequested']);
+    // The view has the same, and is not asked for it by the stream.
+    expect(await audit(`actor=${agent.id}&type=RunRequested`)).to.deep.equal(asked);
   });
 
   it('tells what the service did anywhere, from the log, and looks at a part of it at a time', async () => {

@@ -136,6 +136,25 @@ describe('a query of the embedded read model', function () {
     });
   });
 
+  it('has nothing in a field, and its sparse index, of what is not asked for there', async () => {
+    const projection = { ...thingsProjection(), sparse: ['team'], unasked: { team: 're' } };
+    const opened = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    readModel = opened;
+    const documents = ['red', 'blue', 'relay'].map((team, i) =>
+      thing(`k${String(i)}`, i + 1, { team }),
+    );
+    await fill(opened, projection, documents);
+    const of = async (team: string): Promise<readonly unknown[]> => {
+      const filters = [{ field: 'team', op: 'eq', value: team }] as const;
+      const found = await opened.find(projection, { filters, sort: [], limit: 5 });
+      return found.map(({ document }) => document.team);
+    };
+    expect(await of('blue')).to.deep.equal(['blue']);
+    expect(await of('red')).to.deep.equal([]);
+    expect((await opened.get(projection, 'k2'))?.document.team).to.equal('relay');
+    expect(await opened.count(projection, [{ field: 'team', op: 'eq', value: null }])).to.equal(2);
+  });
+
   it('by a sparse index finds all that has a value, from the start and page by page', async () => {
     const projection = { ...thingsProjection(), sparse: ['amount'] };
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
