@@ -3,30 +3,16 @@ import type { JsonObject } from '../../../domain/json.ts';
 import {
   ReadModelError,
   type KeptDocument,
-  type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
-import type { Database } from '../database.ts';
-import { fileNumber } from '../database-file.ts';
-import { DocumentTable } from './document-table.ts';
-import { createIndexes, type Column } from './view-table.ts';
+import { MOST_TEXT_WHEN_FILLING, Recent, type Remembered } from './recent.ts';
+import type { KeptRow, RowChange, ViewRows } from './view-rows.ts';
+import { cellOf, type Cell, type Column } from './view-table.ts';
 
-/**
- * Documents to a commit while filling in bulk: a page that many batches change is written once for all of
- * them. A fill that is cut short goes on from the last commit.
- */
-const COMMIT_WHEN_FILLING = 50_000;
-
-/** Bytes of a file that are mapped while its indexes are made: all of it. SQLite itself takes up to 2 GiB of that. */
-const MAPPED_WHEN_INDEXING = 2 ** 40;
-
-/** What a writer is made with; the file is open already and has its tables. */
+/** What a writer is made with. */
 export interface WriterSetup {
-  readonly projection: Projection;
   readonly columns: readonly Column[];
-  readonly file: string;
-  readonly database: Database;
-  readonly fence: number;
+  readonly rows: ViewRows;
   /** Filling a generation that nobody reads yet. */
   readonly bulk: boolean;
   /** Makes the port's error of what the driver threw, and throws away a damaged file. */
@@ -36,34 +22,35 @@ export interface WriterSetup {
 }
 
 /**
- * Writes one generation. Documents and checkpoint go in one transaction, so a batch counts whole or not at
- * all, and there is nothing for a tombstone to protect: a repeated batch is refused by the checkpoint.
+ * While a generation is filled, as text: few of the documents are asked for again, and what lives long is what the garbage
+ * collector has to copy, of a text in one piece and of a document in a hundred.
  */
+interface KnownDocument extends Remembered {
+  readonly document: JsonObject | string;
+}
+
+type Batch = Parameters<ViewWriter['write']>[0];
+type Change = Batch['documents'][number];
+
+/** Writes one generation: makes rows of documents, and remembers the documents that are asked for most likely. */
 export class SqliteViewWriter implements ViewWriter {
   readonly #setup: WriterSetup;
-  readonly #table: DocumentTable;
-  readonly #fileNumber: number | undefined;
-  readonly #selectCheckpoint;
-  readonly #updateCheckpoint;
-  #filling: boolean;
-  /** Documents of batches that are written, but not committed yet. */
-  #uncommitted = 0;
+  #recent: Recent<KnownDocument>;
+  /** Keys that were looked for since the last writing, and not found. */
+  #absent = new Set<string>();
+  /** Grows with each change: what was read before it is not to be remembered after it. */
+  #changes = 0;
+  #closing: Promise<void> | undefined;
 
   constructor(setup: WriterSetup) {
-    const { database, columns, file, bulk } = setup;
     this.#setup = setup;
-    this.#filling = bulk;
-    this.#fileNumber = fileNumber(file);
-    this.#table = new DocumentTable(database, setup.projection, columns, bulk);
-    this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
-    this.#selectCheckpoint.setReturnArrays(true);
-    this.#updateCheckpoint = database.prepare('UPDATE checkpoint SET position = ?, fence = ?');
+    this.#recent = new Recent<KnownDocument>(setup.bulk ? MOST_TEXT_WHEN_FILLING : undefined);
   }
 
   async checkpoint(): Promise<Position> {
     // Whoever asks anew goes on from what it is, whoever wrote it.
-    this.#table.forget();
-    return this.#guarded(() => this.#checkpoint().position);
+    this.#forget();
+    return this.#onRows((rows) => rows.checkpoint());
   }
 
   async load(
@@ -71,142 +58,115 @@ export class SqliteViewWriter implements ViewWriter {
   ): Promise<
     ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
   > {
-    return this.#guarded(() => this.#table.load(keys));
+    const found = new Map<string, { position: Position; document: JsonObject | null }>();
+    const missing: string[] = [];
+    for (const key of keys) {
+      const known = this.#recent.get(key);
+      if (known === undefined) missing.push(key);
+      else found.set(key, { position: known.position, document: asDocument(known.document) });
+    }
+    if (missing.length === 0) return found;
+    const changes = this.#changes;
+    const kept = await this.#onRows((rows) => rows.load(missing));
+    const absent = new Set(missing);
+    for (const row of kept) {
+      const { key, position, text } = row;
+      const document = asDocument(text);
+      found.set(key, { position, document });
+      absent.delete(key);
+      if (changes === this.#changes) this.#keep(key, position, document, text);
+    }
+    if (changes === this.#changes) this.#absent = absent;
+    return found;
   }
 
-  async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
-    this.#guarded(() => {
-      const { database, fence } = this.#setup;
-      if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
-      try {
-        this.#requireTurn(batch.from);
-        this.#uncommitted += Math.max(1, batch.documents.length);
-        this.#table.write(batch.documents);
-        this.#updateCheckpoint.run(batch.to, fence);
-        if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
-      } catch (error) {
-        // A batch that is merely refused takes nothing back of those before it.
-        this.#table.forget();
-        const refused = error instanceof ReadModelError && this.#uncommitted > 0;
-        if (!refused) this.#rollback();
-        throw error;
-      }
-    });
+  async write({ documents, from, to }: Batch): Promise<void> {
+    const rows = documents.map((change) => this.#rowOf(change));
+    this.#changes += 1;
+    try {
+      await this.#onRows((into) => into.write({ rows, from, to }));
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
+    for (const [place, change] of documents.entries()) {
+      this.#remember(change, rows[place]?.text ?? null);
+    }
+    this.#absent.clear();
   }
 
   async page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
-    return this.#guarded(() => this.#table.page(after, limit));
+    const kept = await this.#onRows((rows) => rows.page(after, limit));
+    return kept.map(documentOf);
   }
 
   async count(): Promise<number> {
-    return this.#guarded(() => this.#table.count());
+    return this.#onRows((rows) => rows.count());
   }
 
   async finish(): Promise<void> {
-    if (!this.#filling) return;
-    this.#guarded(() => {
-      this.#commit();
-      finishFilling(this.#setup.database, this.#setup.projection, this.#setup.columns);
-      this.#filling = false;
-      this.#table.endBulk();
-    });
+    if (!this.#setup.bulk) return;
+    await this.#onRows((rows) => rows.finish());
   }
 
-  async close(): Promise<void> {
-    const { database, file, closed } = this.#setup;
-    if (!database.isOpen) return;
-    // The driver lets go of the file only when its statements are collected, and would move the WAL then,
-    // on whatever thread that is. A file that was thrown away is not worth it.
-    const worthIt = fileNumber(file) === this.#fileNumber;
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     try {
-      if (worthIt) {
-        this.#commit();
-        database.exec('PRAGMA wal_checkpoint(PASSIVE)');
-      }
+      await this.#setup.rows.close();
     } catch (error) {
       throw this.#setup.errorOf(error);
     } finally {
-      database.close();
-      closed(this);
+      this.#setup.closed(this);
     }
   }
 
-  /** @throws ReadModelError `FENCED` when another has written, or the checkpoint is elsewhere */
-  #requireTurn(from: Position): void {
-    const { position, fence } = this.#checkpoint();
-    if (fence > this.#setup.fence)
-      throw fenced(`a writer with the fence ${String(fence)} is at it`);
-    if (position !== from) throw fenced(`its checkpoint is "${position}", not "${from}"`);
+  #rowOf({ key, position, document, isFirst = false }: Change): RowChange {
+    if (document === null) return { key, position, text: null, cells: [], isFirst };
+    const cells: Cell[] = [];
+    for (const column of this.#setup.columns) cells.push(cellOf(column, document));
+    return { key, position, text: JSON.stringify(document), cells, isFirst };
   }
 
-  #commit(): void {
-    if (this.#setup.database.isTransaction) this.#setup.database.exec('COMMIT');
-    this.#uncommitted = 0;
+  /** A document that is kept at the same or a later position has stayed as it is, and one not known may have. */
+  #remember({ key, position, document, isFirst = false }: Change, text: string | null): void {
+    const known = this.#recent.get(key);
+    if (known === undefined ? !isFirst && !this.#absent.has(key) : known.position >= position) {
+      return;
+    }
+    if (document === null || text === null) this.#recent.delete(key);
+    else this.#keep(key, position, document, text);
   }
 
-  #rollback(): void {
-    if (this.#setup.database.isTransaction) this.#setup.database.exec('ROLLBACK');
-    this.#uncommitted = 0;
-    // Only now: what is there is looked up.
-    this.#table.forget();
+  #keep(key: string, position: Position, document: JsonObject, text: string): void {
+    const kept = this.#setup.bulk ? text : document;
+    this.#recent.set(key, { position, document: kept, size: text.length });
   }
 
-  #checkpoint(): { readonly position: Position; readonly fence: number } {
-    const row = this.#selectCheckpoint.get() as [string, number] | undefined;
-    return { position: row?.[0] ?? '', fence: row?.[1] ?? 0 };
+  #forget(): void {
+    this.#changes += 1;
+    this.#recent.forget();
+    this.#absent.clear();
   }
 
-  /** Refuses to go on with a file that was thrown away or made anew since; translates the driver's errors. */
-  #guarded<T>(action: () => T): T {
-    if (!this.#setup.database.isOpen) {
+  async #onRows<T>(action: (rows: ViewRows) => T | Promise<T>): Promise<T> {
+    if (this.#closing !== undefined) {
       throw new ReadModelError('UNAVAILABLE', 'the writer of this view is closed');
     }
-    if (fileNumber(this.#setup.file) !== this.#fileNumber) {
-      throw fenced('its file was thrown away');
-    }
     try {
-      return action();
+      return await action(this.#setup.rows);
     } catch (error) {
       throw this.#setup.errorOf(error);
     }
   }
 }
 
-/**
- * Ends a bulk fill: the rest of the tables, then all of it onto the disk, and only then the mark that says
- * so; the indexes are made before the mark, so whoever finds it also finds them.
- */
-export function finishFilling(
-  database: Database,
-  projection: Projection,
-  columns: readonly Column[],
-): void {
-  // Each index is made of a reading of the whole file, which is larger than the cache and has just been written: as a
-  // map of the system's memory it costs a third less than page by page.
-  database.exec(`PRAGMA mmap_size = ${MAPPED_WHEN_INDEXING}`);
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    createIndexes(database, projection, columns);
-    database.exec('UPDATE checkpoint SET fence = fence');
-    database.exec('COMMIT');
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  } finally {
-    database.exec('PRAGMA mmap_size = 0');
-  }
-  database.exec('PRAGMA synchronous = FULL');
-  // With a rollback journal a commit waits for all that has been written; a WAL is waited for by its checkpoint.
-  database.exec('UPDATE checkpoint SET fence = fence');
-  database.exec('PRAGMA journal_mode = WAL');
-  const row: unknown = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
-  if (typeof row === 'object' && row !== null && 'busy' in row && row.busy !== 0) {
-    throw new ReadModelError('UNAVAILABLE', "the view can't be finished while it is being read");
-  }
-  database.exec('UPDATE checkpoint SET filling = NULL');
-  database.exec('PRAGMA synchronous = NORMAL');
+function documentOf({ key, position, text }: KeptRow): KeptDocument {
+  return { key, position, document: asDocument(text) };
 }
 
-function fenced(why: string): ReadModelError {
-  return new ReadModelError('FENCED', `the view is not this writer's to write any more: ${why}`);
+function asDocument(kept: JsonObject | string): JsonObject {
+  return typeof kept === 'string' ? (JSON.parse(kept) as JsonObject) : kept;
 }
