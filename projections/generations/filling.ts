@@ -65,7 +65,7 @@ export class Filling {
         if (signal.aborted) break;
         this.#detail = error instanceof Error ? error.message : String(error);
         if (error instanceof PoisonedFillError) {
-          await this.feeder.close();
+          await this.#close();
           throw error;
         }
         telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
@@ -75,9 +75,21 @@ export class Filling {
         await backOff.wait(signal);
       }
     }
-    await this.feeder.close();
+    await this.#close();
     this.#state = 'paused';
     return false;
+  }
+
+  /** Lets go of what is there. What could not be kept of it is no harm: it comes again with the next beginning. */
+  async #close(): Promise<void> {
+    try {
+      await this.feeder.close();
+    } catch (error) {
+      this.#options.telemetry.log.warn('a view that rests could not be closed in order', {
+        projection: this.feeder.projection.name,
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
   }
 
   /** It is level with the generation that is read, and could take its place. */

@@ -12,7 +12,7 @@ import type { FillCall, FillOrder, FillResult, FromFilling } from './protocol.ts
 class FillThread {
   readonly #order: FillOrder;
   #rows: RowsHere | undefined;
-  /** What a write has failed with: what was handed over behind it must not go in. */
+  /** What the beginning or a write has failed with: what was handed over behind it must not go in. */
   #failure: CarriedError | undefined;
 
   constructor(order: FillOrder) {
@@ -27,7 +27,7 @@ class FillThread {
       return { kind: 'done', result: this.#do(call) };
     } catch (cause) {
       const error = carry(cause);
-      if (call.kind === 'write') this.#failure = error;
+      if (call.kind === 'write' || call.kind === 'begin') this.#failure = error;
       return { kind: 'failed', error };
     }
   }

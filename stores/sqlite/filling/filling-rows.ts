@@ -34,11 +34,6 @@ export class FillingRows implements ViewRows {
     this.#here = this.#rows = new RowsHere(open);
   }
 
-  /** Hands the file over, as soon as the thread is there; for who wants no documents to be written here at all. */
-  async handOver(): Promise<void> {
-    if (await this.#start().started()) await this.#toThread();
-  }
-
   checkpoint(): Position | Promise<Position> {
     return this.#rows.checkpoint();
   }
@@ -48,9 +43,10 @@ export class FillingRows implements ViewRows {
   }
 
   async write(batch: RowBatch): Promise<void> {
-    if (this.#here !== null) {
-      if (this.#thread?.isReady === true) await this.#toThread();
-      else if (this.#documents >= this.#documentsHere) this.#start();
+    if (this.#here !== null && this.#documents >= this.#documentsHere) {
+      const thread = this.#start();
+      if (this.#documentsHere === 0) await thread.started();
+      if (thread.isReady) await this.#toThread(this.#here, thread);
     }
     this.#documents += batch.rows.length;
     await this.#rows.write(batch);
@@ -83,12 +79,11 @@ export class FillingRows implements ViewRows {
   }
 
   /** The thread opens the file once nobody here has it open for writing any more. */
-  async #toThread(): Promise<void> {
-    if (this.#here === null || this.#thread === null) return;
-    const remembered = this.#here.remembered();
-    this.#here.close();
+  async #toThread(here: RowsHere, thread: RowsInThread): Promise<void> {
+    const remembered = here.remembered();
+    here.close();
     this.#here = null;
-    this.#rows = this.#thread;
-    await this.#thread.begin(remembered);
+    this.#rows = thread;
+    await thread.begin(remembered);
   }
 }

@@ -48,9 +48,10 @@ export class RowsInThread implements ViewRows {
   #isTold = false;
   #closing = false;
 
-  constructor(order: FillOrder, telemetry: Telemetry) {
+  /** @param worker default: a thread that is started for it */
+  constructor(order: FillOrder, telemetry: Telemetry, worker: Worker = threadFor(order)) {
     this.#order = order;
-    this.#worker = startThread('./fill-thread', import.meta.url, order, HEAP);
+    this.#worker = worker;
     let cause: unknown;
     this.#worker.on('error', (error) => {
       cause = error;
@@ -155,9 +156,13 @@ export class RowsInThread implements ViewRows {
     memory: readonly ArrayBuffer[] = [],
   ): Promise<FillResults[K]> {
     this.#requireWhole();
-    const result = await this.#call(call, memory);
-    // Answers come in the order of the calls, each with what is of its kind.
-    return result as FillResults[K];
+    try {
+      // Answers come in the order of the calls, each with what is of its kind.
+      return (await this.#call(call, memory)) as FillResults[K];
+    } catch (error) {
+      this.#requireWhole();
+      throw error;
+    }
   }
 
   #call(call: FillCall, memory: readonly ArrayBuffer[] = []): Promise<FillResult> {
@@ -203,4 +208,9 @@ export class RowsInThread implements ViewRows {
     this.#isTold = true;
     throw this.#failure;
   }
+}
+
+/** A thread that is ready to fill a generation. */
+export function threadFor(order: FillOrder): Worker {
+  return startThread('./fill-thread', import.meta.url, order, HEAP);
 }

@@ -128,7 +128,6 @@ export class SqliteReadModel implements ReadModel {
       closed: (closed) => this.#writers.delete(closed),
     });
     this.#writers.add(writer);
-    if (rows instanceof FillingRows && this.#documentsHere === 0) await rows.handOver();
     return writer;
   }
 
