@@ -1,9 +1,11 @@
+import type { Worker } from 'node:worker_threads';
 import type { Position } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { RowsHere, type OpenRows } from '../read-model/rows-here.ts';
 import type { KeptRow, RowBatch, ViewRows } from '../read-model/view-rows.ts';
 import { fileNumber } from '../database-file.ts';
-import { RowsInThread } from './rows-in-thread.ts';
+import type { FillOrder } from './protocol.ts';
+import { RowsInThread, threadFor } from './rows-in-thread.ts';
 
 /**
  * Documents that are written on the calling thread before one of its own is worth its start: most views, and those of a
@@ -19,6 +21,7 @@ export class FillingRows implements ViewRows {
   readonly #open: OpenRows;
   readonly #telemetry: Telemetry;
   readonly #documentsHere: number;
+  readonly #startThread: (order: FillOrder) => Worker;
   #documents = 0;
   /** Where the rows go now; one of the next two. */
   #rows: ViewRows;
@@ -26,8 +29,17 @@ export class FillingRows implements ViewRows {
   /** Started; it has the file once there is nobody `here`. */
   #thread: RowsInThread | null = null;
 
-  /** @param documentsHere see {@link DOCUMENTS_HERE} */
-  constructor(open: OpenRows, documentsHere: number, telemetry: Telemetry) {
+  /**
+   * @param documentsHere see {@link DOCUMENTS_HERE}
+   * @param startThread default: as the service does
+   */
+  constructor(
+    open: OpenRows,
+    documentsHere: number,
+    telemetry: Telemetry,
+    startThread: (order: FillOrder) => Worker = threadFor,
+  ) {
+    this.#startThread = startThread;
     this.#open = open;
     this.#documentsHere = documentsHere;
     this.#telemetry = telemetry;
@@ -75,7 +87,7 @@ export class FillingRows implements ViewRows {
   #start(): RowsInThread {
     const { shape, columns, file, fence } = this.#open;
     const order = { shape, columns, file, fileNumber: fileNumber(file), fence };
-    return (this.#thread ??= new RowsInThread(order, this.#telemetry));
+    return (this.#thread ??= new RowsInThread(order, this.#telemetry, this.#startThread(order)));
   }
 
   /** The thread opens the file once nobody here has it open for writing any more. */

@@ -47,9 +47,11 @@ export class RowsInThread implements ViewRows {
   #failure: Error | undefined;
   #isTold = false;
   #closing = false;
+  /** Whether it was handed anything at all; without that its end is no loss. */
+  #begun = false;
 
-  /** @param worker default: a thread that is started for it */
-  constructor(order: FillOrder, telemetry: Telemetry, worker: Worker = threadFor(order)) {
+  /** @param worker see {@link threadFor} */
+  constructor(order: FillOrder, telemetry: Telemetry, worker: Worker) {
     this.#order = order;
     this.#worker = worker;
     let cause: unknown;
@@ -70,10 +72,7 @@ export class RowsInThread implements ViewRows {
     });
     this.#gone = new Promise((resolve) => {
       this.#worker.on('exit', () => {
-        this.#state = 'gone';
-        this.#end(
-          new ReadModelError('UNAVAILABLE', 'the thread that fills a view has ended', cause),
-        );
+        this.#end(ended(cause));
         isReady(false);
         resolve();
       });
@@ -92,6 +91,7 @@ export class RowsInThread implements ViewRows {
 
   /** Goes on with the file, which nobody else must have open for writing. Once, before anything else. */
   async begin(remembered: readonly (readonly [string, KnownRow])[]): Promise<void> {
+    this.#begun = true;
     this.#position = await this.#ask<'begin'>({ kind: 'begin', remembered });
   }
 
@@ -141,9 +141,9 @@ export class RowsInThread implements ViewRows {
   /** Lets the thread write what it was handed, commit it and end; resolves once it has gone. */
   async close(): Promise<void> {
     this.#closing = true;
-    let failure: unknown;
+    let failure: Error | undefined;
     if (this.#state !== 'gone') {
-      await this.#call({ kind: 'close' }).catch((error: unknown) => (failure = error));
+      await this.#call({ kind: 'close' }).catch((error: Error) => (failure = error));
       await this.#gone;
     }
     // What has gone wrong first, unless it has been told already.
@@ -186,6 +186,10 @@ export class RowsInThread implements ViewRows {
   }
 
   #post(call: FillCall, memory: readonly ArrayBuffer[], waiting: Waiting): void {
+    if (this.#state === 'gone') {
+      waiting.reject(ended());
+      return;
+    }
     this.#waiting.push(waiting);
     this.#worker.postMessage(call, memory);
   }
@@ -198,7 +202,8 @@ export class RowsInThread implements ViewRows {
 
   /** The thread has gone: nothing more is answered. */
   #end(error: Error): void {
-    if (!this.#closing || this.#waiting.length > 0) this.#failure ??= error;
+    this.#state = 'gone';
+    if ((this.#begun && !this.#closing) || this.#waiting.length > 0) this.#failure ??= error;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 
@@ -210,7 +215,11 @@ export class RowsInThread implements ViewRows {
   }
 }
 
-/** A thread that is ready to fill a generation. */
+function ended(cause?: unknown): ReadModelError {
+  return new ReadModelError('UNAVAILABLE', 'the thread that fills a view has ended', cause);
+}
+
+/** A thread that is to fill a generation. */
 export function threadFor(order: FillOrder): Worker {
   return startThread('./fill-thread', import.meta.url, order, HEAP);
 }

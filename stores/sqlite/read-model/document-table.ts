@@ -124,7 +124,7 @@ export class DocumentTable {
       .prepare(
         'SELECT key, position, document AS text FROM documents WHERE key > ?1 OR ?1 IS NULL ORDER BY key LIMIT ?2',
       )
-      .all(after, limit) as unknown as KeptRow[];
+      .all(after, limit);
   }
 
   count(): number {

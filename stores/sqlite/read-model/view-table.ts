@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
-import type { FieldKind } from '../../../projections/read-model.ts';
+import type { FieldKind, Projection } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
 import { createTallies } from './tallies.ts';
 import type { RowShape } from './view-rows.ts';
@@ -36,7 +36,9 @@ export interface Column {
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 
 /** The columns of a projection's fields. @throws TypeError for a name that is not of `[A-Za-z0-9_]` */
-export function columnsOf(projection: Pick<RowShape, 'name' | 'fields'>): readonly Column[] {
+export function columnsOf(
+  projection: Pick<Projection, 'name' | 'fields' | 'unasked'>,
+): readonly Column[] {
   return Object.entries(projection.fields).map(([field, kind]) => {
     if (!FIELD_NAME.test(field)) {
       throw new TypeError(`${projection.name}: "${field}" can't be the name of a queried field`);

@@ -12,9 +12,11 @@ import {
   type ReadModel,
 } from '../../../projections/read-model.ts';
 import { fileNumber } from '../../../stores/sqlite/database-file.ts';
+import { FillingRows } from '../../../stores/sqlite/filling/filling-rows.ts';
 import { packBatch, unpackBatch } from '../../../stores/sqlite/filling/packed-batch.ts';
 import type { FillOrder } from '../../../stores/sqlite/filling/protocol.ts';
 import { RowsInThread, threadFor } from '../../../stores/sqlite/filling/rows-in-thread.ts';
+import { openGenerationDatabase } from '../../../stores/sqlite/read-model/generation-database.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { shapeOf, type RowChange } from '../../../stores/sqlite/read-model/view-rows.ts';
 import { columnsOf, type Cell } from '../../../stores/sqlite/read-model/view-table.ts';
@@ -297,13 +299,35 @@ describe('a thread that fills a view', function () {
 
   it('that does not start is done without', async () => {
     const projection = thingsProjection();
-    const order = orderOf(join(directory(), 'x.db'), projection);
-    const worker = threadFor(order);
-    const rows = new RowsInThread(order, silent, worker);
-    await worker.terminate();
-    expect(await rows.started()).to.equal(false);
-    expect(rows.isReady).to.equal(false);
-    await rejectsWith('UNAVAILABLE', rows.close());
+    await (await writerOf(await open(), projection, { bulk: true })).close();
+    const file = fileOf(projection);
+    const shape = shapeOf(projection);
+    const columns = columnsOf(projection);
+    const database = openGenerationDatabase(file, { bulk: true });
+    const opened = { shape, columns, file, database, fence: 1, bulk: true };
+    let started = 0;
+    const rows = new FillingRows(opened, 0, silent, (order) => {
+      started += 1;
+      const worker = threadFor(order);
+      void worker.terminate();
+      return worker;
+    });
+    for (let n = 1; n <= 3; n += 1) {
+      const [{ key, position }] = [first(`k${n}`, n)];
+      const row = {
+        key,
+        position,
+        text: '{}',
+        cells: [null, null, null, null, null],
+        isFirst: true,
+      };
+      await rows.write({ rows: [row], from: n === 1 ? BEGINNING : at(n - 1), to: at(n) });
+    }
+    await rows.finish();
+    expect(await rows.count()).to.equal(3);
+    await rows.close();
+    expect(started).to.equal(1);
+    expect(indexes(file)).to.have.lengthOf(1);
   });
 });
 
