@@ -32,8 +32,10 @@ const MOST_OF_ALL = 1_000;
 const PING_TIMEOUT = 1_900;
 /** Milliseconds to wait for another process to let go of the log. */
 const LOCK_TIMEOUT = 30_000;
-/** How the notices of the log begin. */
+/** How the notices of the log begin: up to which position it goes, or {@link LATER}. */
 const NOTICE = 'log ';
+/** Of what is being written, one is told in another notice. */
+const LATER = 'later';
 
 export interface SqliteEventStoreOptions {
   /** The folder of the log; made when it is not there. */
@@ -66,7 +68,9 @@ class SqliteEventStore implements EventStore {
   readonly #writer: Writer;
   readonly #announcer = new Announcer({
     publish: (last) => this.#notices?.publish(`${NOTICE}${last}`),
+    publishLater: () => this.#notices?.publish(`${NOTICE}${LATER}`),
     handOn: (committed) => this.#opened?.tail.committed(committed),
+    isMoreComing: () => this.#writer.isWritingForLater,
   });
   readonly #closing = new AbortController();
   readonly #ahead = new Set<ReadAhead>();
@@ -103,9 +107,10 @@ class SqliteEventStore implements EventStore {
       this.#opened = { reader, tail };
       this.#notices = this.#options.notices ?? (await openNotices(directory));
       this.#unsubscribe = this.#notices.subscribe((message) => {
-        if (message.startsWith(NOTICE)) {
-          this.#opened?.tail.noticed(Number(message.slice(NOTICE.length)));
-        }
+        if (!message.startsWith(NOTICE)) return;
+        const what = message.slice(NOTICE.length);
+        if (what === LATER) this.#opened?.tail.willBeNoticed();
+        else this.#opened?.tail.noticed(Number(what));
       });
     } catch (error) {
       await this.close();

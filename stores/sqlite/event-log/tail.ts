@@ -10,7 +10,7 @@ import type { Committed, CommittedAppend } from './writer.ts';
  * process does.
  */
 const POLL_INTERVAL = 100;
-/** So many looks at most are left out while this process writes itself. */
+/** So many looks at most are left out while this process writes itself, or another says that it will tell. */
 const MOST_LEFT_OUT = 5;
 /** Others' events before a commit of this process that are read by themselves; more are read page by page, with it. */
 const MOST_BEFORE_OWN = 500;
@@ -34,6 +34,8 @@ export class Tail {
   #scheduled = false;
   /** Another process has said that it has written up to here. */
   #toldOf = 0;
+  /** Another process will tell of what it writes now: no need to look before then, by the monotonic clock. */
+  #noLookBefore = 0;
   /** There may be more than anybody has told of. */
   #mayBeMore = false;
   #failing = false;
@@ -119,6 +121,11 @@ export class Tail {
     else this.#pumpSoon();
   }
 
+  /** Another process is writing, and will tell of it soon, up to 100 ms from now. A hint, as all it tells. */
+  willBeNoticed(): void {
+    this.#noLookBefore = performance.now() + POLL_INTERVAL;
+  }
+
   close(): void {
     for (const subscriber of [...this.#subscribers]) {
       this.leave(subscriber);
@@ -127,7 +134,8 @@ export class Tail {
   }
 
   #poll(): void {
-    if (this.#isWriting() && this.#leftOut < MOST_LEFT_OUT) {
+    const isToldOf = this.#isWriting() || performance.now() < this.#noLookBefore;
+    if (isToldOf && this.#leftOut < MOST_LEFT_OUT) {
       this.#leftOut += 1;
       return;
     }

@@ -30,8 +30,7 @@ export interface Committed {
   readonly last: number;
   readonly createdAt: number;
   readonly appends: readonly CommittedAppend[];
-  /** Whether all of it may be told later, and if so, whether more such is on its way. */
-  readonly later: 'more' | 'last' | null;
+  readonly mayBeToldLater: boolean;
 }
 
 export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'> {
@@ -102,6 +101,11 @@ export class Writer {
   /** Whether somebody waits for an answer. */
   get isWriting(): boolean {
     return this.#pending.size > 0;
+  }
+
+  /** Whether there is something among it that may be told later. */
+  get isWritingForLater(): boolean {
+    return this.#pendingLater > 0;
   }
 
   /** Sends a sequence of appends that were encoded already. */
@@ -282,7 +286,7 @@ export class Writer {
     const written: CommittedAppend[] = [];
     let events = 0;
     let conflicts = 0;
-    let mayBeLater = true;
+    let mayBeToldLater = true;
     let since = performance.now();
     const now = since;
     for (let at = 0; at < results.length;) {
@@ -298,7 +302,7 @@ export class Writer {
         const append = pending?.appends[i];
         if (duplicate || append === undefined) continue;
         events += append.events.length;
-        mayBeLater &&= pending?.later === true;
+        mayBeToldLater &&= pending?.later === true;
         written.push({ stream: append.stream, events: append.events, revision, position });
       }
       const failure = failed.get(ticket);
@@ -313,8 +317,8 @@ export class Writer {
     const last = written.at(-1);
     if (last !== undefined) {
       const first = last.position - events + 1;
-      const later = !mayBeLater ? null : this.#pendingLater > 0 ? 'more' : 'last';
-      this.#onCommit({ first, last: last.position, createdAt, appends: written, later });
+      const { position } = last;
+      this.#onCommit({ first, last: position, createdAt, appends: written, mayBeToldLater });
     }
     this.#telemetry.count('event_log_events_total', {}, events);
     this.#telemetry.count('event_log_conflicts_total', {}, conflicts);

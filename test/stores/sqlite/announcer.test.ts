@@ -6,60 +6,73 @@ import { Signal } from '../../support/signals.ts';
 describe('what this process has committed', () => {
   let told: Signal<string>;
   let announcer: Announcer;
-  const commit = (last: number, later: Committed['later']): Committed => {
-    return { first: last, last, createdAt: 0, appends: [], later };
+  let isMoreComing: boolean;
+  const commit = (last: number, mayBeToldLater: boolean): Committed => {
+    return { first: last, last, createdAt: 0, appends: [], mayBeToldLater };
   };
+  /** The commits that were handed on here. */
+  const handedOn = (): string[] => told.values.filter((value) => /^\d+$/.test(value));
 
   beforeEach(() => {
     told = new Signal('what is told');
+    isMoreComing = true;
     announcer = new Announcer({
       publish: (last) => told.send(`up to ${last}`),
+      publishLater: () => told.send('later'),
       handOn: ({ last }) => told.send(String(last)),
+      isMoreComing: () => isMoreComing,
     });
   });
 
   it('is told at once', () => {
-    announcer.take(commit(1, null));
+    announcer.take(commit(1, false));
     expect(told.values).to.deep.equal(['up to 1', '1']);
   });
 
   it('is kept, where it may be told later, until nothing more of the kind is on its way', async () => {
-    announcer.take(commit(1, 'more'));
-    announcer.take(commit(2, 'more'));
-    announcer.take(commit(3, 'last'));
-    expect(told.values).to.deep.equal([]);
+    announcer.take(commit(1, true));
+    announcer.take(commit(2, true));
+    isMoreComing = false;
+    announcer.take(commit(3, true));
+    expect(told.values).to.deep.equal(['later']);
     expect(announcer.isHolding).to.equal(true);
     await told.wait((value) => value === '3');
-    expect(told.values.filter((value) => !value.startsWith('up to'))).to.deep.equal([
-      '1',
-      '2',
-      '3',
-    ]);
+    expect(handedOn()).to.deep.equal(['1', '2', '3']);
     // Others read up to there by themselves.
-    expect(told.values[0]).to.equal('up to 3');
+    expect(told.values[1]).to.equal('up to 3');
     expect(announcer.isHolding).to.equal(false);
   });
 
+  it('is kept on where more has been sent by the next turn', async () => {
+    isMoreComing = false;
+    announcer.take(commit(1, true));
+    isMoreComing = true;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(told.values).to.deep.equal(['later']);
+    announcer.take(commit(2, false));
+    expect(handedOn()).to.deep.equal(['1', '2']);
+  });
+
   it('is not kept for long', async () => {
-    announcer.take(commit(1, 'more'));
+    announcer.take(commit(1, true));
     await told.wait((value) => value === '1', { limitMs: 5_000 });
   });
 
-  it('is told before what comes behind it', async () => {
-    announcer.take(commit(1, 'more'));
-    announcer.take(commit(2, null));
-    expect(told.values).to.deep.equal(['up to 1', '1', 'up to 2', '2']);
-    announcer.take(commit(3, 'last'));
-    announcer.take(commit(4, 'last'));
-    announcer.take(commit(5, null));
-    const handedOn = told.values.filter((value) => !value.startsWith('up to'));
-    expect(handedOn).to.deep.equal(['1', '2', '3', '4', '5']);
+  it('is told before what comes behind it', () => {
+    announcer.take(commit(1, true));
+    announcer.take(commit(2, false));
+    expect(told.values).to.deep.equal(['later', 'up to 1', '1', 'up to 2', '2']);
+    isMoreComing = false;
+    announcer.take(commit(3, true));
+    announcer.take(commit(4, true));
+    announcer.take(commit(5, false));
+    expect(handedOn()).to.deep.equal(['1', '2', '3', '4', '5']);
     expect(announcer.isHolding).to.equal(false);
   });
 
   it('is told when the log is closed', () => {
-    announcer.take(commit(1, 'more'));
+    announcer.take(commit(1, true));
     announcer.releaseAll();
-    expect(told.values).to.deep.equal(['up to 1', '1']);
+    expect(told.values).to.deep.equal(['later', 'up to 1', '1']);
   });
 });

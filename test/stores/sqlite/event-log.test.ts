@@ -250,6 +250,43 @@ describe('the embedded event log', () => {
     });
   });
 
+  describe('appends that may be told later', () => {
+    it('come in the order of the log to those who follow, here and in another process', async () => {
+      const stores = [await open(), await open()];
+      const followers = stores.map((store) => new Follower(store, ''));
+      await Promise.all(followers.map((follower) => follower.caughtUp('')));
+      const [here, there] = stores;
+      const writing = Array.from({ length: 30 }, async (_, index) => {
+        const append = { events: events(2), expected: 'none', mayBeToldLater: true } as const;
+        await here?.appendInOrder([{ stream: `later-${index}`, ...append }]);
+        if (index % 10 === 0) await there?.append(`there-${index}`, events(1), 'none');
+        if (index % 7 === 0) await here?.append(`here-${index}`, events(1), 'none');
+      });
+      await Promise.all(writing);
+      for (const follower of followers) {
+        const positions = (await follower.count(68)).map(({ position }) => Number(position));
+        expect(positions).to.deep.equal(Array.from({ length: 68 }, (_, index) => index + 1));
+        await follower.end();
+      }
+    });
+
+    it('are found all the same by who is told no more than that', async () => {
+      let tell: (message: string) => void = () => {};
+      const subscribe: Notices['subscribe'] = (listener) => {
+        tell = listener;
+        return () => {};
+      };
+      const here = await open({ notices: { ...deaf, subscribe } });
+      const there = await open({ notices: deaf });
+      const follower = new Follower(here, '');
+      await follower.caughtUp('');
+      tell('log later');
+      await there.append('one', events(1), 'none');
+      expect(await follower.count(1)).to.have.lengthOf(1);
+      await follower.end();
+    });
+  });
+
   describe('following another process and itself', () => {
     it('reads what the other has written, and hands on its own as it is', async () => {
       const read: string[] = [];
