@@ -29,7 +29,8 @@ export function argumentCheck(schema: object): ArgumentCheck {
   const known = checks.get(schema);
   if (known) return known;
   const { $schema: _dialect, ...rest } = schema as Record<string, unknown>;
-  metaschema.validateSchema(rest, true);
+  // Not a promise: the metaschema is none of those that are looked up first.
+  void metaschema.validateSchema(rest, true);
   // An instance for each, so that equal `$id`s of different tools don't get in each other's way.
   const ajv = new Ajv({ ...common, allErrors: true, validateSchema: false });
   const validate = ajv.compile(rest);
