@@ -1,9 +1,12 @@
+import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { giveWay } from '../give-way.ts';
 import type { AheadOrder, FromAhead, ToAhead } from './ahead-protocol.ts';
 import { LogRows } from './log-rows.ts';
 import { packRows } from './packed-page.ts';
 import { openLogForReading } from './schema.ts';
+
+/** Niceness, of 0 to 19. */
+const GIVES_WAY = 5;
 
 /** The entry of a thread that reads pages of the log while another folds those before them. */
 function readAhead({ file, until, prefixes }: AheadOrder): void {
@@ -31,6 +34,14 @@ function readAhead({ file, until, prefixes }: AheadOrder): void {
     }
   });
   parentPort?.postMessage({ kind: 'ready' } satisfies FromAhead);
+}
+
+/**
+ * Lets others go first: whoever waits for an answer of the service shall not wait for this. On Linux the priority is the
+ * calling thread's own; elsewhere it would be that of the whole process.
+ */
+function giveWay(): void {
+  if (process.platform === 'linux') setPriority(Math.max(getPriority(), GIVES_WAY));
 }
 
 giveWay();

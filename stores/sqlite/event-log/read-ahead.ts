@@ -4,11 +4,8 @@ import { startThread } from '../read-model/start-thread.ts';
 import type { AheadOrder, FromAhead, ToAhead } from './ahead-protocol.ts';
 import type { PackedPage } from './packed-page.ts';
 
-/**
- * Pages that are read before they are asked for, at most: enough that who folds them need not wait while the thread that
- * writes what was folded takes the other processor for a commit.
- */
-const PAGES_AHEAD = 10;
+/** Pages that are read before they are asked for, at most. */
+const PAGES_AHEAD = 4;
 /** So many at a time are asked for: to wake the thread costs about what folding ten events does. */
 const PAGES_ASKED = 2;
 

@@ -1,11 +1,29 @@
+import type { Position } from '../../../domain/event-store.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
 import type { Database, Statement as Prepared } from '../database.ts';
-import { MOST_TEXT_WHEN_FILLING, Recent } from './recent.ts';
+import { MOST_TEXT_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
 import { Tallies } from './tallies.ts';
-import type { KeptRow, KnownRow, RowChange, RowShape } from './view-rows.ts';
-import { createKeyIndex, hasKeyIndex, listTable, type Cell, type Column } from './view-table.ts';
+import {
+  cellOf,
+  createKeyIndex,
+  hasKeyIndex,
+  listTable,
+  type Cell,
+  type Column,
+} from './view-table.ts';
 
-/** A change that leaves a row. */
-type Put = RowChange & { readonly text: string };
+/** A document to be written; null deletes. */
+export interface DocumentChange {
+  readonly key: string;
+  readonly position: Position;
+  readonly document: JsonObject | null;
+  /** There is no row of this key. Default: that is not known. */
+  readonly isFirst?: boolean;
+}
+
+/** A document of which there is surely no row yet. */
+type FirstChange = Pick<DocumentChange, 'key' | 'position'> & { readonly document: JsonObject };
 
 /** Update statements kept prepared, by the columns they set. */
 const KEPT_UPDATES = 128;
@@ -13,10 +31,8 @@ const KEPT_UPDATES = 128;
 /** Rows that are added together where nothing is to be looked for: a call costs about what a row of its own does. */
 const ROWS_AT_ONCE = 16;
 
-/** A row as it is read: id, position, length of the document's text, then the columns. */
-type Row = readonly [number, string, number, ...Cell[]];
-/** The same of one that is asked for with its document: key and text come first. */
-type RowWithText = readonly [string, string, number, string, ...Cell[]];
+/** A row as it is read: id, position, document, then the columns. */
+type Row = readonly [number, string, string, ...Cell[]];
 
 /**
  * Reads and writes the rows of `documents` and of the text-lists, inside the caller's transaction.
@@ -29,7 +45,7 @@ type RowWithText = readonly [string, string, number, string, ...Cell[]];
  */
 export class DocumentTable {
   readonly #database: Database;
-  readonly #shape: RowShape;
+  readonly #projection: Projection;
   readonly #columns: readonly Column[];
   #tallies: Tallies | null;
   readonly #lists: readonly {
@@ -48,7 +64,7 @@ export class DocumentTable {
   #insert: Prepared | null = null;
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
-  #recent: Recent<KnownRow>;
+  #recent: RecentRows;
   /** Keys that were looked for since the last writing, and not found: they are added without another look. */
   #absent = new Set<string>();
   readonly #load: Prepared;
@@ -57,20 +73,25 @@ export class DocumentTable {
   #hasKeys: boolean | null = null;
 
   /** @param bulk most documents are new, and the text-lists and tallies are filled later */
-  constructor(database: Database, shape: RowShape, columns: readonly Column[], bulk: boolean) {
+  constructor(
+    database: Database,
+    projection: Projection,
+    columns: readonly Column[],
+    bulk: boolean,
+  ) {
     this.#database = database;
-    this.#shape = shape;
-    this.#tallies = bulk ? null : new Tallies(database, shape, columns);
+    this.#projection = projection;
+    this.#tallies = bulk ? null : new Tallies(database, projection, columns);
     this.#columns = columns;
     this.#bulk = bulk;
-    this.#recent = new Recent<KnownRow>(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
+    this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
     this.#select = database.prepare(
-      `SELECT ${['id', 'position', 'length(document)', ...columns.map(({ name }) => name)].join(', ')} FROM documents WHERE key = ?`,
+      `SELECT ${['id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')} FROM documents WHERE key = ?`,
     );
     this.#select.setReturnArrays(true);
     this.#load = database.prepare(
-      `SELECT ${['documents.key', 'document', 'documents.id', 'position', ...columns.map(({ name }) => name)].join(', ')}
+      `SELECT ${['documents.key', 'documents.id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')}
        FROM json_each(?) AS wanted CROSS JOIN documents ON documents.key = wanted.value`,
     );
     this.#load.setReturnArrays(true);
@@ -91,40 +112,41 @@ export class DocumentTable {
   endBulk(): void {
     this.#bulk = false;
     this.#hasKeys = true;
-    this.#recent = new Recent<KnownRow>();
-    this.#tallies = new Tallies(this.#database, this.#shape, this.#columns);
+    this.#recent = new RecentRows();
+    this.#tallies = new Tallies(this.#database, this.#projection, this.#columns);
   }
 
-  /** What is remembered of the rows, for another table over the same file; see {@link remember}. */
-  remembered(): readonly (readonly [string, KnownRow])[] {
-    return this.#recent.all();
-  }
-
-  /** Takes over what another table over the same file has remembered, which writes no more. */
-  remember(rows: readonly (readonly [string, KnownRow])[]): void {
-    for (const [key, row] of rows) this.#recent.set(key, row);
-  }
-
-  load(keys: readonly string[]): readonly KeptRow[] {
+  load(
+    keys: readonly string[],
+  ): ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }> {
+    const found = new Map<string, { position: Position; document: JsonObject | null }>();
+    const missing: string[] = [];
+    for (const key of keys) {
+      const row = this.#recent.get(key);
+      if (row === undefined) missing.push(key);
+      else found.set(key, { position: row.position, document: row.document });
+    }
+    if (missing.length === 0) return found;
     this.#needKeys();
-    const rows = this.#load.all(JSON.stringify(keys)) as unknown as RowWithText[];
-    const absent = new Set(keys);
-    const found = rows.map(([key, text, id, position, ...cells]) => {
-      absent.delete(key);
-      this.#recent.set(key, { id, position, cells, size: text.length });
-      return { key, position, text };
-    });
-    this.#absent = absent;
+    const rows = this.#load.all(JSON.stringify(missing)) as [string, ...Row][];
+    for (const [key, ...row] of rows) {
+      const { position, document } = this.#keep(key, row);
+      found.set(key, { position, document });
+    }
+    this.#absent = new Set(missing.filter((key) => !found.has(key)));
     return found;
   }
 
-  /** The rows after a key, by key. */
-  page(after: string | null, limit: number): readonly KeptRow[] {
-    return this.#database
+  /** The documents after a key, by key. */
+  page(after: string | null, limit: number): readonly KeptDocument[] {
+    const rows = this.#database
       .prepare(
-        'SELECT key, position, document AS text FROM documents WHERE key > ?1 OR ?1 IS NULL ORDER BY key LIMIT ?2',
+        'SELECT key, position, document FROM documents WHERE key > ?1 OR ?1 IS NULL ORDER BY key LIMIT ?2',
       )
-      .all(after, limit);
+      .all(after, limit) as { key: string; position: Position; document: string }[];
+    return rows.map(({ key, position, document }) => {
+      return { key, position, document: JSON.parse(document) as JsonObject };
+    });
   }
 
   count(): number {
@@ -140,16 +162,24 @@ export class DocumentTable {
     this.#hasKeys = null;
   }
 
+  #keep(key: string, [id, position, text, ...cells]: Row): KnownRow {
+    const row = {
+      id,
+      position,
+      cells,
+      document: JSON.parse(text) as JsonObject,
+      size: text.length,
+    };
+    this.#recent.set(key, row);
+    return row;
+  }
+
   #known(key: string): KnownRow | undefined {
     const recent = this.#recent.get(key);
     if (recent !== undefined) return recent;
     this.#needKeys();
-    const found = this.#select.get(key) as Row | undefined;
-    if (found === undefined) return undefined;
-    const [id, position, size, ...cells] = found;
-    const row = { id, position, cells, size };
-    this.#recent.set(key, row);
-    return row;
+    const row = this.#select.get(key) as Row | undefined;
+    return row === undefined ? undefined : this.#keep(key, row);
   }
 
   #isKeyed(): boolean {
@@ -163,40 +193,45 @@ export class DocumentTable {
     this.#hasKeys = true;
   }
 
-  write(changes: readonly RowChange[]): void {
-    const firsts: Put[] = [];
+  write(changes: readonly DocumentChange[]): void {
+    const firsts: FirstChange[] = [];
     for (const change of changes) {
-      if (!leavesRow(change)) {
-        if (!change.isFirst) this.#remove(change);
-      } else if (change.isFirst) firsts.push(change);
-      else this.#put(change);
+      const { key, position, document, isFirst = false } = change;
+      if (document === null) {
+        if (!isFirst) this.#remove(key, position);
+      } else if (isFirst) firsts.push({ key, position, document });
+      else this.#put(key, position, document);
     }
     // Last: what was there before is still remembered until then, and need not be looked for.
     if (firsts.length > 0 && !this.#isKeyed()) this.#append(firsts);
-    else for (const change of firsts) this.#put(change);
+    else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
     this.#tallies?.flush();
   }
 
   /** Adds rows without looking whether their keys are there. */
-  #append(firsts: readonly Put[]): void {
+  #append(firsts: readonly FirstChange[]): void {
     for (let at = 0; at < firsts.length;) {
       const many = firsts.length - at >= ROWS_AT_ONCE;
       const part = firsts.slice(at, at + (many ? ROWS_AT_ONCE : 1));
       at += part.length;
+      const rows: (Omit<KnownRow, 'id'> & { readonly key: string })[] = [];
       const values: Cell[] = [];
-      for (const { key, position, cells, text } of part) {
+      for (const { key, position, document } of part) {
+        const cells = this.#cellsOf(document);
+        const text = JSON.stringify(document);
         values.push(key, position);
         for (const cell of cells) values.push(cell);
         values.push(text);
+        rows.push({ key, position, cells, document, size: text.length });
       }
       const statement = many ? this.#forMany() : this.#insertOne;
       const { lastInsertRowid } = statement.run(...values);
       // Each is put behind the last.
-      let id = Number(lastInsertRowid) - part.length;
-      for (const { key, position, cells, text } of part) {
+      let id = Number(lastInsertRowid) - rows.length;
+      for (const { key, position, cells, document, size } of rows) {
         id += 1;
-        this.#recent.set(key, { id, position, cells, size: text.length });
+        this.#recent.set(key, { id, position, cells, document, size });
       }
     }
   }
@@ -207,7 +242,15 @@ export class DocumentTable {
     ));
   }
 
-  #put({ key, position, cells, text }: Put): void {
+  #cellsOf(document: JsonObject): readonly Cell[] {
+    const cells: Cell[] = [];
+    for (const column of this.#columns) cells.push(cellOf(column, document));
+    return cells;
+  }
+
+  #put(key: string, position: Position, document: JsonObject): void {
+    const cells = this.#cellsOf(document);
+    const text = JSON.stringify(document);
     const size = text.length;
     // While filling most are new: try that first, and look only when it was there.
     const isNew = this.#bulk || this.#absent.has(key);
@@ -216,18 +259,18 @@ export class DocumentTable {
       this.#needKeys();
       const id = this.#add(key, position, cells, text);
       if (id !== null) {
-        this.#recent.set(key, { id, position, cells, size });
+        this.#recent.set(key, { id, position, cells, document, size });
         return;
       }
     }
     const there = row ?? this.#known(key);
     if (there === undefined || there.position >= position) return;
     this.#change(there, position, cells, text);
-    this.#recent.set(key, { id: there.id, position, cells, size });
+    this.#recent.set(key, { id: there.id, position, cells, document, size });
   }
 
   /** @returns the new row's id; null when there is a row of this key */
-  #add(key: string, position: string, cells: readonly Cell[], text: string): number | null {
+  #add(key: string, position: Position, cells: readonly Cell[], text: string): number | null {
     // It can't be prepared before there is the index.
     this.#insert ??= this.#database.prepare(`${this.#insertion} ON CONFLICT (key) DO NOTHING`);
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
@@ -241,7 +284,7 @@ export class DocumentTable {
     return Number(lastInsertRowid);
   }
 
-  #change(row: KnownRow, position: string, cells: readonly Cell[], text: string): void {
+  #change(row: KnownRow, position: Position, cells: readonly Cell[], text: string): void {
     const changed: number[] = [];
     for (let i = 0; i < cells.length; i += 1) if (cells[i] !== row.cells[i]) changed.push(i);
     this.#update(changed).run(position, text, ...changed.map((i) => cells[i] ?? null), row.id);
@@ -256,7 +299,7 @@ export class DocumentTable {
     }
   }
 
-  #remove({ key, position }: RowChange): void {
+  #remove(key: string, position: Position): void {
     const row = this.#known(key);
     if (row === undefined || row.position >= position) return;
     this.#recent.delete(key);
@@ -281,10 +324,6 @@ export class DocumentTable {
     }
     return statement;
   }
-}
-
-function leavesRow(change: RowChange): change is Put {
-  return change.text !== null;
 }
 
 /** The texts of a text-list's cell. */

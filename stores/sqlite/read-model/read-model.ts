@@ -2,7 +2,6 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
-import { DOCUMENTS_HERE } from '../filling/filling-rows.ts';
 import { ReaderPool } from './reader-pool.ts';
 import { SqliteReadModel } from './sqlite-read-model.ts';
 import { ViewFiles } from './view-files.ts';
@@ -20,24 +19,20 @@ const DEFAULT_READERS = 4;
  *
  * @param options.directory where the files lie; made when it is not there
  * @param options.readers threads for queries at most, at least 1; default 4. They start when first needed.
- * @param options.documentsHere of a generation that is filled in bulk: so many documents are written on the calling thread
- *   before a thread of its own goes on with the rest; default 5,000. 0: all of them are written there.
  * @throws ReadModelError `UNAVAILABLE` when the folder can't be used, or is a newer release's
  */
 export async function openSqliteReadModel(options: {
   readonly directory: string;
   readonly telemetry: Telemetry;
   readonly readers?: number;
-  readonly documentsHere?: number;
 }): Promise<ReadModel> {
-  const { directory, telemetry, documentsHere = DOCUMENTS_HERE } = options;
+  const { directory, telemetry } = options;
   try {
     mkdirSync(directory, { recursive: true });
     return new SqliteReadModel({
       files: new ViewFiles(directory, telemetry),
       pool: new ReaderPool(Math.max(1, options.readers ?? DEFAULT_READERS)),
       telemetry,
-      documentsHere,
     });
   } catch (error) {
     throw unavailable('register of views', join(directory, 'views.db'), error);

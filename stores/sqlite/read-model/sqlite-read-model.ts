@@ -13,17 +13,14 @@ import {
 } from '../../../projections/read-model.ts';
 import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
-import { FillingRows } from '../filling/filling-rows.ts';
 import { unavailable } from './faults.ts';
 import { KnownPlaces } from './known-places.ts';
 import { LiveView } from './live-view.ts';
 import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ReadReply } from './reader-protocol.ts';
-import { RowsHere } from './rows-here.ts';
 import { openGeneration } from './view-generation.ts';
 import type { ViewFiles } from './view-files.ts';
-import { shapeOf } from './view-rows.ts';
 import { SqliteViewWriter } from './view-writer.ts';
 
 /** For how long what is live is taken to be so, in milliseconds; other processes see a switch that late. */
@@ -39,7 +36,6 @@ export class SqliteReadModel implements ReadModel {
   readonly #files: ViewFiles;
   readonly #pool: ReaderPool;
   readonly #telemetry: Telemetry;
-  readonly #documentsHere: number;
   readonly #views = new Map<string, Kept>();
   readonly #knownPlaces = new KnownPlaces();
   readonly #writers = new Set<ViewWriter>();
@@ -49,13 +45,10 @@ export class SqliteReadModel implements ReadModel {
     readonly files: ViewFiles;
     readonly pool: ReaderPool;
     readonly telemetry: Telemetry;
-    /** Of a generation that is filled, before a thread goes on with it. */
-    readonly documentsHere: number;
   }) {
     this.#files = parts.files;
     this.#pool = parts.pool;
     this.#telemetry = parts.telemetry;
-    this.#documentsHere = parts.documentsHere;
   }
 
   async get<D extends JsonObject>(
@@ -105,30 +98,27 @@ export class SqliteReadModel implements ReadModel {
   }
 
   async openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
-    const { generation, fence } = options;
-    const opened = this.#onFiles(projection, () =>
-      openGeneration(this.#files, this.#telemetry, projection, options),
-    );
-    const { bulk } = opened;
-    const open = { ...opened, shape: shapeOf(projection), fence };
-    const rows = bulk
-      ? new FillingRows(open, this.#documentsHere, this.#telemetry)
-      : new RowsHere(open);
-    const writer = new SqliteViewWriter({
-      ...{ columns: opened.columns, bulk, rows },
-      errorOf: (error) => {
-        if (faultOf(error) !== 'corrupt') return unavailable('view', opened.file, error);
-        this.#condemn(projection, generation, opened.fileNumber, error);
-        return new ReadModelError(
-          'FENCED',
-          `the view ${opened.file} was damaged; begin anew`,
-          error,
-        );
-      },
-      closed: (closed) => this.#writers.delete(closed),
+    return this.#onFiles(projection, () => {
+      const { generation, fence } = options;
+      const opened = openGeneration(this.#files, this.#telemetry, projection, options);
+      const writer = new SqliteViewWriter({
+        ...opened,
+        projection,
+        fence,
+        errorOf: (error) => {
+          if (faultOf(error) !== 'corrupt') return unavailable('view', opened.file, error);
+          this.#condemn(projection, generation, opened.fileNumber, error);
+          return new ReadModelError(
+            'FENCED',
+            `the view ${opened.file} was damaged; begin anew`,
+            error,
+          );
+        },
+        closed: (closed) => this.#writers.delete(closed),
+      });
+      this.#writers.add(writer);
+      return writer;
     });
-    this.#writers.add(writer);
-    return writer;
   }
 
   async liveGeneration(projection: Projection): Promise<number | null> {

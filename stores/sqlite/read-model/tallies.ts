@@ -1,6 +1,5 @@
-import type { Filter, Tally } from '../../../projections/read-model.ts';
+import type { Filter, Projection, Tally } from '../../../projections/read-model.ts';
 import type { Database, Statement as Prepared } from '../database.ts';
-import type { RowShape } from './view-rows.ts';
 import type { Cell, Column } from './view-table.ts';
 
 /**
@@ -28,7 +27,7 @@ interface Part {
 /** Makes the tallies of what is there, from scratch. Inside the caller's transaction. */
 export function createTallies(
   database: Database,
-  projection: Pick<RowShape, 'tallies'>,
+  projection: Projection,
   columns: readonly Column[],
 ): void {
   for (const [index, tally] of (projection.tallies ?? []).entries()) {
@@ -53,11 +52,7 @@ export class Tallies {
   }[];
 
   /** The tables are there. */
-  constructor(
-    database: Database,
-    projection: Pick<RowShape, 'tallies'>,
-    columns: readonly Column[],
-  ) {
+  constructor(database: Database, projection: Projection, columns: readonly Column[]) {
     this.#tallies = (projection.tallies ?? []).map((tally, index) => {
       const parts = partsOf(tally, columns);
       const places = parts.map(({ column, isHour }) => {
@@ -112,7 +107,7 @@ export interface TallyCount {
 
 /** @returns null where no tally fits */
 export function countByTally(
-  projection: Pick<RowShape, 'tallies'>,
+  projection: Projection,
   columns: readonly Column[],
   filters: readonly Filter[],
 ): TallyCount | null {

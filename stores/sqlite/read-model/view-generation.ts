@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
-import { describeFault, faultOf, type Database } from '../database.ts';
+import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import type { ViewFiles } from './view-files.ts';
-import { finishFilling } from './finish-filling.ts';
-import { openGenerationDatabase } from './generation-database.ts';
-import { columnsOf, createIndexes, createTables, type Column } from './view-table.ts';
+import {
+  columnsOf,
+  createIndexes,
+  createTables,
+  LAYOUT_VERSION,
+  type Column,
+} from './view-table.ts';
+import { finishFilling } from './view-writer.ts';
 
 /** A generation's file, open for writing. */
 export interface OpenGeneration {
@@ -81,12 +86,19 @@ function open(
   columns: readonly Column[],
   bulk: boolean,
 ): Database {
-  return openGenerationDatabase(file, {
-    bulk,
+  return openDatabase({
+    file,
+    what: 'view',
+    version: LAYOUT_VERSION,
     migrate: (database) => {
       createTables(database, columns, bulk ? startOfMachine : null);
       if (!bulk) createIndexes(database, projection, columns);
     },
+    journal: bulk ? 'rollback' : 'wal',
+    synchronous: bulk ? 'OFF' : 'NORMAL',
+    busyTimeout: 2_000,
+    // Filling touches all of the key's index; pages larger than the default would double what random changes write.
+    cacheMiB: bulk ? 192 : 64,
   });
 }
 

@@ -2,7 +2,6 @@ import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import type { FieldKind, Projection } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
 import { createTallies } from './tallies.ts';
-import type { RowShape } from './view-rows.ts';
 
 /**
  * How one generation of a projection lies in its file.
@@ -36,9 +35,7 @@ export interface Column {
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 
 /** The columns of a projection's fields. @throws TypeError for a name that is not of `[A-Za-z0-9_]` */
-export function columnsOf(
-  projection: Pick<Projection, 'name' | 'fields' | 'unasked'>,
-): readonly Column[] {
+export function columnsOf(projection: Projection): readonly Column[] {
   return Object.entries(projection.fields).map(([field, kind]) => {
     if (!FIELD_NAME.test(field)) {
       throw new TypeError(`${projection.name}: "${field}" can't be the name of a queried field`);
@@ -107,7 +104,7 @@ export function createTables(
  */
 export function createIndexes(
   database: Database,
-  projection: RowShape,
+  projection: Projection,
   columns: readonly Column[],
 ): void {
   createKeyIndex(database);
@@ -145,7 +142,7 @@ export function hasKeyIndex(database: Database): boolean {
   return row !== undefined;
 }
 
-function columnNamed(field: string, projection: RowShape, columns: readonly Column[]): Column {
+function columnNamed(field: string, projection: Projection, columns: readonly Column[]): Column {
   const column = columns.find((each) => each.field === field);
   if (column !== undefined) return column;
   throw new TypeError(`${projection.name}: an index names "${field}", not a field`);

@@ -3,16 +3,30 @@ import type { JsonObject } from '../../../domain/json.ts';
 import {
   ReadModelError,
   type KeptDocument,
+  type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
-import { MOST_TEXT_WHEN_FILLING, Recent, type Remembered } from './recent.ts';
-import type { KeptRow, RowChange, ViewRows } from './view-rows.ts';
-import { cellOf, type Cell, type Column } from './view-table.ts';
+import type { Database } from '../database.ts';
+import { fileNumber } from '../database-file.ts';
+import { DocumentTable } from './document-table.ts';
+import { createIndexes, type Column } from './view-table.ts';
 
-/** What a writer is made with. */
+/**
+ * Documents to a commit while filling in bulk: a page that many batches change is written once for all of
+ * them. A fill that is cut short goes on from the last commit.
+ */
+const COMMIT_WHEN_FILLING = 50_000;
+
+/** Bytes of a file that are mapped while its indexes are made: all of it. SQLite itself takes up to 2 GiB of that. */
+const MAPPED_WHEN_INDEXING = 2 ** 40;
+
+/** What a writer is made with; the file is open already and has its tables. */
 export interface WriterSetup {
+  readonly projection: Projection;
   readonly columns: readonly Column[];
-  readonly rows: ViewRows;
+  readonly file: string;
+  readonly database: Database;
+  readonly fence: number;
   /** Filling a generation that nobody reads yet. */
   readonly bulk: boolean;
   /** Makes the port's error of what the driver threw, and throws away a damaged file. */
@@ -22,35 +36,34 @@ export interface WriterSetup {
 }
 
 /**
- * While a generation is filled, as text: few of the documents are asked for again, and what lives long is what the garbage
- * collector has to copy, of a text in one piece and of a document in a hundred.
+ * Writes one generation. Documents and checkpoint go in one transaction, so a batch counts whole or not at
+ * all, and there is nothing for a tombstone to protect: a repeated batch is refused by the checkpoint.
  */
-interface KnownDocument extends Remembered {
-  readonly document: JsonObject | string;
-}
-
-type Batch = Parameters<ViewWriter['write']>[0];
-type Change = Batch['documents'][number];
-
-/** Writes one generation: makes rows of documents, and remembers the documents that are asked for most likely. */
 export class SqliteViewWriter implements ViewWriter {
   readonly #setup: WriterSetup;
-  #recent: Recent<KnownDocument>;
-  /** Keys that were looked for since the last writing, and not found. */
-  #absent = new Set<string>();
-  /** Grows with each change: what was read before it is not to be remembered after it. */
-  #changes = 0;
-  #closing: Promise<void> | undefined;
+  readonly #table: DocumentTable;
+  readonly #fileNumber: number | undefined;
+  readonly #selectCheckpoint;
+  readonly #updateCheckpoint;
+  #filling: boolean;
+  /** Documents of batches that are written, but not committed yet. */
+  #uncommitted = 0;
 
   constructor(setup: WriterSetup) {
+    const { database, columns, file, bulk } = setup;
     this.#setup = setup;
-    this.#recent = new Recent<KnownDocument>(setup.bulk ? MOST_TEXT_WHEN_FILLING : undefined);
+    this.#filling = bulk;
+    this.#fileNumber = fileNumber(file);
+    this.#table = new DocumentTable(database, setup.projection, columns, bulk);
+    this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
+    this.#selectCheckpoint.setReturnArrays(true);
+    this.#updateCheckpoint = database.prepare('UPDATE checkpoint SET position = ?, fence = ?');
   }
 
   async checkpoint(): Promise<Position> {
     // Whoever asks anew goes on from what it is, whoever wrote it.
-    this.#forget();
-    return this.#onRows((rows) => rows.checkpoint());
+    this.#table.forget();
+    return this.#guarded(() => this.#checkpoint().position);
   }
 
   async load(
@@ -58,115 +71,142 @@ export class SqliteViewWriter implements ViewWriter {
   ): Promise<
     ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
   > {
-    const found = new Map<string, { position: Position; document: JsonObject | null }>();
-    const missing: string[] = [];
-    for (const key of keys) {
-      const known = this.#recent.get(key);
-      if (known === undefined) missing.push(key);
-      else found.set(key, { position: known.position, document: asDocument(known.document) });
-    }
-    if (missing.length === 0) return found;
-    const changes = this.#changes;
-    const kept = await this.#onRows((rows) => rows.load(missing));
-    const absent = new Set(missing);
-    for (const row of kept) {
-      const { key, position, text } = row;
-      const document = asDocument(text);
-      found.set(key, { position, document });
-      absent.delete(key);
-      if (changes === this.#changes) this.#keep(key, position, document, text);
-    }
-    if (changes === this.#changes) this.#absent = absent;
-    return found;
+    return this.#guarded(() => this.#table.load(keys));
   }
 
-  async write({ documents, from, to }: Batch): Promise<void> {
-    const rows = documents.map((change) => this.#rowOf(change));
-    this.#changes += 1;
-    try {
-      await this.#onRows((into) => into.write({ rows, from, to }));
-    } catch (error) {
-      this.#forget();
-      throw error;
-    }
-    for (const [place, change] of documents.entries()) {
-      this.#remember(change, rows[place]?.text ?? null);
-    }
-    this.#absent.clear();
+  async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
+    this.#guarded(() => {
+      const { database, fence } = this.#setup;
+      if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
+      try {
+        this.#requireTurn(batch.from);
+        this.#uncommitted += Math.max(1, batch.documents.length);
+        this.#table.write(batch.documents);
+        this.#updateCheckpoint.run(batch.to, fence);
+        if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
+      } catch (error) {
+        // A batch that is merely refused takes nothing back of those before it.
+        this.#table.forget();
+        const refused = error instanceof ReadModelError && this.#uncommitted > 0;
+        if (!refused) this.#rollback();
+        throw error;
+      }
+    });
   }
 
   async page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
-    const kept = await this.#onRows((rows) => rows.page(after, limit));
-    return kept.map(documentOf);
+    return this.#guarded(() => this.#table.page(after, limit));
   }
 
   async count(): Promise<number> {
-    return this.#onRows((rows) => rows.count());
+    return this.#guarded(() => this.#table.count());
   }
 
   async finish(): Promise<void> {
-    if (!this.#setup.bulk) return;
-    await this.#onRows((rows) => rows.finish());
+    if (!this.#filling) return;
+    this.#guarded(() => {
+      this.#commit();
+      finishFilling(this.#setup.database, this.#setup.projection, this.#setup.columns);
+      this.#filling = false;
+      this.#table.endBulk();
+    });
   }
 
-  close(): Promise<void> {
-    return (this.#closing ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
+  async close(): Promise<void> {
+    const { database, file, closed } = this.#setup;
+    if (!database.isOpen) return;
+    // The driver lets go of the file only when its statements are collected, and would move the WAL then,
+    // on whatever thread that is. A file that was thrown away is not worth it.
+    const worthIt = fileNumber(file) === this.#fileNumber;
     try {
-      await this.#setup.rows.close();
+      if (worthIt) {
+        this.#commit();
+        database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      }
     } catch (error) {
       throw this.#setup.errorOf(error);
     } finally {
-      this.#setup.closed(this);
+      database.close();
+      closed(this);
     }
   }
 
-  #rowOf({ key, position, document, isFirst = false }: Change): RowChange {
-    if (document === null) return { key, position, text: null, cells: [], isFirst };
-    const cells: Cell[] = [];
-    for (const column of this.#setup.columns) cells.push(cellOf(column, document));
-    return { key, position, text: JSON.stringify(document), cells, isFirst };
+  /** @throws ReadModelError `FENCED` when another has written, or the checkpoint is elsewhere */
+  #requireTurn(from: Position): void {
+    const { position, fence } = this.#checkpoint();
+    if (fence > this.#setup.fence)
+      throw fenced(`a writer with the fence ${String(fence)} is at it`);
+    if (position !== from) throw fenced(`its checkpoint is "${position}", not "${from}"`);
   }
 
-  /** A document that is kept at the same or a later position has stayed as it is, and one not known may have. */
-  #remember({ key, position, document, isFirst = false }: Change, text: string | null): void {
-    const known = this.#recent.get(key);
-    if (known === undefined ? !isFirst && !this.#absent.has(key) : known.position >= position) {
-      return;
-    }
-    if (document === null || text === null) this.#recent.delete(key);
-    else this.#keep(key, position, document, text);
+  #commit(): void {
+    if (this.#setup.database.isTransaction) this.#setup.database.exec('COMMIT');
+    this.#uncommitted = 0;
   }
 
-  #keep(key: string, position: Position, document: JsonObject, text: string): void {
-    const kept = this.#setup.bulk ? text : document;
-    this.#recent.set(key, { position, document: kept, size: text.length });
+  #rollback(): void {
+    if (this.#setup.database.isTransaction) this.#setup.database.exec('ROLLBACK');
+    this.#uncommitted = 0;
+    // Only now: what is there is looked up.
+    this.#table.forget();
   }
 
-  #forget(): void {
-    this.#changes += 1;
-    this.#recent.forget();
-    this.#absent.clear();
+  #checkpoint(): { readonly position: Position; readonly fence: number } {
+    const row = this.#selectCheckpoint.get() as [string, number] | undefined;
+    return { position: row?.[0] ?? '', fence: row?.[1] ?? 0 };
   }
 
-  async #onRows<T>(action: (rows: ViewRows) => T | Promise<T>): Promise<T> {
-    if (this.#closing !== undefined) {
+  /** Refuses to go on with a file that was thrown away or made anew since; translates the driver's errors. */
+  #guarded<T>(action: () => T): T {
+    if (!this.#setup.database.isOpen) {
       throw new ReadModelError('UNAVAILABLE', 'the writer of this view is closed');
     }
+    if (fileNumber(this.#setup.file) !== this.#fileNumber) {
+      throw fenced('its file was thrown away');
+    }
     try {
-      return await action(this.#setup.rows);
+      return action();
     } catch (error) {
       throw this.#setup.errorOf(error);
     }
   }
 }
 
-function documentOf({ key, position, text }: KeptRow): KeptDocument {
-  return { key, position, document: asDocument(text) };
+/**
+ * Ends a bulk fill: the rest of the tables, then all of it onto the disk, and only then the mark that says
+ * so; the indexes are made before the mark, so whoever finds it also finds them.
+ */
+export function finishFilling(
+  database: Database,
+  projection: Projection,
+  columns: readonly Column[],
+): void {
+  // Each index is made of a reading of the whole file, which is larger than the cache and has just been written: as a
+  // map of the system's memory it costs a third less than page by page.
+  database.exec(`PRAGMA mmap_size = ${MAPPED_WHEN_INDEXING}`);
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    createIndexes(database, projection, columns);
+    database.exec('UPDATE checkpoint SET fence = fence');
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  } finally {
+    database.exec('PRAGMA mmap_size = 0');
+  }
+  database.exec('PRAGMA synchronous = FULL');
+  // With a rollback journal a commit waits for all that has been written; a WAL is waited for by its checkpoint.
+  database.exec('UPDATE checkpoint SET fence = fence');
+  database.exec('PRAGMA journal_mode = WAL');
+  const row: unknown = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  if (typeof row === 'object' && row !== null && 'busy' in row && row.busy !== 0) {
+    throw new ReadModelError('UNAVAILABLE', "the view can't be finished while it is being read");
+  }
+  database.exec('UPDATE checkpoint SET filling = NULL');
+  database.exec('PRAGMA synchronous = NORMAL');
 }
 
-function asDocument(kept: JsonObject | string): JsonObject {
-  return typeof kept === 'string' ? (JSON.parse(kept) as JsonObject) : kept;
+function fenced(why: string): ReadModelError {
+  return new ReadModelError('FENCED', `the view is not this writer's to write any more: ${why}`);
 }
