@@ -15,7 +15,10 @@ describe('a view under load', () => {
   });
   afterEach(() => harness.close());
 
-  it('gathers what comes after many events, and writes it together', async () => {
+  /** A view that has just taken so many events together, and how often it has written by now. */
+  async function underLoad(
+    count: number,
+  ): Promise<{ readonly clock: VirtualClock; readonly writes: () => number }> {
     const { log, store } = harness;
     const clock = new VirtualClock(leased_until);
     let writes = 0;
@@ -27,12 +30,18 @@ describe('a view under load', () => {
     log.add('run-first', 'RunRequested', request());
     await harness.reached(runsProjection, await harness.append());
     const many = [log.add('run-many', 'RunRequested', request())];
-    for (let attempt = 1; attempt < 50; attempt += 1) {
+    for (let attempt = 1; attempt < count; attempt += 1) {
       many.push(log.add('run-many', 'RunStarted', { worker: 'w', attempt, leased_until }));
     }
     await store.append('run-many', many, 'any');
     await harness.reached(runsProjection, await store.head());
-    const before = writes;
+    return { clock, writes: () => writes };
+  }
+
+  it('gathers what comes after many events, and writes it together', async () => {
+    const { log, store } = harness;
+    const { clock, writes } = await underLoad(50);
+    const before = writes();
     log.add('run-next', 'RunRequested', request());
     log.add('run-next', 'RunStarted', { worker: 'w', attempt: 1, leased_until });
     log.add('run-next', 'RunSucceeded', success());
@@ -41,34 +50,20 @@ describe('a view under load', () => {
     }
     await clock.advance(25);
     await harness.reached(runsProjection, await harness.store.head());
-    expect(writes - before).to.equal(1);
+    expect(writes() - before).to.equal(1);
   });
 
   it('waits longer once it has fallen behind, as what it writes twice is what holds it up', async () => {
     const { log, store } = harness;
     // The events are of an hour ago.
-    const clock = new VirtualClock(leased_until);
-    let writes = 0;
-    const readModel = withWrites(harness.readModel, async (_name, _batch, go) => {
-      writes += 1;
-      await go();
-    });
-    harness.start([runsProjection], { clock, readModel, gatherMs: 25 });
-    log.add('run-first', 'RunRequested', request());
-    await harness.reached(runsProjection, await harness.append());
-    const many = [log.add('run-many', 'RunRequested', request())];
-    for (let attempt = 1; attempt < 125; attempt += 1) {
-      many.push(log.add('run-many', 'RunStarted', { worker: 'w', attempt, leased_until }));
-    }
-    await store.append('run-many', many, 'any');
-    await harness.reached(runsProjection, await store.head());
-    const before = writes;
+    const { clock, writes } = await underLoad(125);
+    const before = writes();
     const next = log.add('run-next', 'RunRequested', request());
     await store.append(next.stream, [next], 'any');
     await clock.advance(99);
-    expect(writes - before).to.equal(0);
+    expect(writes() - before).to.equal(0);
     await clock.advance(1);
     await harness.reached(runsProjection, await store.head());
-    expect(writes - before).to.equal(1);
+    expect(writes() - before).to.equal(1);
   });
 });
