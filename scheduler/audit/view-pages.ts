@@ -11,8 +11,8 @@ import {
 /** Documents at a time: few, as each is copied on the event loop. */
 const PAGE = 100;
 
-/** Most pages read in one pass. */
-const MOST_PAGES = 60;
+/** Most pages read in one pass: each document is parsed, and with more this is most of what an idle service does. */
+const MOST_PAGES = 20;
 
 /** Milliseconds after a page. */
 const REST = 20;

@@ -32,6 +32,10 @@ const MOST_OF_ALL = 1_000;
 const PING_TIMEOUT = 1_900;
 /** Milliseconds to wait for another process to let go of the log. */
 const LOCK_TIMEOUT = 30_000;
+/** Milliseconds between looks at the file where other processes tell of what they write: one may have been killed first. */
+const LOOK_WHERE_TOLD = 250;
+/** The same where nobody can tell this process anything. */
+const LOOK_WHERE_NOT = 100;
 /** How the notices of the log begin: up to which position it goes, or {@link LATER}. */
 const NOTICE = 'log ';
 /** Of what is being written, one is told in another notice. */
@@ -103,10 +107,11 @@ class SqliteEventStore implements EventStore {
     try {
       const reader = new LogReader(logFile(directory), codec);
       const isWriting = (): boolean => this.#writer.isWriting || this.#announcer.isHolding;
-      const tail = new Tail(reader, telemetry, isWriting);
+      const notices = (this.#notices = this.#options.notices ?? (await openNotices(directory)));
+      const lookEvery = notices.isReachable ? LOOK_WHERE_TOLD : LOOK_WHERE_NOT;
+      const tail = new Tail(reader, { telemetry, isWriting, lookEvery });
       this.#opened = { reader, tail };
-      this.#notices = this.#options.notices ?? (await openNotices(directory));
-      this.#unsubscribe = this.#notices.subscribe((message) => {
+      this.#unsubscribe = notices.subscribe((message) => {
         if (!message.startsWith(NOTICE)) return;
         const what = message.slice(NOTICE.length);
         if (what === LATER) this.#opened?.tail.willBeNoticed();

@@ -10,6 +10,8 @@ import { join } from 'node:path';
  * listens looks at the store itself, and also now and then without one.
  */
 export interface Notices {
+  /** Whether others can reach this process at all. */
+  readonly isReachable: boolean;
   /** Tells all other processes a short line of text. Those of one turn of the event loop go together, each once. */
   publish(message: string): void;
   /** Calls back for each notice of another process, until the returned function is called. */
@@ -91,6 +93,10 @@ class SocketNotices implements Notices {
       (name) => name.endsWith('.sock') && join(folder, name) !== path,
     );
     await Promise.all(others.map((name) => this.#connect(join(folder, name))));
+  }
+
+  get isReachable(): boolean {
+    return this.#server !== undefined;
   }
 
   publish(message: string): void {

@@ -5,13 +5,10 @@ import type { LogReader, Page } from './reader.ts';
 import type { Delivery, Subscriber } from './subscriber.ts';
 import type { Committed, CommittedAppend } from './writer.ts';
 
-/**
- * Milliseconds between looks at the file, in case a notice of another process was lost. They are most of what an idle
- * process does.
- */
-const POLL_INTERVAL = 100;
-/** So many looks at most are left out while this process writes itself, or another says that it will tell. */
-const MOST_LEFT_OUT = 5;
+/** Looks are left out for so long at most while this process writes itself, or another says that it will tell. Milliseconds. */
+const MOST_LEFT_OUT = 500;
+/** Who says that it will tell does so within this time. Milliseconds. */
+const SOON = 100;
 /** Others' events before a commit of this process that are read by themselves; more are read page by page, with it. */
 const MOST_BEFORE_OWN = 500;
 
@@ -23,6 +20,7 @@ export class Tail {
   readonly #reader: LogReader;
   readonly #telemetry: Telemetry;
   readonly #isWriting: () => boolean;
+  readonly #lookEvery: number;
   readonly #subscribers = new Set<Subscriber>();
   /** Every live subscriber was offered all up to here. Without any, whatever the last commit was. */
   #position = 0;
@@ -41,13 +39,24 @@ export class Tail {
   #failing = false;
 
   /**
-   * @param isWriting whether commits of this process are on their way here. While they are, the file is not read of
-   *   its own accord: that would decode them a second time, and a commit of another process shows as a gap before them
+   * @param options.isWriting whether commits of this process are on their way here. While they are, the file is not
+   *   read of its own accord: that would decode them a second time, and a commit of another process shows as a gap before
+   *   them
+   * @param options.lookEvery milliseconds between looks at the file, in case a notice of another process was lost. They
+   *   are most of what an idle process does
    */
-  constructor(reader: LogReader, telemetry: Telemetry, isWriting: () => boolean) {
+  constructor(
+    reader: LogReader,
+    options: {
+      readonly telemetry: Telemetry;
+      readonly isWriting: () => boolean;
+      readonly lookEvery: number;
+    },
+  ) {
     this.#reader = reader;
-    this.#telemetry = telemetry;
-    this.#isWriting = isWriting;
+    this.#telemetry = options.telemetry;
+    this.#isWriting = options.isWriting;
+    this.#lookEvery = options.lookEvery;
   }
 
   /**
@@ -62,7 +71,7 @@ export class Tail {
     if (subscriber.position < this.#position) return false;
     subscriber.live = true;
     this.#subscribers.add(subscriber);
-    this.#timer ??= setInterval(() => this.#poll(), POLL_INTERVAL).unref();
+    this.#timer ??= setInterval(() => this.#poll(), this.#lookEvery).unref();
     return true;
   }
 
@@ -123,7 +132,7 @@ export class Tail {
 
   /** Another process is writing, and will tell of it soon, up to 100 ms from now. A hint, as all it tells. */
   willBeNoticed(): void {
-    this.#noLookBefore = performance.now() + POLL_INTERVAL;
+    this.#noLookBefore = performance.now() + SOON;
   }
 
   close(): void {
@@ -135,7 +144,7 @@ export class Tail {
 
   #poll(): void {
     const isToldOf = this.#isWriting() || performance.now() < this.#noLookBefore;
-    if (isToldOf && this.#leftOut < MOST_LEFT_OUT) {
+    if (isToldOf && this.#leftOut * this.#lookEvery < MOST_LEFT_OUT) {
       this.#leftOut += 1;
       return;
     }

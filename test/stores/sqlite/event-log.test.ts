@@ -24,7 +24,12 @@ import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Tells nothing and hears nothing, as if every notice were lost. */
-const deaf: Notices = { publish() {}, subscribe: () => () => {}, async close() {} };
+const deaf: Notices = {
+  isReachable: false,
+  publish() {},
+  subscribe: () => () => {},
+  async close() {},
+};
 
 describe('the embedded event log', () => {
   const directory = useTemporaryDirectory();
