@@ -129,6 +129,7 @@ export class Worker {
   async drain(limit: number = DRAIN_LIMIT): Promise<void> {
     this.running = false;
     this.cancelTimer();
+    this.startsFirst.beginAll();
     if (this.handles.size === 0) return;
     const allDone = new Promise<void>((resolve) => (this.idle = resolve));
     const cancelLimit = this.clock.at(this.clock.now() + limit, () => {
@@ -181,7 +182,8 @@ export class Worker {
         settled();
         queue.applied(run, { type: 'RunRequested', data: request }, revision - 1);
         queue.applied(run, event as RunEvent, revision);
-        this.goOn(run, { task, revision, startedAt: toIso(now) });
+        const begun = { task, revision, startedAt: toIso(now) };
+        this.startsFirst.whenMade(() => this.goOn(run, begun));
         telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
       },
     };

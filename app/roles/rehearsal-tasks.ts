@@ -11,14 +11,13 @@ import {
 } from '../../domain/tasks/task-definition.ts';
 import { createTask } from '../../domain/tasks/task.ts';
 
-/** When the tasks of a rehearsal are due. */
-export interface RehearsedTimes {
-  readonly first: Instant;
-  /** Milliseconds from one to the next. */
-  readonly apart: number;
-  readonly times: number;
-  /** Tasks that are due at each. */
+/** Which tasks of a rehearsal. */
+export interface RehearsedTime {
+  /** When they are due. */
+  readonly at: Instant;
   readonly tasks: number;
+  /** Which time it is. */
+  readonly time: number;
 }
 
 /**
@@ -29,12 +28,13 @@ export interface RehearsedTimes {
  * @param models real tasks that are about to be due; perhaps none
  */
 export function tasksDue(
-  { first, apart, times, tasks }: RehearsedTimes,
+  { at: due, tasks, time }: RehearsedTime,
   now: Instant,
   models: readonly TaskDefinition[],
 ): RecordedEvent[] {
-  return Array.from({ length: tasks * times }, (_, index) => {
-    const at = toIso(first + Math.floor(index / tasks) * apart);
+  const at = toIso(due);
+  return Array.from({ length: tasks }, (_, number) => {
+    const index = time * tasks + number;
     const id = newId(now);
     const stream = streams.task(id);
     const model = index % 2 === 0 ? models[(index / 2) % models.length] : undefined;

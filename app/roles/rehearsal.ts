@@ -1,5 +1,4 @@
 import type { Clock } from '../../domain/clock.ts';
-import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { DueEntry } from '../../scheduler/fires/due-index.ts';
@@ -9,14 +8,13 @@ import { tasksDue } from './rehearsal-tasks.ts';
 
 /** So many tasks that are due within seconds are many. */
 const MANY = 100;
-/** Tasks that are due at once, how often, and how long apart: what else there is to do gets its turn between. */
+/** Tasks that are due at once, and how often. */
 const TASKS = 100;
 const TIMES = 48;
-const APART = 24;
-/** Milliseconds from the beginning to the first, in which all are made ready. */
-const LEAD = 150;
-/** Milliseconds behind the last, by when all have ended, or are given up. */
-const REST = 100;
+/** In which those of one time are made ready. Milliseconds. */
+const LEAD = 20;
+/** It is over by then, however much was done: the real tasks are due two seconds after it began. Milliseconds. */
+const MOST = 1_400;
 /** So many of the tasks that are about to be due are models for those of the rehearsal. */
 const MODELS = 50;
 
@@ -43,7 +41,10 @@ export interface RehearsalOptions {
  * nothing. Code that runs for the first time takes many times as long as later, and compiling it takes the second
  * processor: where many tasks are due at one instant, that would be the time by which the last of them is late.
  *
- * There are two stages, which take turns and are given different functions. What has always called the same one is
+ * Those of one time have ended before the next are due: were they due by the clock alone, a slow machine would fall behind
+ * and go on deciding what is due, which goes first, and so would hardly begin or end a run.
+ *
+ * There are two ways, side by side, which are given different functions. What has always called the same one is
  * compiled for that alone, and would be thrown away when it calls the real one; what has called two takes any.
  *
  * @returns how many runs have ended
@@ -54,35 +55,58 @@ export async function rehearse(
   { tasks = TASKS, times = TIMES, models = [] }: RehearsalOptions = {},
 ): Promise<number> {
   const { clock } = means;
-  const now = clock.now();
-  const events = tasksDue({ first: now + LEAD, apart: APART, times, tasks }, now, models);
-  let ended = 0;
-  const one = oneWay(clock, () => (ended += 1));
-  const other = otherWay(clock, () => (ended += 1));
-  const stages = [
-    new RehearsalStage(means, ofStage(events, tasks, 0), one),
-    new RehearsalStage(means, ofStage(events, tasks, 1), other),
-  ];
+  const done = new AbortController();
+  const over = clock.sleep(MOST, AbortSignal.any([signal, done.signal])).catch((error: unknown) => {
+    if (!signal.aborted && !done.signal.aborted) throw error;
+  });
+  let isOver = false;
+  void over.then(() => (isOver = true));
+  let left = times;
+  const perform = async (ends: Ends, calls: StageCalls): Promise<void> => {
+    while (left > 0 && !isOver) {
+      const events = tasksDue({ at: clock.now() + LEAD, tasks, time: left }, clock.now(), models);
+      left -= 1;
+      const stage = new RehearsalStage(means, events, calls);
+      try {
+        await Promise.race([ends.reach(ends.count + tasks), over]);
+      } finally {
+        await stage.end();
+      }
+    }
+  };
+  const [one, other] = [new Ends(), new Ends()];
   try {
-    await clock.sleep(LEAD + times * APART + REST, signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
+    await Promise.all([perform(one, oneWay(clock, one)), perform(other, otherWay(clock, other))]);
   } finally {
-    await Promise.all(stages.map((stage) => stage.end()));
+    done.abort();
+    await over;
   }
-  return ended;
+  return one.count + other.count;
 }
 
-/** Of two stages, each has every second of the times. */
-function ofStage(events: readonly RecordedEvent[], tasks: number, stage: number): RecordedEvent[] {
-  return events.filter((_, index) => Math.floor(index / tasks) % 2 === stage);
+/** Counts the runs that have ended. */
+class Ends {
+  count = 0;
+  #awaited = Number.POSITIVE_INFINITY;
+  #reached: () => void = () => {};
+
+  add(): void {
+    this.count += 1;
+    if (this.count >= this.#awaited) this.#reached();
+  }
+
+  /** Resolves when there are so many. */
+  reach(count: number): Promise<void> {
+    this.#awaited = count;
+    return new Promise((resolve) => (this.#reached = resolve));
+  }
 }
 
-function oneWay(clock: Clock, onEnded: () => void): StageCalls {
+function oneWay(clock: Clock, ends: Ends): StageCalls {
   return {
     admit: () => ({ kind: 'go' }),
     handOver: () => null,
-    released: () => onEnded(),
+    released: () => ends.add(),
     lost: () => {},
     timer: (at, callback) => clock.at(at, callback),
     onRequested: () => {},
@@ -90,11 +114,11 @@ function oneWay(clock: Clock, onEnded: () => void): StageCalls {
 }
 
 /** The same once more, on purpose: to V8 these are other functions. */
-function otherWay(clock: Clock, onEnded: () => void): StageCalls {
+function otherWay(clock: Clock, ends: Ends): StageCalls {
   return {
     admit: () => ({ kind: 'go' }),
     handOver: () => null,
-    released: () => onEnded(),
+    released: () => ends.add(),
     lost: () => {},
     timer: (at, callback) => {
       const cancel = clock.at(at, callback);

@@ -27,8 +27,14 @@ export type RunWorkload = keyof typeof runWorkloads;
  * `rate` in jobs a second, with the microseconds of processor time that the service took for each; or
  * `samples` in milliseconds.
  */
-export type Measured =
-  { readonly rate: number; readonly cpu: number } | { readonly samples: readonly number[] };
+export type Measured = { readonly rate: number; readonly cpu: number } | Samples;
+
+interface Samples {
+  /** To the start of the first step, behind the durable RunStarted: what a user sees, and what the peers measure. */
+  readonly samples: readonly number[];
+  /** To when RunStarted occurred, as the log says. */
+  readonly toRunStarted: readonly number[];
+}
 
 const concurrencyOf = (slots: number): Record<string, string> => ({
   SVC_WORKER_CONCURRENCY: String(slots),
@@ -102,7 +108,7 @@ async function lateness(n: number, spread: number): Promise<Measured> {
     await checkEachOnce(bench.store, n);
     const starts = await startsOf(bench.store);
     const nominal = await nominalTimes(bench.store);
-    return { samples: [...starts].map(([run, at]) => at - (nominal.get(run) ?? Number.NaN)) };
+    return samplesFrom(nominal, starts, await runStartedTimes(bench.store));
   });
 }
 
@@ -121,7 +127,7 @@ async function latency(n: number): Promise<Measured> {
     await bench.untilEnded(n);
     await service.stop();
     const starts = await startsOf(bench.store);
-    return { samples: [...starts].map(([run, at]) => at - (calls.get(run) ?? Number.NaN)) };
+    return samplesFrom(calls, starts, await runStartedTimes(bench.store));
   });
 }
 
@@ -132,6 +138,25 @@ async function withStore(work: (bench: BenchStore) => Promise<Measured>): Promis
   } finally {
     await bench.remove();
   }
+}
+
+function samplesFrom(
+  begins: ReadonlyMap<string, number>,
+  starts: ReadonlyMap<string, number>,
+  started: ReadonlyMap<string, number>,
+): Samples {
+  const since = ([run, at]: [string, number]): number => at - (begins.get(run) ?? Number.NaN);
+  return { samples: [...starts].map(since), toRunStarted: [...started].map(since) };
+}
+
+/** When the RunStarted of each run occurred. */
+async function runStartedTimes(store: EventStore): Promise<ReadonlyMap<string, number>> {
+  const times = new Map<string, number>();
+  for await (const { stream, type, metadata } of everything(store)) {
+    if (type === 'RunStarted')
+      times.set(stream.slice('run-'.length), Date.parse(metadata.occurredAt));
+  }
+  return times;
 }
 
 /** When the first step of each run began: behind the durable RunStarted, as the log says it. */

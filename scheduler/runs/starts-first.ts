@@ -7,16 +7,23 @@ interface Wave {
   readonly end: () => void;
 }
 
+/** Work is begun for so long before others get a turn on the event loop. Milliseconds. */
+const TURN = 8;
+
 /**
- * Where many runs are due at one instant, the ends of the first would take the time in which the last could begin: they
- * wait until the starts that were under way before them stand in the log. What comes after that is not waited for, so
- * that an end is put off once, by one turn of the log.
+ * Where many runs are due at one instant, the work and the ends of the first would take the time in which the last could
+ * start. So the work begins when no more starts are about to be made; and the ends wait until the starts that were under
+ * way before them stand in the log. What comes after that is not waited for, so that an end is put off once, by one turn
+ * of the log.
  */
 export class StartsFirst {
   /** Takes in what begins now. */
   private open: Wave | null = null;
   /** Somebody waits for it, and nothing is added. */
   private closed: Wave | null = null;
+  private holds = 0;
+  private waiting: (() => void)[] = [];
+  private isBeginning = false;
 
   /** A start is on its way. @returns to be called once it has come there, or has failed */
   begin(): () => void {
@@ -34,8 +41,11 @@ export class StartsFirst {
     const wave = (this.open ??= newWave());
     wave.left += 1;
     wave.held = true;
+    this.holds += 1;
     return () => {
       wave.held = false;
+      this.holds -= 1;
+      this.beginSoon();
       this.settled(wave);
     };
   }
@@ -48,6 +58,38 @@ export class StartsFirst {
       this.open = null;
     }
     return this.closed?.over ?? null;
+  }
+
+  /** Begins the work on what has started: now, or behind the starts that are about to be made, in their order. */
+  whenMade(work: () => void): void {
+    if (this.holds === 0 && this.waiting.length === 0) {
+      work();
+      return;
+    }
+    this.waiting.push(work);
+    this.beginSoon();
+  }
+
+  /** Begins all work that waits, now. */
+  beginAll(): void {
+    for (const work of this.waiting.splice(0)) work();
+  }
+
+  private beginSoon(): void {
+    if (this.isBeginning || this.holds > 0 || this.waiting.length === 0) return;
+    this.isBeginning = true;
+    setImmediate(() => {
+      this.isBeginning = false;
+      if (this.holds > 0) return;
+      const end = performance.now() + TURN;
+      let begun = 0;
+      while (begun < this.waiting.length && performance.now() < end) {
+        this.waiting[begun]?.();
+        begun += 1;
+      }
+      this.waiting.splice(0, begun);
+      this.beginSoon();
+    });
   }
 
   private settled(wave: Wave): void {

@@ -9,7 +9,9 @@ import { Hold } from '../../../scheduler/hold.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
 import { World } from '../../scheduler/scheduler-world.ts';
+import { deferred, Signal } from '../../support/signals.ts';
 
 describe('a rehearsal of many tasks that are due at once', () => {
   let world: World;
@@ -46,11 +48,18 @@ describe('a rehearsal of many tasks that are due at once', () => {
     await world.close();
   });
 
+  /** Each time begins behind the one before, which the clock knows nothing of. */
+  const whileTimeGoesOn = async (rehearsing: Promise<number>): Promise<number> => {
+    const over = { yet: false };
+    void rehearsing.finally(() => (over.yet = true));
+    while (!over.yet) await world.clock.advance(10);
+    return rehearsing;
+  };
+
   it('has all its runs end, and leaves nothing in the log nor in the metrics', async () => {
     const before = await telemetry.metrics.text();
     const rehearsing = rehearse(means, ending.signal, { tasks: 5, times: 3 });
-    await world.clock.advance(1000);
-    expect(await rehearsing).to.equal(15);
+    expect(await whileTimeGoesOn(rehearsing)).to.equal(15);
     expect(await world.store.head()).to.equal(BEGINNING);
     const fires = /^fires_total.*$/gm;
     expect((await telemetry.metrics.text()).match(fires)).to.deep.equal(before.match(fires));
@@ -65,8 +74,27 @@ describe('a rehearsal of many tasks that are due at once', () => {
     });
     const models = [model];
     const rehearsing = rehearse(means, ending.signal, { tasks: 5, times: 3, models });
-    await world.clock.advance(1000);
-    expect(await rehearsing).to.equal(15);
+    expect(await whileTimeGoesOn(rehearsing)).to.equal(15);
+  });
+
+  it('has no more become due before what was due has ended, and is over in time all the same', async () => {
+    const begun = new Signal<string>('a run');
+    const gate = deferred();
+    const runPipeline: PipelineRunner = async (work) => {
+      begun.send(work.task.definition.title);
+      await gate.promise;
+      return means.runPipeline(work);
+    };
+    const rehearsing = rehearse({ ...means, runPipeline }, ending.signal, { tasks: 5, times: 8 });
+    const ended = whileTimeGoesOn(rehearsing);
+    // In each of the two ways the tasks of one time.
+    await begun.count(10);
+    await world.idle();
+    expect(begun.values).to.have.lengthOf(10);
+    await world.clock.advance(2000);
+    gate.resolve();
+    expect(await ended).to.be.at.most(10);
+    expect(begun.values).to.have.lengthOf(10);
   });
 
   it('ends when the process does', async () => {

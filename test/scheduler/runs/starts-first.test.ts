@@ -56,4 +56,51 @@ describe('the order of starts and ends', () => {
     await turn();
     expect(end.over).to.equal(true);
   });
+
+  describe('of work on what has started', () => {
+    it('begins it at once where no more starts are about to be made', () => {
+      const begun: string[] = [];
+      new StartsFirst().whenMade(() => begun.push('one'));
+      expect(begun).to.deep.equal(['one']);
+    });
+
+    it('begins it behind those that are, in the order in which it came', async () => {
+      const startsFirst = new StartsFirst();
+      const begun: number[] = [];
+      const letBegin = startsFirst.hold();
+      for (const number of [1, 2]) startsFirst.whenMade(() => begun.push(number));
+      await turn();
+      expect(begun).to.deep.equal([]);
+      letBegin();
+      startsFirst.whenMade(() => begun.push(3));
+      await turn();
+      expect(begun).to.deep.equal([1, 2, 3]);
+    });
+
+    it('goes on waiting where more is about to be started meanwhile', async () => {
+      const startsFirst = new StartsFirst();
+      const begun: string[] = [];
+      const letBegin = startsFirst.hold();
+      startsFirst.whenMade(() => begun.push('one'));
+      letBegin();
+      const letBeginThen = startsFirst.hold();
+      await turn();
+      expect(begun).to.deep.equal([]);
+      letBeginThen();
+      await turn();
+      expect(begun).to.deep.equal(['one']);
+    });
+
+    it('begins all of it now for who is about to stop, each once', async () => {
+      const startsFirst = new StartsFirst();
+      const begun: number[] = [];
+      const letBegin = startsFirst.hold();
+      for (const number of [1, 2]) startsFirst.whenMade(() => begun.push(number));
+      startsFirst.beginAll();
+      expect(begun).to.deep.equal([1, 2]);
+      letBegin();
+      await turn();
+      expect(begun).to.deep.equal([1, 2]);
+    });
+  });
 });

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
+import type { DataOf, RunEvent } from '../../../domain/events/catalogue.ts';
+import { toNewEvents } from '../../../domain/handle.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { deferred } from '../../support/signals.ts';
 import { minute } from '../scheduler-world.ts';
@@ -210,6 +213,35 @@ describe('a worker that is to stop something', () => {
     it('is done at once where it has nothing to do', async () => {
       const one = await world.start('one');
       await one.worker.drain();
+    });
+
+    it('begins what has started and waits for other starts, so that it ends here', async () => {
+      await world.task('t', ['a']);
+      const one = await world.start('one', { isInstant: () => true });
+      // By this one the task is at hand.
+      await world.request('t');
+      const now = world.clock.now();
+      const request: DataOf<'RunRequested'> = {
+        ...{ task_id: 't', task_revision: 0, created_by: 'somebody', priority: 5 },
+        ...{ overlap_policy: 'allow', retry_of: null, prior_steps: [], event: null },
+        ...{ trigger: 'schedule', scheduled_for: toIso(now), run_at: toIso(now) },
+      };
+      const { early } = one.worker;
+      const letBegin = early.hold();
+      const draft = early.draft('r', request, now);
+      const start = draft && early.begin(draft, now);
+      if (!draft || !start) throw new Error('it is not taken at once');
+      const { store } = world.world;
+      const requested: RunEvent = { type: 'RunRequested', data: request };
+      const events = toNewEvents('run-r', [requested], world.world.context());
+      const { revision } = await store.append('run-r', [...events, start.event], 'none');
+      start.began(revision);
+      await world.world.idle();
+      expect(world.effects.filter(({ run }) => run === 'r')).to.deep.equal([]);
+      const drained = one.worker.drain();
+      letBegin();
+      await drained;
+      expect(await world.typesOf('r')).to.deep.equal(['Requested', 'Started', 'Succeeded']);
     });
 
     it('ends also while the log is away', async () => {
