@@ -32,6 +32,8 @@ export interface RehearsalOptions {
   /** Due at once. */
   readonly tasks?: number;
   readonly times?: number;
+  /** Milliseconds after which it is over, however much was done. */
+  readonly most?: number;
   /** Real tasks that are about to be due. */
   readonly models?: readonly TaskDefinition[];
 }
@@ -52,11 +54,11 @@ export interface RehearsalOptions {
 export async function rehearse(
   means: StageMeans,
   signal: AbortSignal,
-  { tasks = TASKS, times = TIMES, models = [] }: RehearsalOptions = {},
+  { tasks = TASKS, times = TIMES, most = MOST, models = [] }: RehearsalOptions = {},
 ): Promise<number> {
   const { clock } = means;
   const done = new AbortController();
-  const over = clock.sleep(MOST, AbortSignal.any([signal, done.signal])).catch((error: unknown) => {
+  const over = clock.sleep(most, AbortSignal.any([signal, done.signal])).catch((error: unknown) => {
     if (!signal.aborted && !done.signal.aborted) throw error;
   });
   let isOver = false;
