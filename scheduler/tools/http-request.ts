@@ -1,12 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { Agent, request, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Span } from '../../observability/telemetry.ts';
 import { traceRequest } from '../tracing.ts';
 import { defineTool } from './basic-tools.ts';
+import { HttpClient } from './http-client.ts';
 import { decodeBody, mayPass, plainHeaders, readBody, retryAfterMs } from './http-response.ts';
 import {
   isPrivateAddress,
-  publicLookup,
   refusePrivateHost,
   type AddressCheck,
   type LookUpAll,
@@ -64,7 +64,7 @@ interface Hop {
 }
 
 /**
- * The tool `http.request`. The agent that it keeps connections in is closed with it.
+ * The tool `http.request`. The client that it keeps connections in is closed with it.
  * @param options.allowPrivate lets requests go to loopback, private and link-local addresses
  * @param options.lookUpAll in the place of `dns.lookup`
  * @param options.isPrivate in the place of {@link isPrivateAddress}
@@ -77,21 +77,19 @@ export function createHttpTool(options: {
 }): { readonly tool: Tool; readonly close: () => Promise<void> } {
   const { allowPrivate, lookUpAll, userAgent = 'task-scheduling-service' } = options;
   const { isPrivate = isPrivateAddress } = options;
-  const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll, isPrivate) };
-  // The step's own timeout, by the signal, is the one that counts.
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { ...lookup } });
+  const client = new HttpClient({ allowPrivate, lookUpAll, isPrivate });
   const tool = defineTool({
     name: 'http.request',
     description: 'Makes an HTTP request.',
     schema: Arguments,
     run: (args, call) =>
-      fetchAll(args, call, { agent, isPrivate: allowPrivate ? null : isPrivate, userAgent }),
+      fetchAll(args, call, { client, isPrivate: allowPrivate ? null : isPrivate, userAgent }),
   });
-  return { tool, close: () => agent.destroy() };
+  return { tool, close: () => client.close() };
 }
 
 interface Means {
-  readonly agent: Dispatcher;
+  readonly client: HttpClient;
   /** Null: all may be reached. */
   readonly isPrivate: AddressCheck | null;
   readonly userAgent: string;
@@ -118,13 +116,12 @@ async function fetchAll(args: Arguments, call: ToolCall, means: Means): Promise<
 async function fetchOne(
   hop: Hop,
   { signal, span }: ToolCall,
-  { agent, isPrivate }: Means,
+  { client, isPrivate }: Means,
 ): Promise<Dispatcher.ResponseData> {
   if (isPrivate) refusePrivateHost(hop.url, isPrivate);
   const { url, method, headers, body } = hop;
   const send = (sent?: Span): Promise<Dispatcher.ResponseData> =>
-    request(url, {
-      dispatcher: agent,
+    client.request(url, {
       method,
       headers: { ...sent?.headers, ...Object.fromEntries(headers) },
       body,

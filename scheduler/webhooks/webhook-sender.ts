@@ -1,13 +1,12 @@
 import { Webhook as Signer } from 'standardwebhooks';
-import { Agent, request } from 'undici';
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { Span } from '../../observability/telemetry.ts';
+import { HttpClient } from '../tools/http-client.ts';
 import { retryAfterMs } from '../tools/http-response.ts';
 import { traceRequest } from '../tracing.ts';
 import {
   isPrivateAddress,
   PrivateAddressError,
-  publicLookup,
   refusePrivateHost,
   type AddressCheck,
   type LookUpAll,
@@ -51,7 +50,7 @@ export class WebhookSender {
   private readonly userAgent: string;
   /** null: all may be reached. */
   private readonly isPrivate: AddressCheck | null;
-  private readonly agent: Agent;
+  private readonly client: HttpClient;
 
   constructor(options: {
     readonly clock: Clock;
@@ -67,9 +66,7 @@ export class WebhookSender {
     this.clock = options.clock;
     this.userAgent = options.userAgent;
     this.isPrivate = allowPrivate ? null : isPrivate;
-    const lookup = allowPrivate ? {} : { lookup: publicLookup(lookUpAll, isPrivate) };
-    // The timeout of the whole is the one that counts.
-    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { ...lookup } });
+    this.client = new HttpClient({ allowPrivate, lookUpAll, isPrivate });
   }
 
   /** Sends it once. Rejects only where `signal` is aborted; all else is a reply. */
@@ -91,16 +88,15 @@ export class WebhookSender {
   }
 
   close(): Promise<void> {
-    return this.agent.destroy();
+    return this.client.close();
   }
 
   private async post(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
     const { clock, userAgent: agent } = this;
     const url = new URL(post.url);
     if (this.isPrivate !== null) refusePrivateHost(url, this.isPrivate);
-    const sendWithin = (span?: Span): ReturnType<typeof request> =>
-      request(url, {
-        dispatcher: this.agent,
+    const sendWithin = (span?: Span): ReturnType<HttpClient['request']> =>
+      this.client.request(url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',

@@ -168,13 +168,16 @@ class Reads {
     return { answered: this.#answered, failed: this.#failed };
   }
 
-  async #read(client: ApiClient): Promise<void> {
-    while (!this.#stopped) {
+  /** Some dozens a second: without a pause it would take the processor from what it looks at. */
+  #read(client: ApiClient): Promise<void> {
+    const look = async (): Promise<boolean> => {
       const answer = await client.get('/runs?limit=5');
       this.#answered += 1;
       if (answer.status !== 200 || answer.at('total') !== RUNS) {
         this.#failed.push(`${answer.status} ${answer.text.slice(0, 200)}`);
       }
-    }
+      return this.#stopped;
+    };
+    return eventually(look, { limitMs: 120_000 });
   }
 }

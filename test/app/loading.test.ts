@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { projectRoot } from '../../support/project-root.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 /** What a module loads with itself; not what it only takes types from, nor what it imports later. */
 const loaded = /^(?:import|export)\s(?!type\b)(?:[^;'"]*?\sfrom\s)?'([^']+)';/gm;
@@ -29,5 +29,20 @@ describe('svc, as it starts', () => {
     const packages = all.filter((name) => !name.endsWith('.ts') && !name.startsWith('node:'));
     expect(packages.sort()).to.deep.equal(['commander', 'yaml']);
     expect(all.filter((name) => /^(stores|projections|scheduler)\//.test(name))).to.deep.equal([]);
+  });
+});
+
+describe('the service, as it starts', () => {
+  it('loads no client of HTTP, which few runs need, and no driver of stores that it may not have', () => {
+    const all = [...loadedWith('app/main.ts')];
+    expect(all).to.include.members(['scheduler/tools/http-request.ts', 'express']);
+    for (const later of [
+      'undici',
+      'mongodb',
+      '@eventstore/db-client',
+      '@opentelemetry/sdk-trace',
+    ]) {
+      expect(all).not.to.include(later);
+    }
   });
 });
