@@ -31,6 +31,7 @@ import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { CHECKPOINT_NOTICE } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
 import { startProjector, type RunningProjector } from './projecting/projector.ts';
+import { collectingBefore } from './roles/collect-before.ts';
 import { rehearsingOnce, type RehearsalMeans } from './roles/rehearsal.ts';
 import { retentionLimits, startSchedulerRole, type SchedulerRole } from './roles/scheduler-role.ts';
 import { listen, stopServing } from './roles/serving.ts';
@@ -217,7 +218,12 @@ class Service implements RunningService {
     means: Omit<RehearsalMeans, 'runPipeline'>,
   ): void {
     scheduler.writer.early = worker.early;
-    scheduler.onAhead = rehearsingOnce({ ...means, runPipeline }, this.going.signal);
+    const rehearse = rehearsingOnce({ ...means, runPipeline }, this.going.signal);
+    const collect = collectingBefore(means.clock);
+    scheduler.onAhead = (due) => {
+      rehearse(due);
+      collect(due);
+    };
   }
 
   private join({ coordination }: Stores): Membership {

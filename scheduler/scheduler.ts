@@ -62,7 +62,7 @@ export class Scheduler {
   /** What was decided ahead, for those whose rhythm is still the same when they are due. */
   private readonly decidedAhead = new WeakMap<Rhythm, DecidedAhead>();
   /** Told of the tasks that are made ready at a time, two seconds before the first of them is due. */
-  onAhead: (tasks: readonly Pick<DueEntry, 'taskId' | 'rhythm'>[]) => void = () => {};
+  onAhead: (tasks: readonly Pick<DueEntry, 'taskId' | 'rhythm' | 'dueAt'>[]) => void = () => {};
   /** Told of a task that is due soon, at the revision that its run will be pinned to. */
   onSoon: (taskId: string, revision: number) => void = () => {};
   private readonly inFlight = new Set<Promise<void>>();

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { PerformanceObserver, constants } from 'node:perf_hooks';
+import { collectingBefore, youngCollector } from '../../../app/roles/collect-before.ts';
+import { Signal } from '../../support/signals.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('young objects, before many tasks are due at once', () => {
+  const clock = new VirtualClock();
+  /** Tells of tasks that are due so many milliseconds from now. @returns when it collects, from now */
+  const collectedFor = async (due: readonly (number | null)[]): Promise<readonly number[]> => {
+    const now = clock.now();
+    const collected: number[] = [];
+    const tell = collectingBefore(clock, () => () => collected.push(clock.now() - now));
+    tell(due.map((after) => ({ dueAt: after === null ? null : now + after })));
+    await clock.advance(10_000);
+    return collected;
+  };
+  const times = (count: number, after: (index: number) => number): number[] =>
+    Array.from({ length: count }, (_, index) => after(index));
+
+  it('are collected shortly before, once', async () => {
+    expect(await collectedFor(times(1000, () => 2000))).to.deep.equal([1750]);
+  });
+
+  it('are collected before the many, and not before some that are due earlier', async () => {
+    const some = [null, ...times(20, (index) => index * 10)];
+    const many = times(100, (index) => 3000 - index);
+    expect(await collectedFor([...many, ...some])).to.deep.equal([2901 - 250]);
+  });
+
+  it('are collected at once where it is time by then', async () => {
+    expect(await collectedFor(times(100, () => 100))).to.deep.equal([0]);
+  });
+
+  it('are let be where few are due, or many one after the other', async () => {
+    expect(await collectedFor(times(99, () => 2000))).to.deep.equal([]);
+    expect(await collectedFor(times(300, (index) => index * 12))).to.deep.equal([]);
+  });
+
+  it('are collected by a way that this V8 has, and that nobody else sees', async () => {
+    const seen = new Signal<unknown>('a collection');
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if ('detail' in entry) seen.send(entry.detail);
+    });
+    observer.observe({ entryTypes: ['gc'] });
+    try {
+      const collect = youngCollector();
+      collect();
+      collect();
+      const minor = constants.NODE_PERFORMANCE_GC_MINOR;
+      await seen.wait((detail) => (detail as { readonly kind: number }).kind === minor);
+      expect('gc' in globalThis).to.equal(false);
+    } finally {
+      observer.disconnect();
+    }
+  });
+});
