@@ -22,5 +22,6 @@ export function startThread(
   const entry = new URL(`${module}${ending}`, caller);
   if (ending !== '.ts') return new Worker(entry, { workerData: data, resourceLimits });
   const loader = new URL('./source-thread.mjs', import.meta.url);
-  return new Worker(loader, { argv: [entry.href], workerData: data, resourceLimits });
+  // Not the options of this process: by these each thread would load tsx, whether it needs it or not.
+  return new Worker(loader, { argv: [entry.href], execArgv: [], workerData: data, resourceLimits });
 }
