@@ -58,11 +58,13 @@ export async function rehearse(
 ): Promise<number> {
   const { clock } = means;
   const done = new AbortController();
-  const over = clock.sleep(most, AbortSignal.any([signal, done.signal])).catch((error: unknown) => {
-    if (!signal.aborted && !done.signal.aborted) throw error;
-  });
   let isOver = false;
-  void over.then(() => (isOver = true));
+  const over = clock
+    .sleep(most, AbortSignal.any([signal, done.signal]))
+    .catch((error: unknown) => {
+      if (!signal.aborted && !done.signal.aborted) throw error;
+    })
+    .finally(() => (isOver = true));
   let left = times;
   const perform = async (ends: Ends, calls: StageCalls): Promise<void> => {
     while (left > 0 && !isOver) {

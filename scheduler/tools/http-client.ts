@@ -32,7 +32,11 @@ export class HttpClient {
 
   /** No redirect is followed, and no time limit is set: the caller's signal is the one that counts. */
   async request(url: URL, options: HttpOptions): Promise<Dispatcher.ResponseData> {
-    const opened = await (this.#opened ??= this.#open());
+    const opened = await (this.#opened ??= this.#open().catch((error: unknown) => {
+      // The next request tries again.
+      this.#opened = undefined;
+      throw error;
+    }));
     if (this.#closed) throw new Error('the client of HTTP is closed');
     return opened.request<null>(url, { ...options, dispatcher: opened.agent });
   }
