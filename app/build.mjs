@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { bundle } from './bundle.mjs';
 
 const project = join(import.meta.dirname, '..');
 const dist = join(project, 'dist');
@@ -77,7 +78,7 @@ function replaceDist(fresh, stamp) {
 }
 
 /** Built beside and then moved, so that there is never half a build. Gives the exit code. */
-function build(files, stamp) {
+async function build(files, stamp) {
   const fresh = join(project, `.dist-${process.pid}`);
   try {
     const status = compile(fresh);
@@ -86,6 +87,7 @@ function build(files, stamp) {
     for (const file of ['package.json', ...files.filter((path) => !/\.(ts|mjs)$/.test(path))]) {
       cpSync(join(project, file), join(fresh, file));
     }
+    await bundle(fresh);
     writeFileSync(join(fresh, stampFile), stamp);
     replaceDist(fresh, stamp);
     return 0;
@@ -97,5 +99,5 @@ function build(files, stamp) {
 const files = sources();
 const stamp = stampOf(files);
 if (!process.argv.includes('--if-stale') || present() !== stamp) {
-  process.exitCode = build(files, stamp);
+  process.exitCode = await build(files, stamp);
 }

@@ -8,6 +8,13 @@ export type HttpOptions = Pick<
 >;
 
 /**
+ * How long a connection that nothing goes over is kept, whatever the server offers. Milliseconds. Servers close theirs
+ * after seconds (Node's and Apache's after 5, gunicorn's after 2) and say nothing before: a request that goes out at
+ * that moment fails (RFC 9112, 9.5), and what is not idempotent may not be sent again.
+ */
+const LONGEST_IDLE = 1000;
+
+/**
  * Makes requests and keeps their connections. The library is loaded by the first of them: it is a tenth of what a start
  * has to load, and many processes never make any.
  */
@@ -48,9 +55,16 @@ export class HttpClient {
   }
 
   async #open(): Promise<{ readonly agent: Agent; readonly request: typeof request }> {
-    const undici = await import('undici');
+    // The whole of the package: by its names it can't be had from a bundle.
+    const { default: undici } = await import('undici');
     const connect = { ...this.#connect };
-    const agent = new undici.Agent({ headersTimeout: 0, bodyTimeout: 0, connect });
+    const agent = new undici.Agent({
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: LONGEST_IDLE,
+      keepAliveMaxTimeout: LONGEST_IDLE,
+      connect,
+    });
     return { agent, request: undici.request };
   }
 }

@@ -68,12 +68,6 @@ export class Ledger {
     >[];
   }
 
-  /** Whether a stream is that of a run of a task. */
-  isOf(stream: string, taskId: string): boolean {
-    const [first] = this.streams.get(stream) ?? [];
-    return first?.type === 'RunRequested' && first.data.task_id === taskId;
-  }
-
   /** Every run that was requested, or was to be and did not run. */
   runs(): LoggedRun[] {
     return [...this.streams].flatMap(([stream, events]) => {

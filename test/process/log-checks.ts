@@ -112,7 +112,11 @@ function faultsOfRun(
   if (end !== undefined && mayEndBy(end, shares)) return faults;
   if (end?.type === 'RunSucceeded') {
     const wanted = attempts + attemptsLost(events);
-    if (end.data.attempt !== wanted) faults.push(`has succeeded at attempt ${end.data.attempt}`);
+    if (end.data.attempt !== wanted) {
+      const failed = events.filter(({ type }) => type === 'RunAttemptFailed');
+      const why = failed.map(({ data }) => JSON.stringify(data)).join(', ');
+      faults.push(`has succeeded at attempt ${end.data.attempt}; failed before: ${why}`);
+    }
   } else {
     faults.push(`has not succeeded: ${JSON.stringify(events.at(-1))}`);
   }

@@ -12,12 +12,16 @@ const roles = ['api,projector', 'scheduler,worker', 'scheduler,worker', 'schedul
 /** Longer than the scheduler's lease (3 s) and the workers' (1 s here). Milliseconds. */
 const PAUSE = 4500;
 
+const UUID_LENGTH = 36;
+
 /** What there is to look at after a process was stopped for a while. */
 export interface AfterPause {
   readonly ledger: Ledger;
   readonly tasks: readonly CreatedTask[];
   /** How often each step was called, by its idempotency key. */
   readonly counts: ReadonlyMap<string, number>;
+  /** The runs whose step had been called when it was stopped. */
+  readonly called: ReadonlySet<string>;
   /** The process that was stopped, as the log names it. */
   readonly paused: string;
   /** When it was stopped, and when it went on. */
@@ -48,13 +52,16 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
     const { pid } = cluster.process(leader);
     const id = tasks.find(({ name }) => name === 'held')?.id ?? '';
     const runs = (): Ledger => Ledger.read(dataDirectory);
+    const called = (): Set<string> =>
+      new Set(steps.held.values.map((key) => `run-${key.slice(0, UUID_LENGTH)}`));
     await eventually(
       async () => {
         await cluster.client().post(`/tasks/${id}/run_now`);
         const ledger = runs();
+        // The start stands in the log before the step is called: the process must not be stopped in between.
         const works = ledger
           .all('RunStarted')
-          .some(({ data, stream }) => isOf(data.worker, pid) && ledger.isOf(stream, id));
+          .some(({ data, stream }) => isOf(data.worker, pid) && called().has(stream));
         return works && ledger.all('Fired').some(({ metadata }) => isOf(metadata.source, pid));
       },
       { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
@@ -63,6 +70,7 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
     await eventually(() => Math.abs((Date.now() % 1000) - 600) < 50, { limitMs: 5000 });
     const from = Date.now();
     cluster.process(leader).signal('SIGSTOP');
+    const before = called();
     await eventually(
       () => {
         const ledger = runs();
@@ -99,7 +107,7 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
       ledger.all('RunInterrupted').find(({ data }) => isOf(data.worker, pid))?.data.worker,
     );
     await cluster.terminate();
-    return { ledger, tasks, counts: steps.counts, paused, from, to };
+    return { ledger, tasks, counts: steps.counts, called: before, paused, from, to };
   } finally {
     steps.release();
     await steps.close();

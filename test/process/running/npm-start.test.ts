@@ -32,7 +32,7 @@ describe('npm start', () => {
     started = [];
     mkdirSync(join(directory(), 'app'));
     const copied = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-    for (const file of [...copied, 'app/build.mjs']) {
+    for (const file of [...copied, 'app/build.mjs', 'app/bundle.mjs']) {
       cpSync(join(projectRoot, file), join(directory(), file));
     }
     symlinkSync(join(projectRoot, 'node_modules'), join(directory(), 'node_modules'));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/signals.ts';
+import { Signal, eventually } from '../../support/signals.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { httpHarness, serve } from './http-harness.ts';
 
@@ -119,6 +119,15 @@ describe('the tool http.request', () => {
     const { failure } = await request({ url: origin });
     expect(failure?.retryable).to.equal(true);
     expect(failure?.error).to.match(/^GET http:\/\/127\.0\.0\.1:\d+\/ failed: /);
+  });
+
+  it('keeps no connection until the server may close it', async () => {
+    const { origin, server: kept } = await server((_, response) => response.end('{}'));
+    kept.keepAliveTimeout = 600_000;
+    const closed = new Signal<void>('the end of a connection');
+    kept.on('connection', (socket) => socket.once('close', () => closed.send()));
+    await request({ url: origin });
+    await closed.wait();
   });
 
   it('fails, and may be tried again, when the answer breaks off', async () => {
