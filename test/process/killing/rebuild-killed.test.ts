@@ -30,7 +30,7 @@ interface Shown {
 }
 
 describe('a rebuild whose projector is killed', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());
@@ -178,6 +178,6 @@ class Reads {
       }
       return this.#stopped;
     };
-    return eventually(look, { limitMs: 120_000 });
+    return eventually(look, { limitMs: 240_000 });
   }
 }
