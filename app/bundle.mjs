@@ -48,7 +48,7 @@ const addresses = (folder) => ({
   name: 'addresses',
   setup({ onLoad }) {
     onLoad({ filter: /\.js$/ }, ({ path }) => {
-      if (path.includes(`${sep}node_modules${sep}`)) return undefined;
+      if (!path.startsWith(`${folder}${sep}`)) return undefined;
       const source = readFileSync(path, 'utf8');
       if (!source.includes('import.meta.')) return undefined;
       const module = JSON.stringify(relative(folder, path));
