@@ -55,6 +55,11 @@ const addresses = (folder) => ({
       const contents = source
         .replaceAll('import.meta.url', `addressOf(${module})`)
         .replaceAll('import.meta.dirname', `folderOf(${module})`);
+      if (contents.includes('import.meta.')) {
+        return {
+          errors: [{ text: `${path}: only url and dirname of import.meta lead out of a bundle` }],
+        };
+      }
       return { contents, loader: 'js' };
     });
   },

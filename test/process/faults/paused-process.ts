@@ -12,8 +12,6 @@ const roles = ['api,projector', 'scheduler,worker', 'scheduler,worker', 'schedul
 /** Longer than the scheduler's lease (3 s) and the workers' (1 s here). Milliseconds. */
 const PAUSE = 4500;
 
-const UUID_LENGTH = 36;
-
 /** What there is to look at after a process was stopped for a while. */
 export interface AfterPause {
   readonly ledger: Ledger;
@@ -53,15 +51,16 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
     const id = tasks.find(({ name }) => name === 'held')?.id ?? '';
     const runs = (): Ledger => Ledger.read(dataDirectory);
     const called = (): Set<string> =>
-      new Set(steps.held.values.map((key) => `run-${key.slice(0, UUID_LENGTH)}`));
+      new Set(steps.held.values.map((key) => `run-${key.split(':')[0]}`));
     await eventually(
       async () => {
         await cluster.client().post(`/tasks/${id}/run_now`);
         const ledger = runs();
         // The start stands in the log before the step is called: the process must not be stopped in between.
+        const calling = called();
         const works = ledger
           .all('RunStarted')
-          .some(({ data, stream }) => isOf(data.worker, pid) && called().has(stream));
+          .some(({ data, stream }) => isOf(data.worker, pid) && calling.has(stream));
         return works && ledger.all('Fired').some(({ metadata }) => isOf(metadata.source, pid));
       },
       { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
