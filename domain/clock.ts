@@ -51,7 +51,37 @@ export function toIso(instant: Instant): string {
   return lastText;
 }
 
-/** The instant of a timestamp that the service itself wrote. */
+/** Up to its seconds, of a timestamp as {@link toIso} writes it. */
+const TO_THE_SECONDS = '2026-11-22T09:30:'.length;
+const LENGTH = '2026-11-22T09:30:15.042Z'.length;
+
+let lastMinute = '-';
+let lastMinuteAt = Number.NaN;
+
+/** The instant of a timestamp that the service itself wrote; NaN for what is none, as of `Date.parse`. */
 export function fromIso(text: string): Instant {
-  return Date.parse(text);
+  // Some for each event of each run, mostly of one minute, and to read a date is slow.
+  const inMinute = millisecondsInMinute(text);
+  if (text.startsWith(lastMinute) && !Number.isNaN(inMinute)) return lastMinuteAt + inMinute;
+  const instant = Date.parse(text);
+  if (!Number.isNaN(instant) && toIso(instant) === text) {
+    lastMinute = text.slice(0, TO_THE_SECONDS);
+    lastMinuteAt = instant - inMinute;
+  }
+  return instant;
 }
+
+/** What `15.042Z` at the end says; NaN where there is no such end. */
+function millisecondsInMinute(text: string): number {
+  if (text.length !== LENGTH || text[19] !== '.' || text[23] !== 'Z') return Number.NaN;
+  const second = 10 * digitAt(text, 17) + digitAt(text, 18);
+  const rest = 100 * digitAt(text, 20) + 10 * digitAt(text, 21) + digitAt(text, 22);
+  return second < 60 ? 1000 * second + rest : Number.NaN;
+}
+
+function digitAt(text: string, index: number): number {
+  const digit = text.charCodeAt(index) - ZERO;
+  return digit >= 0 && digit <= 9 ? digit : Number.NaN;
+}
+
+const ZERO = '0'.charCodeAt(0);

@@ -133,6 +133,16 @@ export function describeFault(what: string, file: string, error: unknown): strin
   return `the ${what} ${file} ${fault === undefined ? 'failed' : faultTexts[fault]}: ${detail}`;
 }
 
+/**
+ * Executes a statement that gives no rows and whose outcome nobody asks for. `get` does that for a seventh less of the
+ * processor than `run`, which makes an object of what it has changed each time.
+ *
+ * @throws the driver's errors, as `run` does
+ */
+export function execute(statement: Statement, ...values: Parameters<Statement['get']>): void {
+  statement.get(...values);
+}
+
 /** Blocks the thread. Only for threads that do nothing else, and at start. */
 export function blockFor(milliseconds: number): void {
   Atomics.wait(sleeper, 0, 0, milliseconds);

@@ -25,6 +25,33 @@ describe('the text of an instant', () => {
     fc.assert(fc.property(seconds, (at) => fromIso(toIso(at)) === at));
   });
 
+  it('is read as JavaScript reads it, whatever was read before', () => {
+    const minutes = [
+      '2026-11-22T09:30:',
+      '2026-11-22T24:00:',
+      '2026-02-30T09:30:',
+      '2026-11-22 09:30:',
+    ];
+    const ends = [
+      '00.000Z',
+      '15.042Z',
+      '59.999Z',
+      '60.000Z',
+      '1a.000Z',
+      '15.042z',
+      '15,042Z',
+      '15Z',
+      '',
+    ];
+    const texts = fc.tuple(fc.constantFrom(...minutes), fc.constantFrom(...ends));
+    fc.assert(
+      fc.property(fc.array(texts, { maxLength: 20 }), (parts) => {
+        for (const part of parts)
+          expect(fromIso(part.join(''))).to.deep.equal(Date.parse(part.join('')));
+      }),
+    );
+  });
+
   it('leaves out parts of milliseconds', () => {
     expect(toIso(1_800_000_000_000.75)).to.equal('2027-01-15T08:00:00.000Z');
   });

@@ -1,4 +1,4 @@
-import { blockFor, faultOf, type Database, type Statement } from '../database.ts';
+import { blockFor, execute, faultOf, type Database, type Statement } from '../database.ts';
 
 /**
  * The log's write lock, shared fairly between processes. SQLite's own waiting backs off further and
@@ -33,7 +33,7 @@ export class WriteLock {
     let waited = 0;
     for (;;) {
       try {
-        this.#begin.run();
+        execute(this.#begin);
         break;
       } catch (error) {
         if (faultOf(error) !== 'busy') throw error;

@@ -1,5 +1,5 @@
 import type { EncodedEvent } from '../../../domain/event-store.ts';
-import { faultOf, type Database, type Statement } from '../database.ts';
+import { execute, faultOf, type Database, type Statement } from '../database.ts';
 import { WriteLock } from './lock.ts';
 import {
   ANY,
@@ -92,7 +92,7 @@ export class LogWriter {
         }
         results[countAt] = count;
       }
-      if (this.#position !== before) this.#setHead.run(this.#position);
+      if (this.#position !== before) execute(this.#setHead, this.#position);
       return { createdAt, results: Float64Array.from(results), failures, timing };
     });
   }
@@ -114,7 +114,7 @@ export class LogWriter {
       }
       const result = work(timing);
       committing = true;
-      this.#commit.run();
+      execute(this.#commit);
       timing.writing = performance.now() - since;
       return result;
     } catch (error) {
@@ -166,7 +166,8 @@ export class LogWriter {
     let revision = stream.revision;
     for (const { id, type, data, metadata } of append.events) {
       try {
-        this.#insert.run(
+        execute(
+          this.#insert,
           this.#position + 1,
           stream.id,
           revision + 1,

@@ -1,7 +1,7 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
-import type { Database, Statement as Prepared } from '../database.ts';
+import { execute, type Database, type Statement as Prepared } from '../database.ts';
 import { MOST_TEXT_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
 import { Tallies } from './tallies.ts';
 import {
@@ -31,8 +31,8 @@ const KEPT_UPDATES = 128;
 /** Rows that are added together where nothing is to be looked for: a call costs about what a row of its own does. */
 const ROWS_AT_ONCE = 16;
 
-/** A row as it is read: id, position, document, then the columns. */
-type Row = readonly [number, string, string, ...Cell[]];
+/** A row as it is read: id, position, document. Its columns are what the document says: to fetch them costs more. */
+type Row = readonly [id: number, position: string, document: string];
 
 /**
  * Reads and writes the rows of `documents` and of the text-lists, inside the caller's transaction.
@@ -86,12 +86,10 @@ export class DocumentTable {
     this.#bulk = bulk;
     this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
-    this.#select = database.prepare(
-      `SELECT ${['id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')} FROM documents WHERE key = ?`,
-    );
+    this.#select = database.prepare('SELECT id, position, document FROM documents WHERE key = ?');
     this.#select.setReturnArrays(true);
     this.#load = database.prepare(
-      `SELECT ${['documents.key', 'documents.id', 'position', 'document', ...columns.map(({ name }) => name)].join(', ')}
+      `SELECT documents.key, documents.id, position, document
        FROM json_each(?) AS wanted CROSS JOIN documents ON documents.key = wanted.value`,
     );
     this.#load.setReturnArrays(true);
@@ -129,8 +127,8 @@ export class DocumentTable {
     if (missing.length === 0) return found;
     this.#needKeys();
     const rows = this.#load.all(JSON.stringify(missing)) as [string, ...Row][];
-    for (const [key, ...row] of rows) {
-      const { position, document } = this.#keep(key, row);
+    for (const [key, id, at, text] of rows) {
+      const { position, document } = this.#keep(key, id, at, text);
       found.set(key, { position, document });
     }
     this.#absent = new Set(missing.filter((key) => !found.has(key)));
@@ -162,14 +160,9 @@ export class DocumentTable {
     this.#hasKeys = null;
   }
 
-  #keep(key: string, [id, position, text, ...cells]: Row): KnownRow {
-    const row = {
-      id,
-      position,
-      cells,
-      document: JSON.parse(text) as JsonObject,
-      size: text.length,
-    };
+  #keep(key: string, id: number, position: Position, text: string): KnownRow {
+    const document = JSON.parse(text) as JsonObject;
+    const row = { id, position, cells: this.#cellsOf(document), document, size: text.length };
     this.#recent.set(key, row);
     return row;
   }
@@ -179,7 +172,7 @@ export class DocumentTable {
     if (recent !== undefined) return recent;
     this.#needKeys();
     const row = this.#select.get(key) as Row | undefined;
-    return row === undefined ? undefined : this.#keep(key, row);
+    return row === undefined ? undefined : this.#keep(key, ...row);
   }
 
   #isKeyed(): boolean {
@@ -278,7 +271,7 @@ export class DocumentTable {
     this.#tallies?.move(null, cells);
     if (!this.#bulk) {
       for (const { place, insert } of this.#lists) {
-        for (const value of entries(cells[place])) insert.run(value, lastInsertRowid);
+        for (const value of entries(cells[place])) execute(insert, value, lastInsertRowid);
       }
     }
     return Number(lastInsertRowid);
@@ -287,15 +280,16 @@ export class DocumentTable {
   #change(row: KnownRow, position: Position, cells: readonly Cell[], text: string): void {
     const changed: number[] = [];
     for (let i = 0; i < cells.length; i += 1) if (cells[i] !== row.cells[i]) changed.push(i);
-    this.#update(changed).run(position, text, ...changed.map((i) => cells[i] ?? null), row.id);
+    const values = changed.map((i) => cells[i] ?? null);
+    execute(this.#update(changed), position, text, ...values, row.id);
     if (changed.length > 0) this.#tallies?.move(row.cells, cells);
     if (this.#bulk) return;
     for (const { place, insert, remove } of this.#lists) {
       if (!changed.includes(place)) continue;
       const before = new Set(entries(row.cells[place]));
       const after = new Set(entries(cells[place]));
-      for (const value of before) if (!after.has(value)) remove.run(value, row.id);
-      for (const value of after) if (!before.has(value)) insert.run(value, row.id);
+      for (const value of before) if (!after.has(value)) execute(remove, value, row.id);
+      for (const value of after) if (!before.has(value)) execute(insert, value, row.id);
     }
   }
 
@@ -303,11 +297,11 @@ export class DocumentTable {
     const row = this.#known(key);
     if (row === undefined || row.position >= position) return;
     this.#recent.delete(key);
-    this.#delete.run(row.id);
+    execute(this.#delete, row.id);
     this.#tallies?.move(row.cells, null);
     if (this.#bulk) return;
     for (const { place, remove } of this.#lists) {
-      for (const value of entries(row.cells[place])) remove.run(value, row.id);
+      for (const value of entries(row.cells[place])) execute(remove, value, row.id);
     }
   }
 

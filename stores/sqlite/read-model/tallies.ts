@@ -1,5 +1,5 @@
 import type { Filter, Projection, Tally } from '../../../projections/read-model.ts';
-import type { Database, Statement as Prepared } from '../database.ts';
+import { execute, type Database, type Statement as Prepared } from '../database.ts';
 import type { Cell, Column } from './view-table.ts';
 
 /**
@@ -15,6 +15,12 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:/;
 const HOUR = 'hour';
 /** Of one field that are asked for together; more are counted. */
 const MOST_VALUES = 100;
+
+/** Where a part of a tally's key stands among a document's columns. */
+interface Place {
+  readonly place: number;
+  readonly isHour: boolean;
+}
 
 interface Part {
   /** In the tally. */
@@ -46,7 +52,7 @@ export function createTallies(
 /** Keeps the tallies of one file up: what a batch changes of a number is written once, with the batch. */
 export class Tallies {
   readonly #tallies: readonly {
-    readonly places: readonly { readonly place: number; readonly isHour: boolean }[];
+    readonly places: readonly Place[];
     readonly add: Prepared;
     readonly changes: Map<string, { readonly values: readonly Cell[]; by: number }>;
   }[];
@@ -71,14 +77,11 @@ export class Tallies {
     for (const { places, changes } of this.#tallies) {
       for (const [cells, by] of [[before, -1] as const, [after, 1] as const]) {
         if (cells === null) continue;
-        const values = places.map(({ place, isHour }) => {
-          const cell = cells[place] ?? '';
-          return isHour && typeof cell === 'string' ? cell.slice(0, TO_THE_HOUR) : cell;
-        });
-        const key = values.join('\n');
+        let key = '';
+        for (const part of places) key += `${valueIn(cells, part)}\n`;
         const change = changes.get(key);
-        if (change === undefined) changes.set(key, { values, by });
-        else change.by += by;
+        if (change !== undefined) change.by += by;
+        else changes.set(key, { values: places.map((part) => valueIn(cells, part)), by });
       }
     }
   }
@@ -86,7 +89,7 @@ export class Tallies {
   /** Writes what has changed. Inside the caller's transaction. */
   flush(): void {
     for (const { add, changes } of this.#tallies) {
-      for (const { values, by } of changes.values()) if (by !== 0) add.run(...values, by);
+      for (const { values, by } of changes.values()) if (by !== 0) execute(add, ...values, by);
       changes.clear();
     }
   }
@@ -182,6 +185,11 @@ function isTallied(tally: Tally, { field, op, value }: Filter): boolean {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   const areTold = values.every((each) => each !== null && each !== '');
   return areTold && values.length <= MOST_VALUES && tally.fields.includes(field);
+}
+
+function valueIn(cells: readonly Cell[], { place, isHour }: Place): string | number {
+  const cell = cells[place] ?? '';
+  return isHour && typeof cell === 'string' ? cell.slice(0, TO_THE_HOUR) : cell;
 }
 
 const tableOf = (index: number): string => `tally_${String(index)}`;

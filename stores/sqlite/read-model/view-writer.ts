@@ -6,7 +6,7 @@ import {
   type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
-import type { Database } from '../database.ts';
+import { execute, type Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { createIndexes, type Column } from './view-table.ts';
@@ -82,7 +82,7 @@ export class SqliteViewWriter implements ViewWriter {
         this.#requireTurn(batch.from);
         this.#uncommitted += Math.max(1, batch.documents.length);
         this.#table.write(batch.documents);
-        this.#updateCheckpoint.run(batch.to, fence);
+        execute(this.#updateCheckpoint, batch.to, fence);
         if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
       } catch (error) {
         // A batch that is merely refused takes nothing back of those before it.
