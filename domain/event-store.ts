@@ -214,6 +214,12 @@ export interface EventCodec {
    * @throws EventStoreError `NEWER_SCHEMA` for a type or version that this release does not know
    */
   decode(raw: RawEvent): RecordedEvent;
+
+  /**
+   * {@link decode} for an event whose texts have been parsed, with those of others at once. Optional.
+   * @throws EventStoreError `NEWER_SCHEMA`
+   */
+  readonly decodeParsed?: (parsed: ParsedEvent) => RecordedEvent;
 }
 
 export interface EncodedEvent {
@@ -231,6 +237,11 @@ export interface RawEvent extends EncodedEvent {
   readonly position: Position;
   readonly createdAt: string;
 }
+
+export type ParsedEvent = Omit<RawEvent, 'data' | 'metadata'> & {
+  readonly data: unknown;
+  readonly metadata: unknown;
+};
 
 /** The stable codes of what can go wrong with the log. */
 export const eventStoreErrorCodes = [

@@ -5,6 +5,7 @@ import {
   type EncodedEvent,
   type EventCodec,
   type NewEvent,
+  type ParsedEvent,
   type RawEvent,
   type RecordedEvent,
 } from '../event-store.ts';
@@ -67,6 +68,17 @@ export function createEventCodec(): ServiceEventCodec {
   };
   const prepared = new WeakMap<NewEvent, PreparedEvent>();
 
+  const decodeParsed = (parsed: ParsedEvent): RecordedEvent => {
+    const { id, type, stream, revision, position, createdAt } = parsed;
+    const { data, metadata, fault: versionFault } = atPresentVersion(parsed);
+    const fault = versionFault ?? dataFault(type, data) ?? metadataFault(type, metadata);
+    // Written out, as this is on the way of every event that is read and copying objects costs as much as
+    // checking them.
+    const event = { id, stream, revision, position, createdAt, type, data, metadata };
+    // The schema has just been checked, or `fault` says that it does not hold.
+    return (fault === null ? event : { ...event, fault }) as unknown as RecordedEvent;
+  };
+
   return {
     prepare(type: EventType): void {
       checkOf(type);
@@ -94,15 +106,21 @@ export function createEventCodec(): ServiceEventCodec {
     },
 
     decode(raw: RawEvent): RecordedEvent {
-      const { data, metadata, fault: parseFault } = parse(raw);
       const { id, type, stream, revision, position, createdAt } = raw;
-      const fault = parseFault ?? dataFault(type, data) ?? metadataFault(type, metadata);
-      // Written out, as this is on the way of every event that is read and copying objects costs as much as
-      // checking them.
-      const event = { id, stream, revision, position, createdAt, type, data, metadata };
-      // The schema has just been checked, or `fault` says that it does not hold.
-      return (fault === null ? event : { ...event, fault }) as unknown as RecordedEvent;
+      let data: unknown;
+      let metadata: unknown;
+      try {
+        data = JSON.parse(raw.data);
+        metadata = JSON.parse(raw.metadata);
+      } catch (error) {
+        const fault = `not JSON: ${messageOf(error)}`;
+        const broken = { id, stream, revision, position, createdAt, type, data: raw.data };
+        return { ...broken, metadata: {}, fault } as unknown as RecordedEvent;
+      }
+      return decodeParsed({ id, stream, revision, position, createdAt, type, data, metadata });
     },
+
+    decodeParsed,
   };
 }
 
@@ -119,21 +137,13 @@ function splitAt(metadata: string, occurredAt: string): readonly [string, string
   return [metadata.slice(0, at), metadata.slice(at + occurredAt.length)];
 }
 
-interface Parsed {
+/** Brings an event of an older release up to the present version of its type. */
+function atPresentVersion(raw: ParsedEvent): {
   readonly data: unknown;
   readonly metadata: unknown;
   readonly fault: string | null;
-}
-
-function parse(raw: RawEvent): Parsed {
-  let data: unknown;
-  let metadata: unknown;
-  try {
-    data = JSON.parse(raw.data);
-    metadata = JSON.parse(raw.metadata);
-  } catch (error) {
-    return { data: raw.data, metadata: {}, fault: `not JSON: ${messageOf(error)}` };
-  }
+} {
+  const { data, metadata } = raw;
   const known = Object.hasOwn(catalogue, raw.type) ? catalogue[raw.type as EventType] : undefined;
   if (!known) {
     throw new EventStoreError(

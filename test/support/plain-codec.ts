@@ -4,6 +4,7 @@ import {
   type EncodedEvent,
   type EventCodec,
   type NewEvent,
+  type ParsedEvent,
   type RawEvent,
   type RecordedEvent,
 } from '../../domain/event-store.ts';
@@ -18,7 +19,7 @@ export const BROKEN_KEY = 'broken';
  * A codec for tests of the engines: takes any type and any data that JSON can hold, without schemas.
  * {@link NEWER_VERSION} and {@link BROKEN_KEY} stand for what a real one refuses when reading.
  */
-export const plainCodec: EventCodec = {
+export const plainCodec: Required<Omit<EventCodec, 'prepareEvent'>> = {
   encode(event: NewEvent): EncodedEvent {
     const data = toJson(event.data, []);
     const metadata = toJson(event.metadata, []);
@@ -30,33 +31,25 @@ export const plainCodec: EventCodec = {
 
   decode(raw: RawEvent): RecordedEvent {
     const metadata: unknown = JSON.parse(raw.metadata);
-    if (isRecord(metadata) && metadata.schemaVersion === NEWER_VERSION) {
-      throw new EventStoreError('NEWER_SCHEMA', `${raw.type} is of a newer release`, {
-        stream: raw.stream,
-      });
+    try {
+      return decodeParsed({ ...raw, data: JSON.parse(raw.data), metadata });
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return { ...decodeParsed({ ...raw, metadata }), fault: error.message };
     }
-    const { data, fault } = parse(raw.data);
-    return {
-      id: raw.id,
-      type: raw.type,
-      stream: raw.stream,
-      revision: raw.revision,
-      position: raw.position,
-      createdAt: raw.createdAt,
-      data,
-      metadata,
-      ...(fault === undefined ? {} : { fault }),
-    } as RecordedEvent;
   },
+
+  decodeParsed,
 };
 
-function parse(text: string): { data: unknown; fault?: string } {
-  try {
-    const data: unknown = JSON.parse(text);
-    return isRecord(data) && BROKEN_KEY in data ? { data, fault: 'the data is broken' } : { data };
-  } catch (error) {
-    return { data: text, fault: error instanceof Error ? error.message : String(error) };
+function decodeParsed({ data, metadata, ...raw }: ParsedEvent): RecordedEvent {
+  if (isRecord(metadata) && metadata.schemaVersion === NEWER_VERSION) {
+    throw new EventStoreError('NEWER_SCHEMA', `${raw.type} is of a newer release`, {
+      stream: raw.stream,
+    });
   }
+  const fault = isRecord(data) && BROKEN_KEY in data ? { fault: 'the data is broken' } : {};
+  return { ...raw, data, metadata, ...fault } as RecordedEvent;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

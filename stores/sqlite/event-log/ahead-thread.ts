@@ -2,7 +2,6 @@ import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { AheadOrder, FromAhead, ToAhead } from './ahead-protocol.ts';
 import { LogRows } from './log-rows.ts';
-import { packRows } from './packed-page.ts';
 import { openLogForReading } from './schema.ts';
 
 /** Niceness, of 0 to 19. */
@@ -24,10 +23,9 @@ function readAhead({ file, until, prefixes }: AheadOrder): void {
     }
     position = message.after ?? position;
     for (let left = message.pages; left > 0; left -= 1) {
-      const page = packRows(rows.page(position, { prefixes }));
+      const page = rows.page(position, { prefixes });
       position = page.upTo;
-      const memory = page.numbers.buffer as ArrayBuffer;
-      parentPort?.postMessage({ kind: 'page', page } satisfies FromAhead, [memory]);
+      parentPort?.postMessage({ kind: 'page', page } satisfies FromAhead);
       if (position < until) continue;
       end();
       return;

@@ -1,5 +1,6 @@
 import type { Database, Statement } from '../database.ts';
 import { prepareForArrays } from './log-writer.ts';
+import { PACKED, type PackedPage, type PackedRows } from './packed-page.ts';
 
 /** The columns of an event's row, in this order. */
 export const COLUMNS =
@@ -16,35 +17,27 @@ export interface RowSelection {
   readonly upTo?: number | undefined;
 }
 
-/** The rows of a part of the log. */
-export interface RowPage {
-  readonly rows: readonly LogRow[];
-  /** Everything up to here is in the rows, or was left out. */
-  readonly upTo: number;
-  /** Nothing lay behind it when it was read. */
-  readonly isLast: boolean;
-}
-
 /** Most events of a page, so that the event loop is never held for long. */
 export const PAGE_EVENTS = 500;
 /** Positions that a filtered page looks at; those left out cost little. */
 const PAGE_SPAN = 4_000;
-/** Rows that are fetched together: a third less work than one by one, and no more than 32 MiB where all are as large as can be. */
-const ROWS_AT_ONCE = 64;
-/** Characters of data after which a page ends early. */
+/**
+ * Rows that are fetched together, as one text: no more than 16 MiB where all are as large as can be, and few enough that
+ * what is parsed of them is folded while it is in the processor's cache.
+ */
+const ROWS_AT_ONCE = 32;
+/** Characters after which a page ends early. */
 export const PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /** Reads the log's rows in the order of their positions, over somebody's connection. */
 export class LogRows {
   readonly #database: Database;
   readonly #head: Statement;
-  readonly #all: Statement;
-  readonly #filtered = new Map<string, Statement>();
+  readonly #known = new Map<string | undefined, RowStatements>();
 
   constructor(database: Database) {
     this.#database = database;
     this.#head = prepareForArrays(database, 'SELECT head FROM log');
-    this.#all = prepareForArrays(database, selectAll(''));
   }
 
   /** Number of the last event's position; 0 when there is none. @throws the driver's errors */
@@ -57,44 +50,90 @@ export class LogRows {
    *
    * @throws the driver's errors
    */
-  page(after: number, selection: RowSelection, limit = PAGE_EVENTS): RowPage {
+  page(after: number, selection: RowSelection, limit = PAGE_EVENTS): PackedPage {
     const { prefixes, upTo: last = Number.MAX_SAFE_INTEGER } = selection;
     // Positions are given out without gaps and become visible in order: up to the head none can come later.
     const head = this.head();
     const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
-    const statement = prefixes === undefined ? this.#all : this.#select(prefixes);
-    const rows: LogRow[] = [];
+    const parts: PackedRows[] = [];
+    let from = after;
+    let count = 0;
     let characters = 0;
-    for (let from = after; ; from = rows.at(-1)?.[0] ?? from) {
-      const asked = Math.min(ROWS_AT_ONCE, limit - rows.length);
-      const found = statement.all(from, end, ...(prefixes ?? []), asked) as unknown as LogRow[];
-      for (const row of found) {
-        rows.push(row);
-        characters += row[6].length + row[7].length;
-        if (rows.length < limit && characters <= PAGE_CHARACTERS) continue;
-        return { rows, upTo: row[0], isLast: row[0] >= head };
+    while (from < end) {
+      const part = this.#part(from, end, prefixes, Math.min(ROWS_AT_ONCE, limit - count));
+      if (part === null) break;
+      parts.push(part);
+      from = part.upTo;
+      count += part.count;
+      characters += part.text.length;
+      if (count >= limit || characters > PAGE_CHARACTERS) {
+        return { parts, upTo: from, isLast: from >= head };
       }
-      if (found.length < asked || asked <= 0) break;
     }
     const upTo = Math.max(after, end);
-    return { rows, upTo, isLast: upTo >= head };
+    return { parts, upTo, isLast: upTo >= head };
   }
 
-  /** The statement for so many prefixes. */
-  #select(prefixes: readonly string[]): Statement {
-    // Not LIKE or GLOB, which have characters with meanings; by length in characters, as SQLite counts.
-    const conditions = prefixes
-      .map((prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`)
-      .join(' OR ');
-    let statement = this.#filtered.get(conditions);
-    if (statement === undefined) {
-      statement = prepareForArrays(this.#database, selectAll(`AND (${conditions || 'FALSE'})`));
-      this.#filtered.set(conditions, statement);
+  /**
+   * The rows of one part, each by itself.
+   *
+   * @throws the driver's errors
+   */
+  rows({ after, upTo, count }: PackedRows, prefixes: RowSelection['prefixes']): readonly LogRow[] {
+    const { rows } = this.#statements(prefixes);
+    return rows.all(after, upTo, ...(prefixes ?? []), count);
+  }
+
+  /** @returns null where there is none */
+  #part(
+    after: number,
+    end: number,
+    prefixes: RowSelection['prefixes'],
+    asked: number,
+  ): PackedRows | null {
+    const { packed } = this.#statements(prefixes);
+    const row = packed.get(after, end, ...(prefixes ?? []), asked);
+    const [count, upTo, text] = row as unknown as readonly [number, number, string];
+    if (count === 0) return null;
+    const share = PAGE_CHARACTERS / text.length;
+    // They are large: fewer are a page.
+    if (share < 1 && count > 1) {
+      return this.#part(after, end, prefixes, Math.max(1, Math.floor(count * share)));
     }
-    return statement;
+    return { after, upTo, count, text };
+  }
+
+  /** Those for streams whose names begin so. */
+  #statements(prefixes: RowSelection['prefixes']): RowStatements {
+    const name = prefixes?.join('\n');
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const from = `FROM events JOIN streams ON streams.id = events.stream
+      WHERE events.position > ? AND events.position <= ? ${conditionOf(prefixes)}
+      ORDER BY events.position LIMIT ?`;
+    const made = {
+      rows: prepareForArrays(this.#database, `SELECT ${COLUMNS} ${from}`),
+      packed: prepareForArrays(
+        this.#database,
+        `SELECT count(*), max(position), '[' || group_concat(packed) || ']'
+         FROM (SELECT events.position, ${PACKED} AS packed ${from})`,
+      ),
+    };
+    this.#known.set(name, made);
+    return made;
   }
 }
 
-function selectAll(condition: string): string {
-  return `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position > ? AND events.position <= ? ${condition} ORDER BY events.position LIMIT ?`;
+/** Takes what comes behind a position, up to another, the prefixes, and how many at most. */
+interface RowStatements {
+  readonly rows: Statement;
+  /** Their number, the last one's position, and all of them in one text. */
+  readonly packed: Statement;
+}
+
+function conditionOf(prefixes: RowSelection['prefixes']): string {
+  if (prefixes === undefined) return '';
+  // Not LIKE or GLOB, which have characters with meanings; by length in characters, as SQLite counts.
+  const conditions = prefixes.map((prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`);
+  return `AND (${conditions.join(' OR ') || 'FALSE'})`;
 }

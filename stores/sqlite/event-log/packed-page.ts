@@ -1,69 +1,58 @@
-import type { LogRow, RowPage } from './log-rows.ts';
-
 /**
- * A page of rows on its way from one thread to another, as few texts and one list of numbers: what crosses costs by the
- * piece, and each row has four texts.
+ * Rows of the log as one text: what crosses from SQLite, or to another thread, costs by the piece, and each row has
+ * eight. The text is JSON, so that data and metadata of all of them are parsed by one call.
  */
-export interface PackedPage {
-  /** Of each row; by themselves, as they are what lives on in who folds: a part of a text keeps all of it in memory. */
-  readonly names: readonly string[];
-  /** Id, data and metadata of each row, all one after the other; those of {@link ROWS_A_TEXT} rows together. */
-  readonly texts: readonly string[];
-  /** Of each row {@link WIDTH} numbers: position, revision, type, time, and the lengths of id, data and metadata. */
-  readonly numbers: Float64Array;
-  /** As in {@link RowPage}. */
+export interface PackedRows {
+  /** They lie behind this position. */
+  readonly after: number;
+  /** Position of the last one. */
   readonly upTo: number;
+  readonly count: number;
+  /** An array with a {@link ParsedRow} of each, in their order; JSON only where data and metadata of all of them are. */
+  readonly text: string;
 }
 
-const WIDTH = 7;
-
-/** Larger texts would lie outside of the part of the heap where short-lived things cost nothing. */
-const ROWS_A_TEXT = 64;
-
-/** For the way; the numbers' memory may go over as it is. */
-export function packRows({ rows, upTo }: RowPage): PackedPage {
-  const numbers = new Float64Array(rows.length * WIDTH);
-  const names: string[] = [];
-  const texts: string[] = [];
-  let parts: string[] = [];
-  let at = 0;
-  for (const [position, name, revision, id, type, createdAt, data, metadata] of rows) {
-    numbers[at] = position;
-    numbers[at + 1] = revision;
-    numbers[at + 2] = type;
-    numbers[at + 3] = createdAt;
-    numbers[at + 4] = id.length;
-    numbers[at + 5] = data.length;
-    numbers[at + 6] = metadata.length;
-    at += WIDTH;
-    names.push(name);
-    parts.push(id, data, metadata);
-    if (names.length % ROWS_A_TEXT !== 0) continue;
-    texts.push(parts.join(''));
-    parts = [];
-  }
-  if (parts.length > 0) texts.push(parts.join(''));
-  return { names, texts, numbers, upTo };
+/** A part of the log. */
+export interface PackedPage {
+  readonly parts: readonly PackedRows[];
+  /** Everything up to here is in the parts, or was left out. */
+  readonly upTo: number;
+  /** Nothing lay behind it when it was read. */
+  readonly isLast: boolean;
 }
 
-/** The rows as they were. */
-export function unpackRows({ names, texts, numbers }: PackedPage): readonly LogRow[] {
-  const rows: LogRow[] = [];
-  let text = '';
-  let from = 0;
-  let place = 0;
-  const next = (length: number): string => text.slice(from, (from += length));
-  const at = (offset: number): number => numbers[place + offset] ?? 0;
-  for (const name of names) {
-    if (rows.length % ROWS_A_TEXT === 0) {
-      text = texts[rows.length / ROWS_A_TEXT] ?? '';
-      from = 0;
-    }
-    const id = next(at(4));
-    const data = next(at(5));
-    const metadata = next(at(6));
-    rows.push([at(0), name, at(1), id, at(2), at(3), data, metadata]);
-    place += WIDTH;
+/** A row of `events` with its stream's name, as SQL for the text of a {@link ParsedRow}. */
+export const PACKED = `concat(
+  '[', events.position, ',', json_quote(streams.name), ',', events.revision, ',', json_quote(events.id), ',',
+  events.type, ',', events.created_at, ',', events.data, ',', events.metadata, ']')`;
+
+/** The type by its number, the time in milliseconds. */
+export type ParsedRow = readonly [
+  position: number,
+  stream: string,
+  revision: number,
+  id: string,
+  type: number,
+  createdAt: number,
+  data: unknown,
+  metadata: unknown,
+];
+
+const WIDTH = 8;
+
+/** The rows; null where the text says something else, as one of them is broken: then each has to be read by itself. */
+export function unpackRows({ after, upTo, count, text }: PackedRows): readonly ParsedRow[] | null {
+  let rows: readonly ParsedRow[];
+  try {
+    rows = JSON.parse(text) as readonly ParsedRow[];
+  } catch {
+    return null;
   }
-  return rows;
+  // What is broken may be JSON together with what stands around it. SQLite does not promise the order of what it joins.
+  let last = after;
+  for (const row of rows) {
+    if (!Array.isArray(row) || row.length !== WIDTH || !(row[0] > last)) return null;
+    last = row[0];
+  }
+  return rows.length === count && last === upTo ? rows : null;
 }

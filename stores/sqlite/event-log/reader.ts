@@ -1,6 +1,7 @@
 import {
   EventStoreError,
   type EventCodec,
+  type ParsedEvent,
   type RawEvent,
   type RecordedEvent,
   type StreamEnd,
@@ -13,16 +14,9 @@ import {
   type Database,
   type Statement,
 } from '../database.ts';
-import {
-  COLUMNS,
-  LogRows,
-  PAGE_CHARACTERS,
-  PAGE_EVENTS,
-  type LogRow,
-  type RowSelection,
-} from './log-rows.ts';
+import { COLUMNS, LogRows, PAGE_CHARACTERS, PAGE_EVENTS, type RowSelection } from './log-rows.ts';
 import { prepareForArrays } from './log-writer.ts';
-import { unpackRows, type PackedPage } from './packed-page.ts';
+import { unpackRows, type PackedPage, type PackedRows, type ParsedRow } from './packed-page.ts';
 import { formatPosition } from './position.ts';
 import { LOG, openLogForReading } from './schema.ts';
 
@@ -34,7 +28,14 @@ export interface Page {
   /** Nothing lay behind it when it was read. */
   readonly isLast: boolean;
   /** The event directly after `upTo` can't be read by this release. */
-  readonly unreadable: { readonly stream: string; readonly error: EventStoreError } | undefined;
+  readonly unreadable: Omit<Unreadable, 'position'> | undefined;
+}
+
+/** An event of a newer release. */
+interface Unreadable {
+  readonly position: number;
+  readonly stream: string;
+  readonly error: EventStoreError;
 }
 
 /** Which streams' events a page is to have; what is left out is passed by. */
@@ -154,13 +155,24 @@ export class LogReader {
    * @throws EventStoreError `UNAVAILABLE`
    */
   page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
-    const { rows, upTo, isLast } = this.#read(() => this.#rows.page(after, selection, limit));
-    return this.#decoded(rows, upTo, isLast, selection.wants);
+    const page = this.#read(() => this.#rows.page(after, selection, limit));
+    return this.unpacked(page, selection);
   }
 
-  /** What another thread has read ahead; never the last, as that thread does not tell. */
-  unpacked(page: PackedPage): Page {
-    return this.#decoded(unpackRows(page), page.upTo, false, undefined);
+  /**
+   * What has been read, here or by another thread, of the same selection.
+   *
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  unpacked({ parts, upTo, isLast }: PackedPage, selection: Selection): Page {
+    const events: RecordedEvent[] = [];
+    for (const part of parts) {
+      const unreadable = this.#unpack(part, selection, events);
+      if (unreadable === undefined) continue;
+      const { position, ...why } = unreadable;
+      return { events, upTo: position - 1, isLast: false, unreadable: why };
+    }
+    return { events, upTo, isLast, unreadable: undefined };
   }
 
   /** The file that it reads. */
@@ -172,25 +184,34 @@ export class LogReader {
     this.#database.close();
   }
 
-  #decoded(
-    rows: readonly LogRow[],
-    upTo: number,
-    isLast: boolean,
-    wants: Selection['wants'],
-  ): Page {
-    const events: RecordedEvent[] = [];
-    for (const row of rows) {
-      if (wants?.(row[1]) === false) continue;
-      const raw = this.#raw(row);
-      try {
-        events.push(this.#codec.decode(raw));
-      } catch (error) {
-        if (!(error instanceof EventStoreError)) throw error;
-        const unreadable = { stream: row[1], error };
-        return { events, upTo: row[0] - 1, isLast: false, unreadable };
-      }
+  /** @returns what of it can't be read by this release; the events before that are added */
+  #unpack(
+    part: PackedRows,
+    { prefixes, wants }: Selection,
+    events: RecordedEvent[],
+  ): Unreadable | undefined {
+    const { decodeParsed } = this.#codec;
+    const parsed = decodeParsed === undefined ? null : unpackRows(part);
+    if (decodeParsed !== undefined && parsed !== null) {
+      return decodeAll(parsed, wants, events, (row) => decodeParsed(this.#parsed(row)));
     }
-    return { events, upTo, isLast, unreadable: undefined };
+    const rows = this.#read(() => this.#rows.rows(part, prefixes));
+    return decodeAll(rows, wants, events, (row) => this.#codec.decode(this.#raw(row)));
+  }
+
+  #parsed(row: ParsedRow): ParsedEvent {
+    const [position, stream, revision, id, type, createdAt, data, metadata] = row;
+    // Written out, as this is on the way of every event that is read.
+    return {
+      position: formatPosition(position),
+      stream,
+      revision,
+      id,
+      type: this.#typeName(type),
+      createdAt: this.createdAt(createdAt),
+      data,
+      metadata,
+    };
   }
 
   #raw(row: unknown): RawEvent {
@@ -241,6 +262,26 @@ export class LogReader {
       cause: error,
     });
   }
+}
+
+/** Decodes the rows that are wanted, up to one that this release can't read, which it tells. */
+function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
+  rows: readonly Row[],
+  wants: Selection['wants'],
+  events: RecordedEvent[],
+  decode: (row: Row) => RecordedEvent,
+): Unreadable | undefined {
+  for (const row of rows) {
+    const [position, stream] = row;
+    if (wants?.(stream) === false) continue;
+    try {
+      events.push(decode(row));
+    } catch (error) {
+      if (!(error instanceof EventStoreError)) throw error;
+      return { position, stream, error };
+    }
+  }
+  return undefined;
 }
 
 const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC LIMIT ?`;

@@ -93,7 +93,10 @@ async function behind(
   await new Promise<void>((resolve) => setImmediate(resolve));
   const packed = await ahead?.next(subscriber.position);
   const page =
-    packed === undefined ? await read(source, subscriber, signal) : source.reader.unpacked(packed);
+    packed === undefined
+      ? await read(source, subscriber, signal)
+      : // Whether more has come since can't be said here.
+        source.reader.unpacked({ ...packed, isLast: false }, { prefixes: subscriber.prefixes });
   if (page === undefined) return undefined;
   subscriber.position = page.upTo;
   // Before the end, it would be told that this was all; the tail itself knows no end before it has followed.

@@ -295,11 +295,11 @@ describe('the embedded event log', () => {
   describe('following another process and itself', () => {
     it('reads what the other has written, and hands on its own as it is', async () => {
       const read: string[] = [];
-      const decode: EventCodec['decode'] = (raw) => {
-        read.push(raw.stream);
-        return plainCodec.decode(raw);
+      const decodeParsed: EventCodec['decodeParsed'] = (parsed) => {
+        read.push(parsed.stream);
+        return plainCodec.decodeParsed(parsed);
       };
-      const here = await open({ notices: deaf, codec: { ...plainCodec, decode } });
+      const here = await open({ notices: deaf, codec: { ...plainCodec, decodeParsed } });
       const there = await open();
       const follower = new Follower(here, '');
       await follower.caughtUp('');
