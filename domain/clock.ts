@@ -55,8 +55,10 @@ export function toIso(instant: Instant): string {
 const TO_THE_SECONDS = '2026-11-22T09:30:'.length;
 const LENGTH = '2026-11-22T09:30:15.042Z'.length;
 
-let lastMinute = '-';
-let lastMinuteAt = Number.NaN;
+const ZERO = '0'.charCodeAt(0);
+
+let lastMinute = '1970-01-01T00:00:';
+let lastMinuteAt: Instant = 0;
 
 /** The instant of a timestamp that the service itself wrote; NaN for what is none, as of `Date.parse`. */
 export function fromIso(text: string): Instant {
@@ -83,5 +85,3 @@ function digitAt(text: string, index: number): number {
   const digit = text.charCodeAt(index) - ZERO;
   return digit >= 0 && digit <= 9 ? digit : Number.NaN;
 }
-
-const ZERO = '0'.charCodeAt(0);

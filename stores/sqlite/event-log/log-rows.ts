@@ -33,7 +33,8 @@ export const PAGE_CHARACTERS = 4 * 1024 * 1024;
 export class LogRows {
   readonly #database: Database;
   readonly #head: Statement;
-  readonly #known = new Map<string | undefined, RowStatements>();
+  /** By their condition, which goes by the prefixes' lengths alone: whatever is asked for, there are few. */
+  readonly #known = new Map<string, RowStatements>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -55,12 +56,22 @@ export class LogRows {
     // Positions are given out without gaps and become visible in order: up to the head none can come later.
     const head = this.head();
     const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
+    const { packed } = this.#statements(prefixes);
+    const ask = (from: number, most: number): PackedRows | null => {
+      const row = packed.get(from, end, ...(prefixes ?? []), most);
+      const [count, upTo, text] = row as unknown as readonly [number, number, string];
+      if (count === 0) return null;
+      const share = PAGE_CHARACTERS / text.length;
+      // They are large: fewer are a page.
+      if (share < 1 && count > 1) return ask(from, Math.max(1, Math.floor(count * share)));
+      return { after: from, upTo, count, text };
+    };
     const parts: PackedRows[] = [];
     let from = after;
     let count = 0;
     let characters = 0;
     while (from < end) {
-      const part = this.#part(from, end, prefixes, Math.min(ROWS_AT_ONCE, limit - count));
+      const part = ask(from, Math.min(ROWS_AT_ONCE, limit - count));
       if (part === null) break;
       parts.push(part);
       from = part.upTo;
@@ -84,32 +95,13 @@ export class LogRows {
     return rows.all(after, upTo, ...(prefixes ?? []), count);
   }
 
-  /** @returns null where there is none */
-  #part(
-    after: number,
-    end: number,
-    prefixes: RowSelection['prefixes'],
-    asked: number,
-  ): PackedRows | null {
-    const { packed } = this.#statements(prefixes);
-    const row = packed.get(after, end, ...(prefixes ?? []), asked);
-    const [count, upTo, text] = row as unknown as readonly [number, number, string];
-    if (count === 0) return null;
-    const share = PAGE_CHARACTERS / text.length;
-    // They are large: fewer are a page.
-    if (share < 1 && count > 1) {
-      return this.#part(after, end, prefixes, Math.max(1, Math.floor(count * share)));
-    }
-    return { after, upTo, count, text };
-  }
-
   /** Those for streams whose names begin so. */
   #statements(prefixes: RowSelection['prefixes']): RowStatements {
-    const name = prefixes?.join('\n');
-    const known = this.#known.get(name);
+    const condition = conditionOf(prefixes);
+    const known = this.#known.get(condition);
     if (known !== undefined) return known;
     const from = `FROM events JOIN streams ON streams.id = events.stream
-      WHERE events.position > ? AND events.position <= ? ${conditionOf(prefixes)}
+      WHERE events.position > ? AND events.position <= ? ${condition}
       ORDER BY events.position LIMIT ?`;
     const made = {
       rows: prepareForArrays(this.#database, `SELECT ${COLUMNS} ${from}`),
@@ -119,7 +111,7 @@ export class LogRows {
          FROM (SELECT events.position, ${PACKED} AS packed ${from})`,
       ),
     };
-    this.#known.set(name, made);
+    this.#known.set(condition, made);
     return made;
   }
 }

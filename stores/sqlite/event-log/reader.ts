@@ -277,7 +277,8 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
     try {
       events.push(decode(row));
     } catch (error) {
-      if (!(error instanceof EventStoreError)) throw error;
+      // What is said of the log, as that it can't be reached, is said of no event.
+      if (!(error instanceof EventStoreError && error.code === 'NEWER_SCHEMA')) throw error;
       return { position, stream, error };
     }
   }

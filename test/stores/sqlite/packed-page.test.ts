@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  EventStoreError,
   MAX_EVENT_BYTES,
   type EventCodec,
   type NewEvent,
@@ -84,6 +85,16 @@ describe('rows that come as one text', function () {
       expect(all[69]?.fault).to.be.a('string');
       expect(all.toSpliced(69, 1)).to.deep.equal(good.toSpliced(69, 1));
     }
+  });
+
+  it('do not take for a newer event what is said of the log', async () => {
+    await append({ 'one-1': events(3) });
+    const decodeParsed = (): never => {
+      throw new EventStoreError('UNAVAILABLE', 'away');
+    };
+    const reader = new LogReader(logFile(directory()), { ...plainCodec, decodeParsed });
+    expect(() => reader.page(0)).to.throw(EventStoreError, 'away');
+    reader.close();
   });
 
   it('are fewer where they are large', async () => {
