@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   readdirSync,
@@ -14,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { bundle } from './bundle.mjs';
 
 const project = join(import.meta.dirname, '..');
@@ -53,6 +54,12 @@ function present() {
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 }
 
+/** The files that package.json names as commands. */
+function commands() {
+  const { bin = {} } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+  return Object.values(bin).map((file) => join(project, file));
+}
+
 /** Compiles into a folder; what the compiler says goes to the terminal. */
 function compile(folder) {
   const require = createRequire(import.meta.url);
@@ -88,6 +95,8 @@ async function build(files, stamp) {
       cpSync(join(project, file), join(fresh, file));
     }
     await bundle(fresh);
+    // npx does so where it meets a command for the first time, and not after a later build.
+    for (const command of commands()) chmodSync(join(fresh, relative(dist, command)), 0o755);
     writeFileSync(join(fresh, stampFile), stamp);
     replaceDist(fresh, stamp);
     return 0;

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -37,6 +38,7 @@ describe('npm start', () => {
     }
     symlinkSync(join(projectRoot, 'node_modules'), join(directory(), 'node_modules'));
     writeFileSync(join(directory(), 'app/main.ts'), service);
+    writeFileSync(join(directory(), 'app/cli.ts'), '#!/usr/bin/env node\nconsole.log(1);\n');
   });
 
   // The whole group: what npm started would outlive it.
@@ -90,6 +92,14 @@ describe('npm start', () => {
     writeFileSync(join(directory(), 'app/main.ts'), `${service}// changed\n`);
     expect(build()).to.equal(0);
     expect(built()).to.include('process.pid');
+  });
+
+  it('makes the commands executable, again with each build', () => {
+    for (const change of ['first', 'second']) {
+      writeFileSync(join(directory(), 'app/main.ts'), `${service}// ${change}\n`);
+      expect(build()).to.equal(0);
+      expect(statSync(join(directory(), 'dist/app/cli.js')).mode & 0o111).to.equal(0o111);
+    }
   });
 
   it('leaves out what has been deleted, and brings what is not compiled', () => {
