@@ -4,6 +4,7 @@ import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
 import { credentialsFile } from './starting/credentials-file.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
+import { collectAloneOnFewProcessors } from './starting/young-collection.ts';
 import { startService, version, type RunningService } from './service.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
@@ -11,6 +12,7 @@ import { openTraces, withTraces } from './watching/traces.ts';
 /** The service as a process: settings from the environment, ends by SIGTERM or SIGINT with exit code 0. */
 async function main(): Promise<void> {
   collectOnceWhenIdle();
+  collectAloneOnFewProcessors();
   const configuration = readConfiguration(process.env);
   const bare = createTelemetry({ level: configuration.logLevel });
   for (const warning of configuration.warnings) bare.log.warn(warning);

@@ -6,8 +6,12 @@ import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-pr
 import { yieldToOthers } from './thread-priority.ts';
 import { openTraces } from '../watching/traces.ts';
 
-/** Some three fifths of a contended processor for the others. */
-const NICENESS = 5;
+/**
+ * Somewhat less of a contended processor than the others have. With 5, which leaves it a quarter, a full queue was worked
+ * off while the views fell behind, and a processor stood idle until they had caught up; with 0, requests take twice as
+ * long beside a rebuild as without one.
+ */
+const NICENESS = 2;
 
 /**
  * The projector in a thread of its own: folding and writing the embedded views never waits for requests and
