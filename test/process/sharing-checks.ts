@@ -34,7 +34,7 @@ export function faultsOfSharing(ledger: Ledger, tasks: readonly CreatedTask[]): 
     const faults =
       shares?.kind === 'dedupe'
         ? faultsOfDedupe(runs, shares.windowSeconds * 1000)
-        : [...faultsOfExclusion(ledger, runs), ...faultsOfOverlap(runs)];
+        : [...faultsOfExclusion(ledger, runs), ...faultsOfOverlap(ledger, runs)];
     return faults.map((fault) => `${name}: ${fault}`);
   });
 }
@@ -56,18 +56,29 @@ function faultsOfExclusion(ledger: Ledger, runs: readonly LoggedRun[]): string[]
   return faults;
 }
 
+/**
+ * What was in the log so long before a command began was there for it to be read: an event has the time at which its
+ * commit began, which takes a while. Milliseconds.
+ */
+const COMMITTED_BY = 1_000;
+
 /** Whom a run gave way to was not over then; whom one was canceled for is another run of the task. */
-function faultsOfOverlap(runs: readonly LoggedRun[]): string[] {
+function faultsOfOverlap(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
   const byId = new Map(runs.map((run) => [run.id, run]));
+  const places = new Map(ledger.events.map(({ id, position }) => [id, position]));
+  const fires = new Map(ledger.all('Fired').map(({ data, position }) => [data.run_id, position]));
+  // It may have ended between the decision and its record; when its end was begun says nothing of when it was there.
+  const wasOver = (ended: RecordedEvent, id: string, skipped: RecordedEvent): boolean => {
+    const cause = places.get(skipped.metadata.$causationId ?? '') ?? fires.get(id);
+    if (cause !== undefined && ended.position < cause) return true;
+    const begun = Date.parse(skipped.metadata.occurredAt);
+    return ended.position < skipped.position && Date.parse(ended.createdAt) + COMMITTED_BY < begun;
+  };
   return runs.flatMap(({ id, events, end }) => {
     if (end?.type === 'RunSkipped' && end.data.reason === 'overlap') {
       const other = byId.get(end.data.because_of ?? '');
       if (other === undefined) return [`${id} gave way to nothing`];
-      // It may have ended between the decision and its record: the record says when it was begun.
-      const over =
-        other.end !== undefined &&
-        other.end.position < end.position &&
-        other.end.metadata.occurredAt < end.metadata.occurredAt;
+      const over = other.end !== undefined && wasOver(other.end, id, end);
       return over ? [`${id} gave way to ${other.id}, which was over`] : [];
     }
     if (end?.type !== 'RunCanceled') return [];

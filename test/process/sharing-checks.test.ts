@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import { Ledger } from './ledger.ts';
+import { faultsOfSharing } from './sharing-checks.ts';
+
+const task = {
+  ...{ id: 't', name: 'shy', attempts: 1, createdAt: 0, body: {} },
+  shares: { kind: 'overlap', policy: 'skip' } as const,
+};
+
+/** An event at the next position, which was begun and recorded at some second. */
+function eventAt(position: number, begun: number, recorded: number, rest: object): RecordedEvent {
+  const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+  return {
+    ...{ id: `e${position}`, revision: 0, position: String(position), createdAt: at(recorded) },
+    metadata: { occurredAt: at(begun) },
+    ...rest,
+  } as unknown as RecordedEvent;
+}
+
+const asked = { stream: 'run-a', type: 'RunRequested', data: { task_id: 't' } };
+const ended = { stream: 'run-a', type: 'RunSucceeded', data: {} };
+const fired = { stream: 'fires-t', type: 'Fired', data: { run_id: 'b' } };
+const gaveWay = {
+  stream: 'run-b',
+  type: 'RunSkipped',
+  data: { task_id: 't', reason: 'overlap', because_of: 'a' },
+};
+
+function faultsOf(...events: RecordedEvent[]): readonly string[] {
+  return faultsOfSharing(new Ledger(events), [task]);
+}
+
+describe('the check of whom a run gave way to', () => {
+  const fault = 'shy: b gave way to a, which was over';
+
+  it('finds one that was over before the fire', () => {
+    const events = [eventAt(1, 1, 1, asked), eventAt(2, 2, 2, ended), eventAt(3, 2, 2, fired)];
+    expect(faultsOf(...events, eventAt(4, 2, 2, gaveWay))).to.deep.equal([fault]);
+  });
+
+  it('finds one that was over for long when the run was asked for', () => {
+    const events = [eventAt(1, 1, 1, asked), eventAt(2, 2, 2, ended)];
+    expect(faultsOf(...events, eventAt(3, 4, 4, gaveWay))).to.deep.equal([fault]);
+  });
+
+  it('takes one for living whose end came between the fire and the record, whenever it was begun', () => {
+    const events = [eventAt(1, 1, 1, asked), eventAt(2, 3, 3, fired), eventAt(3, 2, 3, ended)];
+    expect(faultsOf(...events, eventAt(4, 3, 3, gaveWay))).to.deep.equal([]);
+  });
+
+  it('finds one that gave way to nothing', () => {
+    expect(faultsOf(eventAt(1, 1, 1, gaveWay))).to.deep.equal(['shy: b gave way to nothing']);
+  });
+});
