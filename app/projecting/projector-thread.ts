@@ -7,9 +7,8 @@ import { yieldToOthers } from './thread-priority.ts';
 import { openTraces } from '../watching/traces.ts';
 
 /**
- * Somewhat less of a contended processor than the others have. With 5, which leaves it a quarter, a full queue was worked
- * off while the views fell behind, and a processor stood idle until they had caught up; with 0, requests take twice as
- * long beside a rebuild as without one.
+ * Somewhat less of a contended processor than the others have. With 5, a quarter of it, the views fall behind a full queue,
+ * and a processor stands idle until they have caught up; with 0, reads beside a rebuild took up to 1.9 times as long.
  */
 const NICENESS = 2;
 
