@@ -5,6 +5,7 @@ import { occurAt, toNewEvents } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
 import { startRun } from '../domain/runs/run.ts';
 import { streams } from '../domain/streams.ts';
+import { TransientMap } from '../domain/transient-map.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Membership } from './processes/membership.ts';
@@ -55,7 +56,7 @@ export class Worker {
   private passing = 0;
   private running = false;
   private pumping = false;
-  private readonly handles = new Map<string, RunHandle>();
+  private readonly handles = new TransientMap<string, RunHandle>();
   /** When a run was first seen that somebody else is the first choice for. */
   private readonly heldBack = new WeakSet<QueuedRun>();
   private cancelTimer: Cancel = () => {};

@@ -3,6 +3,7 @@ import { type EventStore, type RecordedEvent } from '../../domain/event-store.ts
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { idOf } from '../../domain/streams.ts';
+import { TransientMap } from '../../domain/transient-map.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
@@ -48,7 +49,7 @@ export class RunQueue {
   private readonly readModel: ReadableViews;
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
-  private readonly runs = new Map<string, QueuedRun>();
+  private readonly runs = new TransientMap<string, QueuedRun>();
   private readonly ready = new Heap<QueuedRun>(goesBefore);
   private readonly later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   /** Something may be there to take. */

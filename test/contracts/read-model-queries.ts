@@ -11,6 +11,7 @@ import {
   type Thing,
   type Written,
 } from './read-model-things.ts';
+import { randomBy } from '../support/random.ts';
 
 /** What `get`, `find` and `count` promise. Part of `describeReadModelContract`. */
 export function describeQueries(harness: () => ReadModelHarness): void {
@@ -155,7 +156,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);
-      const random = randomNumbers(7);
+      const random = randomBy(7);
       for (let round = 0; round < 120; round += 1) {
         const query = randomQuery(random);
         const found = await keysOf(readModel, projection, query);
@@ -170,7 +171,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);
-      const random = randomNumbers(11);
+      const random = randomBy(11);
       const orders: readonly (readonly Sort[])[] = [
         [],
         ...(['ascending', 'descending'] as const).flatMap((first) => [
@@ -252,7 +253,7 @@ const tags = ['x', 'y', 'z', 'x y', 'ü'];
 
 /** 300 documents with many ties and nulls, the same on every run. */
 function manyThings(): readonly Written[] {
-  const random = randomNumbers(1);
+  const random = randomBy(1);
   const documents: Written[] = [];
   for (let i = 0; i < 300; i += 1) {
     const team = pick(random, teams);
@@ -301,15 +302,4 @@ function randomQuery(random: () => number): Query {
 
 function pick<T>(random: () => number, values: readonly T[]): T {
   return values[Math.floor(random() * values.length)] as T;
-}
-
-/** The mulberry32 generator: the same numbers from 0 to 1 on every run. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -5,6 +5,7 @@ import {
   type EncodedEvent,
   type StreamAppend,
 } from '../../../domain/event-store.ts';
+import { TransientMap } from '../../../domain/transient-map.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { startThread } from '../read-model/start-thread.ts';
 import { formatPosition } from './position.ts';
@@ -66,7 +67,7 @@ export class Writer {
   readonly #onCommit: (committed: Committed) => void;
   #worker: Worker | undefined;
   #gone: Promise<void> = Promise.resolve();
-  #pending = new Map<number, Pending>();
+  readonly #pending = new TransientMap<number, Pending>();
   /** How many of them may be told later. */
   #pendingLater = 0;
   #lastTicket = 0;

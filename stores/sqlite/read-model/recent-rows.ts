@@ -21,12 +21,6 @@ const MOST_TEXT = 4 * 1024 * 1024;
  */
 export const MOST_TEXT_WHEN_FILLING = 1024 * 1024;
 
-/**
- * What is left when that is too much, of it. Many are dropped at once: a Map finds its first entry by passing over all
- * that were deleted before it, which would cost each row more than it saves.
- */
-const SHARE_LEFT = 0.75;
-
 /** A larger document is not kept. */
 const LARGEST = 64 * 1024;
 
@@ -34,43 +28,47 @@ const LARGEST = 64 * 1024;
  * The rows that were written or read last. What is written is mostly what was written a moment ago (a run is
  * requested, starts, ends), so most batches need not look anything up. Good only as long as nobody else writes:
  * the writer forgets it all when its turn is not its own.
+ *
+ * They stand in two Maps, of which the older is dropped as a whole: see `TransientMap` for what one Map would keep alive.
  */
 export class RecentRows {
-  private readonly rows = new Map<string, KnownRow>();
+  private young = new Map<string, KnownRow>();
+  private old = new Map<string, KnownRow>();
+  /** Characters of the young ones' documents. */
   private text = 0;
-  private readonly most: number;
+  private readonly mostYoung: number;
 
-  /** @param most characters of documents that are kept; default 4 Mi */
+  /** @param most characters of documents that are kept, and half of them at least; default 4 Mi */
   constructor(most = MOST_TEXT) {
-    this.most = most;
+    this.mostYoung = most / 2;
   }
 
   get(key: string): KnownRow | undefined {
-    return this.rows.get(key);
+    return this.young.get(key) ?? this.old.get(key);
   }
 
   set(key: string, row: KnownRow): void {
-    this.delete(key);
-    if (row.size > LARGEST) return;
-    this.rows.set(key, row);
-    this.text += row.size;
-    if (this.text <= this.most) return;
-    for (const [oldest, { size }] of this.rows) {
-      this.rows.delete(oldest);
-      this.text -= size;
-      if (this.text <= this.most * SHARE_LEFT) break;
+    if (row.size > LARGEST) {
+      this.delete(key);
+      return;
     }
+    this.text += row.size - (this.young.get(key)?.size ?? 0);
+    this.young.set(key, row);
+    if (this.text <= this.mostYoung) return;
+    this.old = this.young;
+    this.young = new Map();
+    this.text = 0;
   }
 
   delete(key: string): void {
-    const known = this.rows.get(key);
-    if (known === undefined) return;
-    this.rows.delete(key);
-    this.text -= known.size;
+    this.text -= this.young.get(key)?.size ?? 0;
+    this.young.delete(key);
+    this.old.delete(key);
   }
 
   forget(): void {
-    this.rows.clear();
+    this.young = new Map();
+    this.old = new Map();
     this.text = 0;
   }
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { decidedUpTo } from '../../support/expected-fires.ts';
+import { randomBy } from '../../support/random.ts';
 import { eventually } from '../../support/signals.ts';
 import { Cluster } from '../cluster.ts';
 import { CommandLoad } from './command-load.ts';
@@ -28,17 +29,6 @@ export const kills = long ? 100 : 10;
 const LONGEST_LIFE = 2000;
 /** All that is owed must be done in this time after the last restart. Milliseconds. */
 const SETTLE_LIMIT = 60_000;
-
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-export function randomBy(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
-  };
-}
 
 /** The seed of this run: `SVC_TEST_SEED`, else another one each time. */
 export function seedOfRun(): number {
