@@ -21,13 +21,24 @@ const CHECKPOINT_INTERVAL = 4;
  */
 export class Feed {
   readonly #subscription: AllStreamSubscription;
+  readonly #end: Position;
   #ended: string | undefined;
   #hint: Position | undefined;
+  #keepsOrder = false;
   #awake = false;
   #wake: () => void = () => undefined;
 
-  /** @param prefixes see the port's `subscribe` */
-  constructor(connection: Connection, after: Position, prefixes: readonly string[] | undefined) {
+  /**
+   * @param end where the log ended before this was made
+   * @param prefixes see the port's `subscribe`
+   */
+  constructor(
+    connection: Connection,
+    after: Position,
+    end: Position,
+    prefixes: readonly string[] | undefined,
+  ) {
+    this.#end = end;
     this.#subscription = connection.subscribeToAll(
       {
         fromPosition: fromPosition(after),
@@ -37,19 +48,21 @@ export class Feed {
           ...filterOf(prefixes),
           checkpointReached: (_subscription, place) => {
             // Only noted, for an exception here would hang the subscription without a word.
-            this.#hint = toPosition(place);
-            this.wake();
+            this.#note(toPosition(place));
           },
         },
       },
       { highWaterMark: BUFFER },
     );
     // The listeners stay until the object is gone: an error without one would end the process.
-    this.#subscription.on('error', (error) => this.#end(wordsOf(error)));
-    this.#subscription.on('end', () => this.#end('the server ended it'));
-    this.#subscription.on('close', () => this.#end('it was closed'));
+    this.#subscription.on('error', (error) => this.#endBecause(wordsOf(error)));
+    this.#subscription.on('end', () => this.#endBecause('the server ended it'));
+    this.#subscription.on('close', () => this.#endBecause('it was closed'));
     this.#subscription.on('confirmation', () => this.wake());
-    this.#subscription.on('caughtUp', () => this.wake());
+    this.#subscription.on('caughtUp', () => {
+      this.#keepsOrder = true;
+      this.wake();
+    });
     this.#subscription.on('readable', () => this.wake());
   }
 
@@ -108,7 +121,19 @@ export class Feed {
     this.#subscription.unsubscribe().catch(() => undefined);
   }
 
-  #end(reason: string): void {
+  /**
+   * Servers before 23.10 (but for 22.10.4 and later) say of an event that comes while a subscription goes live that they
+   * have passed it on, and only then pass it on: `PumpLiveMessages` of their Enumerators.AllSubscriptionFiltered sends
+   * a checkpoint at the place where it begins. What stood in the log before the subscription was made is passed on in
+   * order by all of them, and those that say when it has caught up, which 23.10 was the first to do, keep it after that.
+   */
+  #note(hint: Position): void {
+    if (hint > this.#end && !this.#keepsOrder) return;
+    this.#hint = hint;
+    this.wake();
+  }
+
+  #endBecause(reason: string): void {
     this.#ended ??= reason;
     this.wake();
   }

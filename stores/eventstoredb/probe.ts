@@ -16,11 +16,11 @@ const PAGE = 500;
 export class Probe {
   readonly #reading: Reading;
   readonly #timings: Timings;
+  readonly #end: Position;
   readonly #prefixes: readonly string[] | undefined;
   readonly #onResult: () => void;
   #running = false;
   #next: number;
-  #end: Position | undefined;
   #nothingUpTo: Position = BEGINNING;
   #caughtUp = false;
   #everCaughtUp = false;
@@ -29,18 +29,19 @@ export class Probe {
   #announced: Position | undefined;
   #position: Position = BEGINNING;
 
+  /** @param of.end where the log ended when the subscription was made */
   constructor(
     reading: Reading,
     timings: Timings,
-    prefixes: readonly string[] | undefined,
+    of: { readonly end: Position; readonly prefixes: readonly string[] | undefined },
     onResult: () => void,
   ) {
     this.#reading = reading;
     this.#timings = timings;
-    this.#prefixes = prefixes;
+    this.#end = of.end;
+    this.#prefixes = of.prefixes;
     this.#onResult = onResult;
     this.#next = Date.now() + timings.settleMs;
-    void this.#findEnd();
   }
 
   /** Why the log could not be read. The subscription is then not to be trusted either. */
@@ -68,9 +69,7 @@ export class Probe {
     }
     // A busy subscription is never quiet enough to be looked at: it has caught up with the end as that
     // was when it began.
-    if (!this.#everCaughtUp && this.#end !== undefined && position >= this.#end) {
-      this.#caughtUp = true;
-    }
+    if (!this.#everCaughtUp && position >= this.#end) this.#caughtUp = true;
     const soonest = Date.now() + this.#timings.settleMs;
     this.#next = this.#everCaughtUp ? Math.max(this.#next, soonest) : soonest;
   }
@@ -128,15 +127,6 @@ export class Probe {
       this.#failure = error;
     } finally {
       this.#running = false;
-      this.#onResult();
-    }
-  }
-
-  async #findEnd(): Promise<void> {
-    try {
-      this.#end = await this.#reading.end();
-    } catch (error) {
-      this.#failure ??= error;
       this.#onResult();
     }
   }

@@ -76,19 +76,21 @@ export class Subscription {
   /** One subscription of the client. Returns why it was lost, or nothing when it is to end. */
   async *#attempt(): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
     const { connection, reading } = this.#parts;
-    let from: Position | undefined;
+    let places: readonly [Position, Position] | undefined;
     try {
-      from = await unlessAborted(reading.footing(this.#position), this.#signal);
+      const read = Promise.all([reading.footing(this.#position), reading.end()]);
+      places = await unlessAborted(read, this.#signal);
     } catch (error) {
       if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw error;
       return wordsOf(error);
     }
-    if (from === undefined) return undefined;
-    const feed = new Feed(connection, from, this.#prefixes);
+    if (places === undefined) return undefined;
+    const [from, end] = places;
+    const feed = new Feed(connection, from, end, this.#prefixes);
     const wake = (): void => feed.wake();
     this.#signal.addEventListener('abort', wake);
     try {
-      return yield* this.#follow(feed);
+      return yield* this.#follow(feed, end);
     } finally {
       this.#signal.removeEventListener('abort', wake);
       feed.close();
@@ -96,10 +98,12 @@ export class Subscription {
   }
 
   /** Passes on what one feed gives. Returns why it was lost, or nothing when it is to end. */
-  async *#follow(feed: Feed): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
-    const probe = new Probe(this.#parts.reading, this.#parts.timings, this.#prefixes, () =>
-      feed.wake(),
-    );
+  async *#follow(
+    feed: Feed,
+    end: Position,
+  ): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
+    const { reading, timings } = this.#parts;
+    const probe = new Probe(reading, timings, { end, prefixes: this.#prefixes }, () => feed.wake());
     while (!this.#signal.aborted) {
       const taken = feed.take();
       if (taken.length > 0) {

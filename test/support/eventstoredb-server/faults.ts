@@ -59,6 +59,12 @@ export class Faults {
   /** Servers before 23.10 don't say when a subscription has caught up. */
   saysCaughtUp = false;
 
+  /**
+   * Servers before 23.10 (but for 22.10.4 and later) may tell a subscription that goes live of the place of an event that
+   * came meanwhile, and send the event after that. Set: they do so with the first one, and this happens in between.
+   */
+  betweenPlaceAndEvent: (() => Promise<void>) | undefined;
+
   /** Whether filtered subscriptions are told how far the server has come. */
   sendsCheckpoints = true;
 

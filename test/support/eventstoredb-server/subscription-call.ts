@@ -90,6 +90,7 @@ export class OpenSubscription {
       if (next - page === PAGE) page = next;
       next += 1;
       if (this.#matches(event)) {
+        if (caughtUp) await this.#sendPlaceAhead(event);
         await this.#sendEvent(event);
         page = next;
         continue;
@@ -111,6 +112,15 @@ export class OpenSubscription {
     return first === undefined
       ? { commit: BigInt(event.commit), prepare: BigInt(event.prepare) }
       : { commit: BigInt(first.commit), prepare: BigInt(first.prepare) - 1n };
+  }
+
+  /** See {@link Faults.betweenPlaceAndEvent}. */
+  async #sendPlaceAhead(event: StoredEvent): Promise<void> {
+    const { betweenPlaceAndEvent } = this.#faults;
+    if (betweenPlaceAndEvent === undefined) return;
+    this.#faults.betweenPlaceAndEvent = undefined;
+    await send(this.#call, checkpointMessage(this.#checkpointAt(event, 0, true)));
+    await betweenPlaceAndEvent();
   }
 
   async #sendEvent(event: StoredEvent): Promise<void> {

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { BEGINNING, type EventStore } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import {
+  numbered,
+  numbersOf,
+  onWorkbench,
+  take,
+  upTo,
+} from '../../support/eventstoredb-server/workbench.ts';
+import { Signal, eventually } from '../../support/signals.ts';
+
+describe('what an EventStoreDB server says of how far a subscription is', () => {
+  const bench = onWorkbench();
+  /** Where lost subscriptions are taken up again. */
+  let takenUp: Signal<string>;
+  let store: EventStore;
+  let stop: AbortController;
+  beforeEach(async () => {
+    takenUp = new Signal('taking a subscription up again');
+    stop = new AbortController();
+    const warn = (_: string, fields?: object): void =>
+      takenUp.send(String((fields as { readonly after?: unknown } | undefined)?.after));
+    // Looks at the log itself so seldom that only what the server says counts.
+    store = await bench().open({
+      timings: { settleMs: 30_000, probeMs: 30_000, silenceMs: 60_000 },
+      telemetry: { ...silent, log: { ...silent.log, warn } },
+    });
+  });
+
+  async function fill(from: number, to: number, stream: string): Promise<void> {
+    const events = upTo(to - from).map((index) => numbered(from + index));
+    await store.append(stream, events, 'any');
+  }
+
+  const subscribe = (): ReturnType<EventStore['subscribe']> =>
+    store.subscribe({ after: BEGINNING, prefixes: ['task-'], signal: stop.signal });
+
+  it('loses none that is sent only after its place was told', async () => {
+    await fill(0, 2, 'task-1');
+    const { faults } = bench().server;
+    // The answer comes over the same connection: what was told before has arrived by then.
+    faults.betweenPlaceAndEvent = async () => void (await store.head());
+    const arrived = new Signal<number>('events that arrived');
+    const taken = take(subscribe(), ({ events }) => {
+      arrived.send(events.length);
+      return events.length >= 3;
+    });
+    await arrived.wait((count) => count === 2);
+    await fill(2, 4, 'task-1');
+    expect(numbersOf((await taken).events).slice(0, 3)).to.deep.equal([0, 1, 2]);
+    expect(faults.betweenPlaceAndEvent).to.equal(undefined);
+  });
+
+  for (const saysCaughtUp of [true, false]) {
+    const server = saysCaughtUp ? 'one that says when it has caught up' : 'others';
+    it(`is ${saysCaughtUp ? 'believed' : 'not believed'} of what came since, of ${server}`, async () => {
+      bench().server.faults.saysCaughtUp = saysCaughtUp;
+      await fill(0, 2, 'task-1');
+      const [, second] = await store.readStream('task-1');
+      const arrived = new Signal<number>('events that arrived');
+      const ended = take(subscribe(), ({ events }) => {
+        arrived.send(events.length);
+        return false;
+      });
+      await arrived.wait((count) => count === 2);
+      await fill(2, 302, 'run-1');
+      const open = () => bench().server.subscriptions;
+      await eventually(() => open().some(({ checkpoints }) => checkpoints > 0));
+      await store.head();
+      for (const subscription of open()) subscription.drop();
+      const after = await takenUp.wait();
+      if (saysCaughtUp) expect(after > (second?.position ?? '')).to.equal(true);
+      else expect(after).to.equal(second?.position);
+      stop.abort();
+      await ended;
+    });
+  }
+});
