@@ -1,9 +1,11 @@
 import {
   BEGINNING,
+  EventStoreError,
   type Position,
   type StreamEnd,
   type StreamPage,
 } from '../../domain/event-store.ts';
+import { isJsonObject } from '../../domain/json.ts';
 import type { Reading } from './reading.ts';
 import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
 
@@ -45,11 +47,24 @@ export async function listStreams(
 const isFirstOf = (event: ClientEvent, prefix: string): boolean =>
   Number(event.revision) === 0 && !isSystemEvent(event) && event.streamId.startsWith(prefix);
 
-/** Where a stream ends; null when all of it is truncated. */
+/**
+ * Where a stream ends; null when all of it is truncated, or it was deleted: the events of one that was stay in the log
+ * until a scavenge. Who wrote it may have put anything beside its events, or nothing.
+ */
 async function endOf(reading: Reading, stream: string): Promise<StreamEnd | null> {
-  const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+  const last = await lastOf(reading, stream);
   if (last === undefined) return null;
-  const { revision, metadata, createdAt } = toRaw(last);
-  const { occurredAt } = JSON.parse(metadata) as { readonly occurredAt?: unknown };
+  const { revision, createdAt } = toRaw(last);
+  const occurredAt = isJsonObject(last.metadata) ? last.metadata.occurredAt : undefined;
   return { stream, revision, lastAt: typeof occurredAt === 'string' ? occurredAt : createdAt };
+}
+
+async function lastOf(reading: Reading, stream: string): Promise<ClientEvent | undefined> {
+  try {
+    const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+    return last;
+  } catch (error) {
+    if (error instanceof EventStoreError && error.code === 'STREAM_DELETED') return undefined;
+    throw error;
+  }
 }

@@ -101,6 +101,18 @@ function describeFacts(
       expect(await failureOf(append([event()], 'any'))).to.be.instanceOf(StreamDeletedError);
     });
 
+    it('keeps in the log what was in a stream that has ended, and the end itself', async () => {
+      await append([event()], 'no_stream');
+      const [first] = await read();
+      await connection.tombstoneStream(stream, { credentials: connection.credentials });
+      const log = await all(
+        connection.readAll({ fromPosition: placeOf(first), direction: 'forwards' }),
+      );
+      const left = log.filter(({ streamId }) => streamId === stream);
+      expect(left.map(({ type }) => type)).to.deep.equal(['Noted', '$streamDeleted']);
+      expect(left[1]?.revision).to.equal(2n ** 63n - 1n);
+    });
+
     it('takes no more than 1 MiB at a time', async () => {
       const half = (): ReturnType<typeof event> => event(randomUUID(), 'x'.repeat(600_000));
       const refused = await failureOf(append([half(), half()], 'no_stream'));

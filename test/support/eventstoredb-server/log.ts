@@ -34,8 +34,12 @@ export interface Place {
   readonly prepare: bigint;
 }
 
-/** The `$tb` of a stream that was deleted softly: beyond every event. */
-const FOREVER = Number.MAX_SAFE_INTEGER;
+/**
+ * Beyond every event (`EventNumber.DeletedStream`): the `$tb` of a stream that was deleted softly, and the revision of the
+ * event that ends a stream for ever. No number of JavaScript is exactly that, hence the text.
+ */
+export const FOREVER_TEXT = '9223372036854775807';
+export const FOREVER = Number(FOREVER_TEXT);
 
 /**
  * The log of the stand-in, with the rules of a real server: positions are byte offsets with gaps,
@@ -73,9 +77,13 @@ export class Log {
     return { kind: 'written', last, repeated: false };
   }
 
-  /** Takes what is truncated out of the log, but for the last event of each stream, as a scavenge does. */
+  /**
+   * Takes what is truncated out of the log, but for the last event of each stream, as a scavenge does; of one that has
+   * ended, all but what ended it.
+   */
   scavenge(): void {
     const kept = this.#all.filter(({ stream, revision }) => {
+      if (this.#tombstones.has(stream)) return revision === FOREVER;
       const isLast = revision === this.currentRevision(stream);
       return isLast || revision >= this.#truncatedBefore(stream);
     });
@@ -84,14 +92,21 @@ export class Log {
 
   /** Hides what is there; the stream may begin again, with the next revision. */
   softDelete(stream: string): void {
-    const data = Buffer.from(JSON.stringify({ $tb: FOREVER }));
+    const data = Buffer.from(`{"$tb":${FOREVER_TEXT}}`);
     this.#write(`$$${stream}`, [systemEvent('$metadata', data)]);
   }
 
-  /** Ends a stream for ever. */
+  /** Ends a stream for ever, by an event of its own that no reader of the stream sees, and every one of the log. */
   tombstone(stream: string): void {
     this.#tombstones.add(stream);
-    this.#write('$tombstones', [systemEvent('$streamDeleted', Buffer.from('{}'))]);
+    const event = {
+      ...systemEvent('$streamDeleted', new Uint8Array()),
+      contentType: 'application/octet-stream',
+    };
+    const place = this.#place(event);
+    const revision = FOREVER;
+    const created = Date.now();
+    this.#tell([{ ...event, stream, revision, created, commit: place, prepare: place }]);
   }
 
   isTombstoned(stream: string): boolean {
@@ -172,21 +187,27 @@ export class Log {
   #write(stream: string, events: readonly ProposedEvent[]): StoredEvent {
     const present = this.#streams.get(stream) ?? [];
     this.#streams.set(stream, present);
-    const prepares = events.map((event) => {
-      const prepare = this.#offset;
-      this.#offset += 97 + event.data.length + event.metadata.length;
-      return prepare;
-    });
+    const prepares = events.map((event) => this.#place(event));
     const commit = prepares.at(-1) as number;
-    for (const [index, event] of events.entries()) {
+    const created = Date.now();
+    const stored = events.map((event, index) => {
       const prepare = prepares[index] as number;
-      const created = Date.now();
-      const stored = { ...event, stream, revision: present.length, created, commit, prepare };
-      present.push(stored);
-      this.#all.push(stored);
-    }
-    for (const listener of [...this.#listeners]) listener();
+      return { ...event, stream, revision: present.length + index, created, commit, prepare };
+    });
+    present.push(...stored);
+    this.#tell(stored);
     return present.at(-1) as StoredEvent;
+  }
+
+  #place(event: ProposedEvent): number {
+    const place = this.#offset;
+    this.#offset += 97 + event.data.length + event.metadata.length;
+    return place;
+  }
+
+  #tell(written: readonly StoredEvent[]): void {
+    this.#all.push(...written);
+    for (const listener of [...this.#listeners]) listener();
   }
 
   #truncatedBefore(stream: string): number {

@@ -3,6 +3,8 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import {
   ANY,
+  FOREVER,
+  FOREVER_TEXT,
   NO_STREAM,
   STREAM_EXISTS,
   type Expected,
@@ -21,7 +23,7 @@ export function eventMessage(event: StoredEvent, withPosition: boolean): streams
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(event.id))
     .setStreamIdentifier(streamIdentifier(event.stream))
-    .setStreamRevision(String(event.revision))
+    .setStreamRevision(revisionText(event.revision))
     .setCommitPosition(withPosition ? String(event.commit) : UNKNOWN)
     .setPreparePosition(withPosition ? String(event.prepare) : UNKNOWN)
     .setData(event.data)
@@ -35,6 +37,11 @@ export function eventMessage(event: StoredEvent, withPosition: boolean): streams
   if (withPosition) read.setCommitPosition(String(event.commit));
   else read.setNoPosition(new shared.Empty());
   return new streams.ReadResp().setEvent(read);
+}
+
+/** The largest that a server has is not exactly a number of JavaScript. */
+function revisionText(revision: number): string {
+  return revision === FOREVER ? FOREVER_TEXT : String(revision);
 }
 
 export function confirmationMessage(id: string): streams.ReadResp {

@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../domain/event-store.ts';
+import { numbered, onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
+
+describe('listing the streams of EventStoreDB', () => {
+  const bench = onWorkbench();
+  let store: EventStore;
+  beforeEach(async () => {
+    store = await bench().open();
+  });
+
+  const listed = async (): Promise<readonly string[]> => {
+    const { streams } = await store.listStreams({ prefix: '', limit: 100 });
+    return streams.map(({ stream }) => stream);
+  };
+
+  it('leaves out what was deleted, softly or for ever, and lists the others', async () => {
+    for (const stream of ['task-1', 'task-2', 'task-3']) {
+      await store.append(stream, [numbered(1)], 'none');
+    }
+    bench().server.log.softDelete('task-1');
+    bench().server.log.tombstone('task-2');
+    expect(await listed()).to.deep.equal(['task-3']);
+  });
+
+  it('lists streams of others, whatever stands beside their events', async () => {
+    const metadata = ['', 'null', '[]', '7', 'no JSON', '{"occurredAt": 5}'];
+    for (const [index, text] of metadata.entries()) {
+      bench().server.write(`theirs-${index}`, 'Noted', '{}', text);
+    }
+    expect(await listed()).to.deep.equal(metadata.map((_, index) => `theirs-${index}`));
+  });
+});
