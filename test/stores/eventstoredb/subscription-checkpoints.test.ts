@@ -19,8 +19,8 @@ describe('what an EventStoreDB server says of how far a subscription is', () => 
   beforeEach(async () => {
     takenUp = new Signal('taking a subscription up again');
     stop = new AbortController();
-    const warn = (_: string, fields?: object): void =>
-      takenUp.send(String((fields as { readonly after?: unknown } | undefined)?.after));
+    const warn = (_: string, fields?: { readonly after?: unknown }): void =>
+      takenUp.send(String(fields?.after));
     // Looks at the log itself so seldom that only what the server says counts.
     store = await bench().open({
       timings: { settleMs: 30_000, probeMs: 30_000, silenceMs: 60_000 },

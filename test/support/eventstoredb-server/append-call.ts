@@ -1,5 +1,10 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import { status, type ServerReadableStream, type sendUnaryData } from '@grpc/grpc-js';
+import {
+  status,
+  type Metadata,
+  type ServerReadableStream,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
 import type { AppendFault, Faults } from './faults.ts';
 import {
   ANY,
@@ -48,7 +53,9 @@ export function handleAppend(
   let stream = '';
   let expected: Expected = 0;
   const events: ProposedEvent[] = [];
+  let refused = false;
   call.on('data', (request: streams.AppendReq) => {
+    if (refused) return;
     const options = request.getOptions();
     if (options !== undefined) {
       stream = streamNameOf(options.getStreamIdentifier());
@@ -56,16 +63,20 @@ export function handleAppend(
     }
     const proposed = request.getProposedMessage();
     if (proposed !== undefined) events.push(toEvent(proposed));
+    const refusal = tooLarge(events, server.faults.largestEvent);
+    if (refusal === undefined) return;
+    // As soon as it is too much, whatever the client still has to send.
+    refused = true;
+    server.received({ stream, expected, events, fault: 'none', requiresLeader: leads(call) });
+    callback(refusal);
   });
   call.on('end', () =>
     setImmediate(() => {
       // Broken off on its way: a server has not had all of it, and writes none of it. It is told after the end.
-      if (call.cancelled) return;
+      if (call.cancelled || refused) return;
       const fault = server.faults.takeAppend();
-      const requiresLeader = call.metadata.get('requires-leader')[0] === 'true';
+      const requiresLeader = leads(call);
       server.received({ stream, expected, events, fault, requiresLeader });
-      const refusal = tooLarge(events, server.faults.largestEvent);
-      if (refusal !== undefined) return callback(refusal);
       if (fault === 'unavailable-before-writing') return callback(unavailable());
       if (fault === 'silent-before-writing') return;
       if (fault === 'not-leader' && requiresLeader) return callback(notLeader(server.port));
@@ -78,6 +89,10 @@ export function handleAppend(
       answer(written, fault, stream, expected, callback);
     }),
   );
+}
+
+function leads(call: { readonly metadata: Metadata }): boolean {
+  return call.metadata.get('requires-leader')[0] === 'true';
 }
 
 function answer(
