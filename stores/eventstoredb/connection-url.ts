@@ -9,7 +9,7 @@ export interface ConnectionSettings {
   readonly secure: boolean;
   readonly credentials: Credentials | undefined;
   readonly nodePreference: NodePreference | undefined;
-  /** Milliseconds, or a number of attempts; absent ones are the client's own. */
+  /** Milliseconds, but `gossipTimeout` seconds, or a number of attempts; absent ones are the client's own. */
   readonly numbers: Readonly<Partial<Record<NumberOption, number>>>;
   readonly connectionName: string | undefined;
   readonly files: Readonly<Partial<Record<FileOption, string>>>;
@@ -31,6 +31,22 @@ const numberOptions = [
   'maxDiscoverAttempts',
 ] as const;
 type NumberOption = (typeof numberOptions)[number];
+
+/** What the client cannot do with less: with none of these it would never find or never keep a connection. */
+const least: Readonly<Partial<Record<NumberOption, number>>> = {
+  keepAliveTimeout: 1,
+  gossipTimeout: 1,
+  maxDiscoverAttempts: 1,
+};
+
+/** Where -1 means never. */
+const endless: readonly NumberOption[] = ['keepAliveInterval', 'keepAliveTimeout'];
+
+/**
+ * The longest that a timer of Node waits, 24 days. The client makes of -1 a number that timers take for one millisecond:
+ * with `keepAliveTimeout` it would drop its connection, with all that is under way, at every ping.
+ */
+const NEVER_MS = 2 ** 31 - 1;
 
 const fileOptions = ['tlsCAFile', 'userCertFile', 'userKeyFile'] as const;
 type FileOption = (typeof fileOptions)[number];
@@ -159,11 +175,18 @@ function readNumbers(options: ReadonlyMap<string, string>): Partial<Record<Numbe
   for (const name of numberOptions) {
     const value = options.get(name);
     if (value === undefined) continue;
-    if (!/^(-1|\d{1,9})$/.test(value))
-      throw new ConnectionUrlError(`must give ${name} as a number`);
-    numbers[name] = Number(value);
+    numbers[name] = readNumber(name, value);
   }
   return numbers;
+}
+
+function readNumber(name: NumberOption, value: string): number {
+  if (value === '-1' && endless.includes(name)) return NEVER_MS;
+  if (!/^\d{1,9}$/.test(value)) throw new ConnectionUrlError(`must give ${name} as a number`);
+  const number = Number(value);
+  const smallest = least[name] ?? 0;
+  if (number < smallest) throw new ConnectionUrlError(`must give ${name} as ${smallest} at least`);
+  return number;
 }
 
 function readFiles(options: ReadonlyMap<string, string>): Partial<Record<FileOption, string>> {

@@ -50,6 +50,18 @@ describe('an EventStoreDB connection string', () => {
     });
   });
 
+  it('means never by -1 where a connection is kept alive, which the client takes for at once', () => {
+    const { numbers } = readConnectionUrl(
+      'esdb://a:b@db?keepAliveInterval=-1&keepAliveTimeout=-1&discoveryInterval=0',
+    );
+    const longest = 2 ** 31 - 1;
+    expect(numbers).to.deep.equal({
+      keepAliveInterval: longest,
+      keepAliveTimeout: longest,
+      discoveryInterval: 0,
+    });
+  });
+
   const refused: readonly (readonly [url: string, says: RegExp])[] = [
     ['http://db', /must look like/],
     ['esdb://', /host/],
@@ -66,6 +78,10 @@ describe('an EventStoreDB connection string', () => {
     ['esdb://a:b@db?throwOnAppendFailure=false', /hides conflicts/],
     ['esdb://a:b@db?defaultDeadline=5', /defaultDeadline/],
     ['esdb://a:b@db?keepAliveInterval=soon', /as a number/],
+    ['esdb://a:b@db?keepAliveTimeout=0', /keepAliveTimeout as 1 at least/],
+    ['esdb://a,b?tls=false&maxDiscoverAttempts=-1', /maxDiscoverAttempts as a number/],
+    ['esdb://a,b?tls=false&maxDiscoverAttempts=0', /maxDiscoverAttempts as 1 at least/],
+    ['esdb://a,b?tls=false&gossipTimeout=0', /gossipTimeout as 1 at least/],
     ['esdb://a:b@db?nodePreference=nearest', /one of leader/],
     ['esdb://a:b@db?userCertFile=/a', /together/],
   ];
