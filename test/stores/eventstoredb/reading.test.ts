@@ -86,18 +86,21 @@ describe('reading from EventStoreDB', () => {
   });
 
   describe('the whole log', () => {
-    it('pages strictly after a position until nothing is left', async () => {
-      await fill(3, 'task-1');
-      await fill(4, 'run-1');
-      const read: number[] = [];
-      for (let after = BEGINNING; ;) {
-        const page = await store.readAll(after, 2);
-        if (page.length === 0) break;
-        read.push(...numbersOf(page));
-        after = page.at(-1)?.position ?? after;
-      }
-      expect(read).to.deep.equal([0, 1, 2, 0, 1, 2, 3]);
-    });
+    for (const written of ['each committed by itself', 'in old transactions']) {
+      it(`pages strictly after a position until nothing is left, of events ${written}`, async () => {
+        bench().server.log.writesTransactions = written === 'in old transactions';
+        await fill(3, 'task-1');
+        await fill(4, 'run-1');
+        const read: number[] = [];
+        for (let after = BEGINNING; ;) {
+          const page = await store.readAll(after, 2);
+          if (page.length === 0) break;
+          read.push(...numbersOf(page));
+          after = page.at(-1)?.position ?? after;
+        }
+        expect(read).to.deep.equal([0, 1, 2, 0, 1, 2, 3]);
+      });
+    }
 
     it('does not end where a page holds only events of the engine', async () => {
       await fill(1);

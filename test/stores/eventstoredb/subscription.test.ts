@@ -60,7 +60,8 @@ describe('a subscription to EventStoreDB', () => {
     expect(firstCaughtUp).to.deep.include({ position: events[2]?.position });
   });
 
-  it('begins strictly after a position', async () => {
+  it('begins strictly after a position, also amid an old transaction', async () => {
+    bench().server.log.writesTransactions = true;
     await fill(0, 5);
     const [, second] = await store.readAll(BEGINNING, 5);
     const { events } = await take(subscribe({ after: second?.position ?? '' }), caughtUp);
@@ -134,7 +135,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(events).to.have.lengthOf(3);
   });
 
-  for (const how of ['error', 'clean-end'] as const) {
+  for (const how of ['error', 'clean-end', 'too-slow'] as const) {
     it(`comes back without loss or repetition when it is cut again and again: ${how}`, async () => {
       await fill(0, 50);
       bench().server.faults.cutSubscriptions = { after: 7, how };

@@ -38,8 +38,12 @@ export class Faults {
   readonly #reads: ReadFault[] = [];
   readonly #subscribes: SubscribeFault[] = [];
 
-  /** While set, every subscription is cut after so many events, with an error or as if all were well. */
-  cutSubscriptions: { readonly after: number; readonly how: 'error' | 'clean-end' } | undefined;
+  /**
+   * While set, every subscription is cut after so many events: with an error, as if all were well, or as servers from
+   * 22.6 to 23.10 do where a client takes live events more slowly than they come.
+   */
+  cutSubscriptions:
+    { readonly after: number; readonly how: 'error' | 'clean-end' | 'too-slow' } | undefined;
 
   /** While set, appends, reads and subscriptions alike get no answer. */
   silentToAll = false;

@@ -9,7 +9,7 @@ export interface StoredEvent {
   readonly metadata: Uint8Array;
   /** Milliseconds since 1970. */
   readonly created: number;
-  /** Where the transaction of its append ends; the events of one append share it. */
+  /** The same as `prepare`, but for events of one old transaction, which share where that ends. */
   readonly commit: number;
   /** Where the event itself stands. */
   readonly prepare: number;
@@ -52,6 +52,12 @@ export class Log {
   readonly #tombstones = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #offset = 1_000;
+
+  /**
+   * Whether the events of an append stand as those of an explicit transaction, which programs could write over TCP before
+   * 24.2. Otherwise each is committed by itself (`PrepareFlags.IsCommitted` in the server's AllReader).
+   */
+  writesTransactions = false;
 
   /** Every event, the engine's own included, in the order of `$all`. */
   get all(): readonly StoredEvent[] {
@@ -188,10 +194,11 @@ export class Log {
     const present = this.#streams.get(stream) ?? [];
     this.#streams.set(stream, present);
     const prepares = events.map((event) => this.#place(event));
-    const commit = prepares.at(-1) as number;
+    const end = prepares.at(-1) as number;
     const created = Date.now();
     const stored = events.map((event, index) => {
       const prepare = prepares[index] as number;
+      const commit = this.writesTransactions ? end : prepare;
       return { ...event, stream, revision: present.length + index, created, commit, prepare };
     });
     present.push(...stored);

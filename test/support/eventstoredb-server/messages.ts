@@ -117,6 +117,12 @@ export function failure(
 
 export const unavailable = (): ServiceError => failure(status.UNAVAILABLE, 'Server is not ready');
 
+export const consumerTooSlow = (): ServiceError =>
+  failure(
+    status.ABORTED,
+    'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+  );
+
 export function streamDeleted(stream: string): ServiceError {
   return failure(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, {
     exception: 'stream-deleted',

@@ -5,6 +5,7 @@ import {
   caughtUpMessage,
   checkpointMessage,
   confirmationMessage,
+  consumerTooSlow,
   eventMessage,
   unavailable,
 } from './messages.ts';
@@ -43,8 +44,8 @@ export class OpenSubscription {
   }
 
   /** Breaks it with an error. */
-  drop(): void {
-    fail(this.#call, unavailable());
+  drop(error: Error = unavailable()): void {
+    fail(this.#call, error);
     this.#finish();
   }
 
@@ -126,8 +127,8 @@ export class OpenSubscription {
   async #sendEvent(event: StoredEvent): Promise<void> {
     const cut = this.#faults.cutSubscriptions;
     if (cut !== undefined && this.sent >= cut.after) {
-      if (cut.how === 'error') this.drop();
-      else this.endCleanly();
+      if (cut.how === 'clean-end') this.endCleanly();
+      else this.drop(cut.how === 'too-slow' ? consumerTooSlow() : unavailable());
       return;
     }
     this.sent += 1;
