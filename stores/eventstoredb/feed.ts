@@ -140,12 +140,20 @@ export class Feed {
 }
 
 /**
- * By name of stream, on the server: either those that begin so, or all but the engine's own. An empty
- * list matches nothing, as it says.
+ * By name of stream, on the server: either those that begin so, or all but the engine's own. An empty list matches
+ * nothing, as it says. Not by the server's own prefixes: those it compares as people do (`StartsWith` without an ordinal
+ * comparison, in `StreamIdPrefixStrategy` of its EventFilter). A name that goes on with a combining mark would never
+ * come, and one that has a soft hyphen in its beginning would.
  */
-function filterOf(
-  prefixes: readonly string[] | undefined,
-): { regex: string } | { prefixes: string[] } {
+function filterOf(prefixes: readonly string[] | undefined): { regex: string } {
   if (prefixes === undefined || prefixes.includes('')) return { regex: '^[^$]' };
-  return prefixes.length === 0 ? { regex: '^$' } : { prefixes: [...prefixes] };
+  return { regex: prefixes.length === 0 ? '^$' : `^(?:${prefixes.map(toTheLetter).join('|')})` };
+}
+
+/** What means just this text in expressions of .NET: what might mean more stands there by its number in UTF-16. */
+function toTheLetter(text: string): string {
+  return text.replace(
+    /[^\w-]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -89,6 +89,24 @@ export function describeSubscribing(subject: Subject): void {
       expect(idsOf(await follower.count(3))).to.deep.equal(wanted);
     });
 
+    it('takes prefixes to the letter', async () => {
+      const { store } = subject();
+      const start = await store.head();
+      const plain = newPrefix();
+      const special = `${newPrefix()}a.b[c|(\\`;
+      const follower = follow(store, start, [plain, special]);
+      // What people would see as beginning so, or expressions match, and what the other way round only begins so.
+      const alike = [`${plain.slice(0, 4)}\u00ad${plain.slice(4)}`, special.replace('.', 'x')];
+      const wanted = [`${plain}\u0301-`, special, `${plain}\u{1f600}`];
+      const ids: string[] = [];
+      for (const prefix of [...alike, ...wanted]) {
+        const fresh = event(0);
+        await store.append(newStream(prefix), [fresh], 'none');
+        if (wanted.includes(prefix)) ids.push(fresh.id);
+      }
+      expect(idsOf(await follower.count(3))).to.deep.equal(ids);
+    });
+
     describeCatchingUp(subject, follow);
     describeEnding(subject, follow);
     describeLoad(subject, follow);

@@ -173,8 +173,18 @@ function matcherOf(
   const textOf = (event: StoredEvent): string => (byName ? event.stream : event.type);
   const prefixes = expression?.getPrefixList() ?? [];
   if (prefixes.length > 0) {
-    return (event) => prefixes.some((prefix) => textOf(event).startsWith(prefix));
+    return (event) => prefixes.some((prefix) => beginsInCulture(textOf(event), prefix));
   }
   const regex = new RegExp(expression?.getRegex() ?? '');
   return (event) => regex.test(textOf(event));
+}
+
+/**
+ * A server compares a prefix as people do, not by the letter (`StartsWith` without an ordinal comparison, in the
+ * `StreamIdPrefixStrategy` of its EventFilter): what has no width does not count, and a mark makes another character of
+ * the one before it. Of .NET's rules these two.
+ */
+function beginsInCulture(text: string, prefix: string): boolean {
+  const seen = text.replace(/[\u00ad\u200b-\u200d\ufeff]/g, '');
+  return seen.startsWith(prefix) && !/^\p{M}/u.test(seen.slice(prefix.length));
 }
