@@ -86,7 +86,9 @@ export function handleAppend(
       }
       const isAnew = fault === 'forgets-ids' && expected === ANY;
       const written = server.log.append(stream, events, isAnew ? current : expected);
-      answer(written, fault, stream, expected, callback);
+      const isSeen =
+        written.kind !== 'written' || server.log.visible(stream).includes(written.last);
+      answer(written, isSeen, fault, stream, expected, callback);
     }),
   );
 }
@@ -97,6 +99,7 @@ function leads(call: { readonly metadata: Metadata }): boolean {
 
 function answer(
   written: Written,
+  isSeen: boolean,
   fault: AppendFault | 'none',
   stream: string,
   expected: Expected,
@@ -123,11 +126,8 @@ function answer(
     case 'empty-answer':
       return callback(null, new streams.AppendResp());
     default:
-      // Of a repetition real servers give no position, or that of its first event.
-      return callback(
-        null,
-        successMessage(revision, written.repeated ? undefined : placeOf(written.last)),
-      );
+      // Of a repetition a server gives the place of its last event, where that can be read (`IndexWriter.CheckCommit`).
+      return callback(null, successMessage(revision, isSeen ? placeOf(written.last) : undefined));
   }
 }
 
