@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { NoAnswer, explain, isDatabaseFault, isUnreachable } from './failures.ts';
+import { databaseOf, withoutConcerns } from './url.ts';
 
 /** How to reach a MongoDB server, a replica set, or one compatible with it. */
 export interface MongoOptions {
@@ -23,8 +24,6 @@ export type Deployment = 'standalone' | 'replica-set' | 'sharded';
 
 /** Makes an adapter's own error of an explanation and the driver's error. */
 export type FailureOf = (message: string, cause: unknown) => Error;
-
-const DEFAULT_DATABASE = 'svc';
 
 /**
  * One client for all adapters that name the same server and database in the same way. It opens without a
@@ -50,15 +49,18 @@ export class MongoConnection {
       // After a lost connection, operations wait for the next look at the server: by default half a second.
       minHeartbeatFrequencyMS: 100,
       connectTimeoutMS: Math.max(selection, 2000),
-      // What was written must be what is read next, whatever the URL says.
+      // What was written must be what is read next, whatever the URL or the servers' own default says. Not `majority`:
+      // a new primary's snapshot of that may be older than what the one before has acknowledged (outside of a causally
+      // consistent session), and a document that is folded on from there would lack what came between.
       readPreference: 'primary',
+      readConcern: { level: 'local' },
       // A lease, a fence or a checkpoint that is acknowledged must outlive a change of the primary and a crash:
       // servers before 5.0 acknowledge by default what one member has in memory, and a URL may ask for less.
       writeConcern: { w: 'majority', journal: true },
       // Text of JSON and numbers only: nothing here needs the driver's own number types.
       promoteValues: true,
     };
-    this.#client = new MongoClient(options.url, settings);
+    this.#client = new MongoClient(withoutConcerns(options.url), settings);
     this.#db = this.#client.db(options.database ?? databaseOf(options.url));
     this.#telemetry = options.telemetry;
     this.#operationTimeoutMs = options.operationTimeoutMs ?? 20_000;
@@ -213,12 +215,6 @@ export function shareConnection(options: MongoOptions): SharedConnection {
       await entry.connection.close();
     },
   };
-}
-
-/** The database that a connection string names. Not `new URL`: a replica set's hosts are a list. */
-function databaseOf(url: string): string {
-  const path = /^mongodb(?:\+srv)?:\/\/[^/?]*\/([^?]+)/.exec(url)?.[1];
-  return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
 }
 
 /**

@@ -20,6 +20,12 @@ const NO_TRANSACTIONS = new Set([
   263, // OperationNotSupportedInTransaction
 ]);
 
+/** Codes by which servers say that a transaction is too large for them, and would be when it is tried again. */
+const TOO_LARGE_AT_ONCE = new Set([
+  257, // TransactionTooLarge
+  388, // TransactionTooLargeForCache: from 6.2 on; 15 % of the cache, which may be 256 MB in a small container
+]);
+
 /** Codes by which servers refuse an option that they don't know, or don't have. */
 const OPTION_REFUSED = new Set([
   2, // BadValue: standalone servers, of `commitQuorum`
@@ -98,6 +104,11 @@ export function isWithoutTransactions(error: unknown): boolean {
   const original: unknown = error['originalError'];
   const { code } = original instanceof MongoServerError ? original : error;
   return NO_TRANSACTIONS.has(Number(code));
+}
+
+/** Whether a transaction was too large for the server: what it wrote may still be written piece by piece. */
+export function isTooLargeAtOnce(error: unknown): boolean {
+  return error instanceof MongoServerError && TOO_LARGE_AT_ONCE.has(Number(error.code));
 }
 
 /** Whether the server refused what it was asked for because of an option. */

@@ -89,6 +89,9 @@ class MongoReadModel implements ReadModel {
           batchSize: Math.min(query.limit, 1000),
           projection: { _pos: 1, d: 1, parts: 1 },
           maxTimeMS,
+          // Where no index has the order, a page far behind keeps all before it in mind: over 100 MB of them servers
+          // before 6.0 refuse unless they are told that they may use the disk.
+          allowDiskUse: true,
         })
         .toArray();
       const whole = await new LargeTexts(db, collection).whole(rows);

@@ -15,7 +15,12 @@ import type {
 } from '../../projections/read-model.ts';
 import { Checkpoint } from './checkpoints.ts';
 import type { Deployment } from './connection.ts';
-import { duplicatesOf, isWorthAnotherTransaction, isWithoutTransactions } from './failures.ts';
+import {
+  duplicatesOf,
+  isTooLargeAtOnce,
+  isWorthAnotherTransaction,
+  isWithoutTransactions,
+} from './failures.ts';
 import { buildIndexes } from './index-builds.ts';
 import { LargeTexts, partsOf } from './large-texts.ts';
 import {
@@ -209,6 +214,7 @@ export class MongoViewWriter implements ViewWriter {
           this.#connection.giveUpTransactions(error);
           return false;
         }
+        if (isTooLargeAtOnce(error)) return false;
         if (!isWorthAnotherTransaction(error)) throw error;
       } finally {
         await session.endSession();

@@ -57,6 +57,11 @@ describe('the contract of the read model, in MongoDB', () => {
     return harnessOver(server.url(), 'contract', { close: () => server.stop() });
   });
 
+  describeReadModelContract('over a sharded cluster', async () => {
+    const server = await MongoServer.start({ sharded: true });
+    return harnessOver(server.url(), 'contract', { close: () => server.stop() });
+  });
+
   if (realServer !== undefined) {
     const database = `svc_test_${randomUUID().replaceAll('-', '')}`;
     describeReadModelContract('over the server that the environment names', () =>

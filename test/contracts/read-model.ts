@@ -88,6 +88,7 @@ function describeDocuments(readModel: () => ReadModel): void {
         $set: { $gt: 1, 'a.b': true, '': 'empty' },
         deep: [[[[[{ a: [null, false] }]]]]],
         constructor: 'not a class',
+        ...(JSON.parse('{"__proto__": {"a": 1}, "7": "\\u0000", "\\u0000": 7}') as object),
       };
       const document: Thing = { name: 'ü\u{1F680}', tags: ['ß', ''], about };
       await fill(readModel(), projection, [thing('ключ/\u{1F600} $.', 1, document)]);

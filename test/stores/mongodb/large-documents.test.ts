@@ -83,6 +83,21 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(parts()).to.equal(3);
     });
 
+    it('comes with others in as many answers as it takes', async () => {
+      const about = 'x'.repeat(7 * MIB);
+      for (const position of [1, 2, 3]) {
+        await fill(readModel, projection, [thing(`k${position}`, position, { about })]);
+      }
+      const keys = ['k1', 'k2', 'k3'];
+      const found = await readModel.find(projection, { filters: [], sort: [], limit: 9 });
+      expect(found.map(({ key }) => key)).to.deep.equal(keys);
+      const writer = await writerOf(readModel, projection);
+      expect([...(await writer.load(keys)).keys()]).to.have.members(keys);
+      expect((await writer.page(null, 3)).map(({ key }) => key)).to.deep.equal(keys);
+      expect(parts()).to.equal(0);
+      expect(server.log.filter(({ command }) => command === 'getMore')).to.have.length(3);
+    });
+
     it('leaves no parts behind when it changes, shrinks or goes', async () => {
       const writer = await writerOf(readModel, projection);
       let last = BEGINNING;

@@ -100,6 +100,24 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
       expect(Number((grown as MongoServerError).code)).to.be.oneOf([10334, 17419, 17420]);
     });
 
+    it('gives what is more than 16 MiB in several answers', async () => {
+      const value = 'x'.repeat(7 * 1024 * 1024);
+      for (const _id of ['a', 'b', 'c']) await rows.insertOne({ _id, value });
+      const found = await db.command({ find: 'rows', batchSize: 3 });
+      expect((found['cursor'] as { firstBatch: unknown[] }).firstBatch).to.have.length(2);
+      expect(await rows.find({}, { batchSize: 3 }).toArray()).to.have.length(3);
+    });
+
+    it('takes no pattern with U+0000 in it, but what stands for one', async () => {
+      await rows.insertMany([
+        { _id: 'a', value: 'x\0y' },
+        { _id: 'b', value: 'x' },
+      ]);
+      const found = await failureOf(rows.findOne({ value: { $regex: 'x\0' } }));
+      expect(found).to.include({ code: 2 });
+      expect(await rows.countDocuments({ value: { $regex: '[xX]\\x00' } })).to.equal(1);
+    });
+
     it('refuses another index of the same name, and takes the same one again', async () => {
       const options = { name: 'one', expireAfterSeconds: 60 };
       await rows.createIndex({ n: 1 }, options);
@@ -150,6 +168,24 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
       });
     });
 
+    it('wants of a statement in a transaction no concern of its own, and no count', async function () {
+      if (!replicated) return this.skip();
+      await rows.insertOne({ _id: 'a', n: 0 });
+      const updates = [{ q: { _id: 'a' }, u: { $set: { n: 1 } } }];
+      for (const [code, command] of [
+        [72, { update: 'rows', updates, writeConcern: { w: 'majority' } }],
+        [72, { find: 'rows', readConcern: { level: 'local' } }],
+        [263, { count: 'rows' }],
+      ] as const) {
+        await inSession(async (session) => {
+          session.startTransaction();
+          await rows.findOne({ _id: 'a' }, { session });
+          const failure = await failureOf(db.command(command, { session }));
+          expect(failure, Object.keys(command)[0]).to.include({ code });
+        });
+      }
+    });
+
     it('tells a transaction at its statement that somebody else was faster', async function () {
       if (!replicated) return this.skip();
       await rows.insertOne({ _id: 'a', n: 0 });
@@ -197,10 +233,13 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 describe('what the adapters take for granted of MongoDB', () => {
-  for (const replicaSet of [undefined, 'rs0']) {
-    const kind = replicaSet === undefined ? 'a server alone' : 'a replica set';
+  for (const [kind, options] of [
+    ['a server alone', {}],
+    ['a replica set', { replicaSet: 'rs0' }],
+    ['a sharded cluster', { sharded: true }],
+  ] as const) {
     describeFacts(`of the stand-in for ${kind}`, async () => {
-      const server = await MongoServer.start(replicaSet === undefined ? {} : { replicaSet });
+      const server = await MongoServer.start(options);
       return { url: server.url(), stop: () => server.stop() };
     });
   }

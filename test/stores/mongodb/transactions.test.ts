@@ -160,6 +160,19 @@ describe('a write on a replica set', () => {
     expect(warnings).to.deep.equal([]);
   });
 
+  it('goes without a transaction for once when it is too large for the cache of the server', async () => {
+    const name = 'x'.repeat(3 * 1024 * 1024);
+    const documents = Array.from({ length: 8 }, (_, i) => thing(`k${i}`, i + 1, { name }));
+    await writer.write({ documents, from: BEGINNING, to: at(8) });
+    expect(await writer.checkpoint()).to.equal(at(8));
+    expect(server.documents('svc', collection)).to.have.length(8);
+    expect(warnings).to.deep.equal([]);
+    server.clearLog();
+    const next = { documents: [thing('a', 9, {})], from: at(8), to: at(9) };
+    await writer.write(next);
+    expect(commands()).to.include('commitTransaction');
+  });
+
   it('goes without transactions for good where the server refuses them, and says so', async () => {
     server.fault({
       command: 'update',

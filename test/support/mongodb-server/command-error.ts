@@ -66,6 +66,15 @@ export function writeConflict(): CommandError {
   );
 }
 
+/** A transaction that changes more than the cache has room for: without a label, as it would end so each time. */
+export function tooLargeForCache(): CommandError {
+  return new CommandError(
+    388,
+    'TransactionTooLargeForCache',
+    'transaction is too large and will not fit in the storage engine cache',
+  );
+}
+
 /** The transaction was aborted already, or never began here. */
 export function noSuchTransaction(): CommandError {
   return new CommandError(

@@ -16,19 +16,27 @@ export interface Identity {
   readonly address: string;
   /** The replica set's name; undefined for a standalone server. */
   readonly setName: string | undefined;
+  /** Whether it is a router of a sharded cluster. */
+  readonly sharded: boolean;
+}
+
+function standsAlone({ setName, sharded }: Identity): boolean {
+  return setName === undefined && !sharded;
 }
 
 /** Executes commands: one name, one function. */
 export class Commands {
   readonly storage = new Storage();
   readonly #sessions: Sessions;
-  readonly #cursors = new Cursors();
+  readonly #cursors: Cursors;
   readonly #identity: () => Identity;
   readonly #now: () => number;
 
-  constructor(identity: () => Identity, replicaSet: boolean, now: () => number) {
+  /** @param sortMemory what a sort may keep in memory, in bytes; default 100 MiB */
+  constructor(identity: () => Identity, now: () => number, sortMemory?: number) {
     this.#identity = identity;
-    this.#sessions = new Sessions(this.storage, replicaSet);
+    this.#cursors = new Cursors(sortMemory);
+    this.#sessions = new Sessions(this.storage, !standsAlone(identity()));
     this.#now = now;
   }
 
@@ -114,7 +122,7 @@ export class Commands {
   }
 
   #hello(now: number): Doc {
-    const { address, setName } = this.#identity();
+    const { address, setName, sharded } = this.#identity();
     return {
       helloOk: true,
       ismaster: true,
@@ -127,6 +135,7 @@ export class Commands {
       minWireVersion: 0,
       maxWireVersion: 21,
       readOnly: false,
+      ...(sharded && { msg: 'isdbgrid' }),
       ...(setName !== undefined && {
         setName,
         setVersion: 1,
@@ -148,7 +157,7 @@ export class Commands {
   }
 
   #createIndexes(namespace: string, given: readonly Doc[], commitQuorum: unknown): Doc {
-    if (commitQuorum !== undefined && this.#identity().setName === undefined) {
+    if (commitQuorum !== undefined && standsAlone(this.#identity())) {
       throw new CommandError(2, 'BadValue', "Standalones can't specify commitQuorum");
     }
     const table = this.storage.open(namespace);

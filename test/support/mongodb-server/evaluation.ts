@@ -187,9 +187,25 @@ function isOperators(value: unknown): boolean {
   return names.length > 0 && names.every((name) => name.startsWith('$'));
 }
 
-/** In a filter, values are values; only what stands under `$expr` is an expression. */
+/**
+ * In a filter, values are values; only what stands under `$expr` is an expression.
+ * @throws CommandError for a pattern that no server takes
+ */
 function filterWithNow(filter: Doc, now: number): Doc {
+  refuseZeroInPatterns(filter);
   return '$expr' in filter ? { ...filter, $expr: withNow(filter['$expr'], now) } : filter;
+}
+
+/** As `RegexMatchExpression` does: patterns end at U+0000 for the library behind it. */
+function refuseZeroInPatterns(filter: Doc): void {
+  for (const [name, condition] of Object.entries(filter)) {
+    if (name === '$regex' && typeof condition === 'string' && condition.includes('\0')) {
+      const message = 'Regular expression cannot contain an embedded null byte';
+      throw new CommandError(2, 'BadValue', message);
+    }
+    const parts = Array.isArray(condition) ? asDocs(condition) : [asDoc(condition)];
+    for (const part of parts) refuseZeroInPatterns(part);
+  }
 }
 
 /** `$$NOW` as the server's present moment, everywhere but in `$literal`. */

@@ -1,4 +1,4 @@
-import { Long } from 'bson';
+import { Long, calculateObjectSize } from 'bson';
 import { CommandError } from './command-error.ts';
 import { aggregate, asDoc, asDocs, matching, shaped } from './evaluation.ts';
 import type { Tables } from './storage.ts';
@@ -8,12 +8,25 @@ import type { Doc } from './wire.ts';
 
 const DEFAULT_BATCH = 101;
 
+/** What the documents of one answer may be together, in bytes, unless it is one alone: the rest is for `getMore`. */
+const MAX_ANSWER = 16 * 1024 * 1024;
+
+/** What a sort may keep in memory, in bytes. */
+const SORT_MEMORY = 100 * 1024 * 1024;
+
 export class Cursors {
   #last = 0;
+  readonly #sortMemory: number;
   readonly #rest = new Map<number, { readonly namespace: string; readonly documents: Doc[] }>();
+
+  /** @param sortMemory what a sort may keep in memory, in bytes */
+  constructor(sortMemory = SORT_MEMORY) {
+    this.#sortMemory = sortMemory;
+  }
 
   find(tables: Tables, namespace: string, command: Doc, now: number): Doc {
     const found = matching(tables.find(namespace), asDoc(command['filter']), now);
+    this.#refuseLargeSort(found, command);
     const single = command['singleBatch'] === true || Number(command['limit'] ?? 0) < 0;
     return this.#first(namespace, shaped(found, command, now), command['batchSize'], single);
   }
@@ -31,7 +44,7 @@ export class Cursors {
       throw new CommandError(43, 'CursorNotFound', `cursor id ${id} not found`);
     }
     const size = Number(command['batchSize'] ?? Infinity);
-    const nextBatch = cursor.documents.splice(0, size);
+    const nextBatch = cursor.documents.splice(0, fitting(cursor.documents, size));
     const done = cursor.documents.length === 0;
     if (done) this.#rest.delete(id);
     return {
@@ -51,8 +64,25 @@ export class Cursors {
     return { cursor: { id: Long.ZERO, ns: namespace, firstBatch }, ok: 1 };
   }
 
+  /**
+   * As servers before 6.0 do, and later ones where `allowDiskUseByDefault` is off, when no index has the order: here
+   * none has but that of the keys. With a limit it is as many as that and what is skipped, the largest of all at some time
+   * (the server's own `jstests/core/sortb.js`).
+   */
+  #refuseLargeSort(found: readonly Doc[], command: Doc): void {
+    const fields = Object.keys(asDoc(command['sort']));
+    if (fields.length === 0 || fields[0] === '_id' || command['allowDiskUse'] === true) return;
+    const limit = Math.abs(Number(command['limit'] ?? 0));
+    const kept = limit === 0 ? Infinity : Number(command['skip'] ?? 0) + limit;
+    const sizes = found.map((document) => calculateObjectSize(document)).sort((a, b) => b - a);
+    const bytes = sizes.slice(0, kept).reduce((sum, size) => sum + size, 0);
+    if (bytes <= this.#sortMemory) return;
+    const message = `Sort exceeded memory limit of ${this.#sortMemory} bytes, but did not opt in to external sorting.`;
+    throw new CommandError(292, 'QueryExceededMemoryLimitNoDiskUseAllowed', message);
+  }
+
   #first(namespace: string, documents: readonly Doc[], size: unknown, single: boolean): Doc {
-    const batch = Number(size ?? DEFAULT_BATCH);
+    const batch = fitting(documents, Number(size ?? DEFAULT_BATCH));
     const rest = documents.slice(batch);
     if (single || rest.length === 0) return Cursors.whole(namespace, documents.slice(0, batch));
     this.#last += 1;
@@ -66,6 +96,16 @@ export class Cursors {
       ok: 1,
     };
   }
+}
+
+/** How many of the documents go into one answer. @param size how many are asked for */
+function fitting(documents: readonly Doc[], size: number): number {
+  let bytes = 0;
+  for (const [index, document] of documents.slice(0, size).entries()) {
+    bytes += calculateObjectSize(document);
+    if (index > 0 && bytes > MAX_ANSWER) return index;
+  }
+  return size;
 }
 
 export function count(tables: Tables, namespace: string, command: Doc, now: number): Doc {

@@ -54,6 +54,22 @@ describe('the stand-in for a MongoDB server', () => {
     expect(server.log.filter(({ command }) => command === 'getMore')).to.have.length(4);
   });
 
+  it('sorts in memory as much as it may, and more only where it may use the disk', async () => {
+    server = await MongoServer.start({ sortMemory: 10_000 });
+    client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 1000 });
+    db = client.db('test');
+    const text = 'x'.repeat(1_000);
+    await rows().insertMany(Array.from({ length: 12 }, (_, n) => ({ _id: `k${n}`, n, text })));
+    const sorted = (skip: number, more = {}) =>
+      rows()
+        .find({}, { sort: { n: -1 }, skip, limit: 2, ...more })
+        .toArray();
+    expect(await sorted(5)).to.have.length(2);
+    expect(await failure(sorted(9))).to.include({ code: 292 });
+    expect(await sorted(9, { sort: { _id: 1 } })).to.have.length(2);
+    expect(await sorted(9, { allowDiskUse: true })).to.have.length(2);
+  });
+
   it('puts nothing before numbers, numbers before texts, and texts in the order of UTF-8', async () => {
     await start();
     const values = [null, -1, 2 ** 40, '', 'Z', 'z', '\uFFFD', '\u{1F600}', false, true];

@@ -10,6 +10,10 @@ import { type Doc, type Request, RequestReader, answer } from './wire.ts';
 export interface ServerOptions {
   /** The name of a replica set of one, with transactions; default: a standalone server without. */
   readonly replicaSet?: string;
+  /** A router of a sharded cluster (`mongos`), with transactions; not together with `replicaSet`. Default: false. */
+  readonly sharded?: boolean;
+  /** The server's parameter `internalQueryMaxBlockingSortMemoryUsageBytes`; default 100 MiB. */
+  readonly sortMemory?: number;
   /** The server's clock, in milliseconds; default: the machine's. `$$NOW` and `$currentDate` follow it. */
   readonly now?: () => number;
 }
@@ -31,12 +35,9 @@ export class MongoServer {
   #answers = 0;
 
   private constructor(options: ServerOptions) {
-    const identity = () => ({ address: this.address, setName: options.replicaSet });
-    this.#commands = new Commands(
-      identity,
-      options.replicaSet !== undefined,
-      options.now ?? Date.now,
-    );
+    const { replicaSet: setName, sharded = false, now = Date.now, sortMemory } = options;
+    const identity = () => ({ address: this.address, setName, sharded });
+    this.#commands = new Commands(identity, now, sortMemory);
   }
 
   /** A server that listens on a free port. */

@@ -1,12 +1,12 @@
 import { Binary } from 'bson';
 import { CommandError, noSuchTransaction } from './command-error.ts';
-import { asDoc } from './evaluation.ts';
+import { asDoc, asDocs } from './evaluation.ts';
 import { type Storage, type Tables, Transaction } from './storage.ts';
 import type { Doc } from './wire.ts';
 
 /**
  * Transactions, and the memory by which a write that a driver sends again is done once. Both only on a
- * replica set: a standalone server refuses transaction numbers, which is what makes a driver leave them.
+ * replica set or a router: a standalone server refuses transaction numbers, which is what makes a driver leave them.
  */
 
 interface Session {
@@ -21,12 +21,12 @@ const transactionNumber = 'txnNumber';
 
 export class Sessions {
   readonly #storage: Storage;
-  readonly #replicaSet: boolean;
+  readonly #numbered: boolean;
   readonly #sessions = new Map<string, Session>();
 
-  constructor(storage: Storage, replicaSet: boolean) {
+  constructor(storage: Storage, numbered: boolean) {
     this.#storage = storage;
-    this.#replicaSet = replicaSet;
+    this.#numbered = numbered;
   }
 
   /**
@@ -35,7 +35,7 @@ export class Sessions {
    */
   execute(command: Doc, run: (tables: Tables) => Doc): Doc {
     if (!(transactionNumber in command)) return run(this.#storage);
-    if (!this.#replicaSet) {
+    if (!this.#numbered) {
       throw new CommandError(
         20,
         'IllegalOperation',
@@ -44,9 +44,11 @@ export class Sessions {
     }
     const session = this.#session(command);
     const number = Number(command[transactionNumber]);
-    return command['autocommit'] === false
-      ? this.#inTransaction(session, number, command, run)
-      : this.#once(session, number, run);
+    if (command['autocommit'] === false) {
+      return this.#inTransaction(session, number, command, run);
+    }
+    refuseUnrepeatable(command);
+    return this.#once(session, number, run);
   }
 
   /** commitTransaction. */
@@ -84,6 +86,7 @@ export class Sessions {
     command: Doc,
     run: (tables: Tables) => Doc,
   ): Doc {
+    refuseInTransaction(command);
     if (command['startTransaction'] === true) {
       end(session);
       session.number = number;
@@ -121,6 +124,32 @@ export class Sessions {
     this.#sessions.set(key, made);
     return made;
   }
+}
+
+/**
+ * What a server refuses of a statement in a transaction, in its `validateWriteConcernForTransaction` and
+ * `validateSessionOptions`: a write concern, which is the commit's; a read concern, which is the first statement's
+ * (SERVER-34366); `count`, in whose place an aggregation does.
+ */
+function refuseInTransaction(command: Doc): void {
+  if ('count' in command) {
+    const message = "Cannot run 'count' in a multi-document transaction.";
+    throw new CommandError(263, 'OperationNotSupportedInTransaction', message);
+  }
+  const late = command['startTransaction'] !== true && 'readConcern' in command;
+  if (!late && !('writeConcern' in command)) return;
+  const message = `${late ? 'readConcern' : 'writeConcern'} is not allowed within a multi-statement transaction`;
+  throw new CommandError(72, 'InvalidOptions', message);
+}
+
+/** A write of many documents can't be done once by being sent again: servers take no number for it. */
+function refuseUnrepeatable(command: Doc): void {
+  const many =
+    asDocs(command['updates']).some(({ multi }) => multi === true) ||
+    asDocs(command['deletes']).some(({ limit }) => Number(limit) === 0);
+  if (!many) return;
+  const message = 'Cannot use retryable writes with multi=true or limit=0';
+  throw new CommandError(72, 'InvalidOptions', message);
 }
 
 /** Ends a session's open transaction, if it has one; what it wrote is gone unless it has been committed. */

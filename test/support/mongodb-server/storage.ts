@@ -1,5 +1,5 @@
-import { EJSON } from 'bson';
-import { CommandError, duplicateKey, writeConflict } from './command-error.ts';
+import { EJSON, calculateObjectSize } from 'bson';
+import { CommandError, duplicateKey, tooLargeForCache, writeConflict } from './command-error.ts';
 import type { Doc } from './wire.ts';
 
 /**
@@ -23,14 +23,14 @@ export class Table {
   readonly namespace: string;
   readonly indexes: Index[];
   readonly documents: Map<string, Doc>;
-  readonly #beforeChange: (id: string) => void;
+  readonly #beforeChange: (id: string, to?: Doc) => void;
 
-  /** @param beforeChange is told of each document that is to be changed, and may throw */
+  /** @param beforeChange is told of each document that is to be changed, and to what, and may throw */
   constructor(
     namespace: string,
     documents = new Map<string, Doc>(),
     indexes: Index[] = [],
-    beforeChange: (id: string) => void = () => undefined,
+    beforeChange: (id: string, to?: Doc) => void = () => undefined,
   ) {
     this.namespace = namespace;
     this.documents = documents;
@@ -47,7 +47,7 @@ export class Table {
    */
   put(document: Doc, replaces: boolean): void {
     const id = idOf(document);
-    this.#beforeChange(id);
+    this.#beforeChange(id, document);
     if (!replaces && this.documents.has(id)) {
       throw duplicateKey(this.namespace, '_id_', { _id: 1 }, { _id: document['_id'] });
     }
@@ -124,6 +124,12 @@ export class Storage implements Tables {
 }
 
 /**
+ * What a transaction may write, in bytes: a server ends one for whose changes its cache is too small, by default at 15 %
+ * of it (SERVER-61909); this is that of the smallest cache there is, 256 MB.
+ */
+const MAX_TRANSACTION = 0.15 * 256 * 1024 * 1024;
+
+/**
  * A transaction: reads a copy of each collection as it was first touched, and writes to that. What was changed since by
  * somebody else, or in another transaction that is open, it can't change: the statement fails, and with it the
  * transaction. (Writes outside of any wait at a real server until it has ended; here they go through.)
@@ -131,6 +137,7 @@ export class Storage implements Tables {
 export class Transaction implements Tables {
   readonly #storage: Storage;
   readonly #copies = new Map<string, { before: Map<string, Doc>; table: Table }>();
+  #bytes = 0;
 
   constructor(storage: Storage) {
     this.#storage = storage;
@@ -147,12 +154,14 @@ export class Transaction implements Tables {
     if (known !== undefined) return known.table;
     const real = this.#storage.find(namespace);
     const before = new Map(real?.documents);
-    const table = new Table(namespace, new Map(before), real?.indexes, (id) => {
+    const table = new Table(namespace, new Map(before), real?.indexes, (id, to) => {
       const now = this.#storage.find(namespace)?.documents.get(id);
       const claim = `${namespace} ${id}`;
       const owner = this.#storage.claims.get(claim) ?? this;
       if (now !== before.get(id) || owner !== this) throw writeConflict();
       this.#storage.claims.set(claim, this);
+      this.#bytes += to === undefined ? 0 : calculateObjectSize(to);
+      if (this.#bytes > MAX_TRANSACTION) throw tooLargeForCache();
     });
     this.#copies.set(namespace, { before, table });
     return table;

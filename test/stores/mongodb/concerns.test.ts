@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import type { ReadModel } from '../../../projections/read-model.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import { openMongoCoordination } from '../../../stores/mongodb/coordination.ts';
+import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
+import { databaseOf, withoutConcerns } from '../../../stores/mongodb/url.ts';
+import { at, thing, thingsProjection, writerOf } from '../../contracts/read-model-things.ts';
+import { leavesNothingOpen } from '../../support/leaks.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+
+/** How safely is written, and where is read, is the adapters' to say: drivers mix an option with what the URL says. */
+describe('what a URL of MongoDB says of concerns', () => {
+  let server: MongoServer;
+  let readModel: ReadModel;
+  let coordination: Coordination;
+
+  afterEach(async () => {
+    await readModel.close();
+    await coordination.close();
+    await server.stop();
+  });
+  leavesNothingOpen();
+  beforeEach(async () => {
+    server = await MongoServer.start({ replicaSet: 'rs0' });
+  });
+
+  for (const options of [
+    'w=0',
+    'journal=false&W=1',
+    'j=false',
+    'wtimeoutMS=1',
+    'wtimeout=1',
+    'readConcernLevel=linearizable',
+    'readConcernLevel=majority',
+    'readPreference=secondaryPreferred&maxStalenessSeconds=120',
+    'readPreference=nearest&readPreferenceTags=dc:east&readPreferenceTags=',
+  ]) {
+    it(`counts for nothing: ${options}`, async () => {
+      const settings = { url: `${server.url()}?retryReads=true&${options}`, telemetry: silent };
+      readModel = await openMongoReadModel(settings);
+      coordination = await openMongoCoordination(settings);
+      const projection = thingsProjection();
+      const writer = await writerOf(readModel, projection);
+      const documents = [thing('a', 1, {})];
+      await writer.write({ documents, from: BEGINNING, to: at(1) });
+      await writer.load(['a']);
+      await readModel.switchTo(projection, 1);
+      await readModel.find(projection, { filters: [], sort: [], limit: 1 });
+      await readModel.count(projection, []);
+      await coordination.acquire('lease', 'one', 1_000);
+      await coordination.recall('text');
+
+      const safely = { w: 'majority', j: true };
+      for (const { command, body } of server.log) {
+        expect(body, command).not.to.have.property('$readPreference');
+        const isStatement = body['autocommit'] === false && command !== 'commitTransaction';
+        if (isStatement) continue;
+        if (['find', 'aggregate', 'count'].includes(command)) {
+          expect(body['readConcern'], command).to.deep.equal({ level: 'local' });
+        } else if (command === 'commitTransaction') {
+          // The driver gives commits ten seconds, and says that the outcome is unknown after them.
+          expect(body['writeConcern']).to.deep.equal({ ...safely, wtimeout: 10_000 });
+        } else if (command !== 'ping') {
+          expect(body['writeConcern'], command).to.deep.equal(safely);
+        }
+      }
+      const begun = server.log.filter(({ body }) => body['startTransaction'] === true);
+      expect(begun.map(({ body }) => body['readConcern'])).to.deep.equal([{ level: 'local' }]);
+    });
+  }
+});
+
+describe('a URL of MongoDB without what it says of concerns', () => {
+  it('keeps all the rest, whatever its hosts and its database are', () => {
+    for (const [url, rest] of [
+      ['mongodb://one,two:27018/views', 'mongodb://one,two:27018/views'],
+      ['mongodb://one/?w=1', 'mongodb://one/'],
+      ['mongodb://a:b%3F@one/?w=1&tls=true&J=0', 'mongodb://a:b%3F@one/?tls=true'],
+      [
+        'mongodb+srv://one/my-views?authSource=admin&w=1',
+        'mongodb+srv://one/my-views?authSource=admin',
+      ],
+    ] as const) {
+      expect(withoutConcerns(url)).to.equal(rest);
+      expect(databaseOf(rest)).to.equal(databaseOf(url));
+    }
+  });
+});
