@@ -1,17 +1,28 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
+import {
+  type Binary,
+  type ClientSession,
+  type Collection,
+  type Db,
+  MongoServerError,
+} from 'mongodb';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
-import { isDuplicateKey } from './failures.ts';
+import { isDuplicateKey, isOverTime } from './failures.ts';
 import { CHECKPOINTS, type StoredCheckpoint } from './layout.ts';
+
+/** How long the transaction of a writer before is waited for, in milliseconds, before it is ended. */
+const PATIENCE = 2000;
 
 /** One generation's place in the log, moved only by whoever knows where it is and has the right to. */
 export class Checkpoint {
+  readonly #db: Db;
   readonly #stored: Collection<StoredCheckpoint>;
   readonly #collection: string;
   readonly #fence: number;
 
   /** @param collection the generation's */
   constructor(db: Db, collection: string, fence: number) {
+    this.#db = db;
     this.#stored = db.collection<StoredCheckpoint>(CHECKPOINTS);
     this.#collection = collection;
     this.#fence = fence;
@@ -19,25 +30,21 @@ export class Checkpoint {
 
   /**
    * Makes the generation known, and this writer's fence the smallest that is let through from now on.
+   *
+   * A writer that died in a transaction has the checkpoint for as long as the server keeps that, which is a minute by
+   * default: it outlives its connection. So who comes after it ends it.
+   *
+   * @param session in which this writer has its transactions
    * @throws ReadModelError `FENCED` when there was a larger one
    */
-  async claim(view: string, generation: number): Promise<void> {
-    // The second time is for two who claim a new generation at once: both insert, one meets the other's.
-    for (const last of [false, true]) {
-      try {
-        await this.#stored.updateOne(
-          { _id: this.#collection, fence: { $lte: this.#fence } },
-          {
-            $set: { fence: this.#fence },
-            $setOnInsert: { position: BEGINNING, view, generation },
-          },
-          { upsert: true },
-        );
-        return;
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-        if (last) throw await this.refusal();
-      }
+  async claim(view: string, generation: number, session?: Binary): Promise<void> {
+    const known = { view, generation };
+    try {
+      await this.#claim(known, session, PATIENCE);
+    } catch (error) {
+      if (!isOverTime(error)) throw error;
+      await this.#endOther();
+      await this.#claim(known, session);
     }
   }
 
@@ -82,6 +89,45 @@ export class Checkpoint {
           ? `a writer with fence ${stored.fence} came after this one's ${this.#fence}`
           : `the checkpoint is "${stored.position}", not "${from ?? ''}"`;
     return new ReadModelError('FENCED', `${this.#collection} can't be written: ${reason}`);
+  }
+
+  async #claim(
+    known: Pick<StoredCheckpoint, 'view' | 'generation'>,
+    session: Binary | undefined,
+    maxTimeMS?: number,
+  ): Promise<void> {
+    // The second time is for two who claim a new generation at once: both insert, one meets the other's.
+    for (const last of [false, true]) {
+      try {
+        await this.#stored.updateOne(
+          { _id: this.#collection, fence: { $lte: this.#fence } },
+          {
+            $set: { fence: this.#fence, ...(session !== undefined && { session }) },
+            $setOnInsert: { position: BEGINNING, ...known },
+          },
+          { upsert: true, ...(maxTimeMS !== undefined && { maxTimeMS }) },
+        );
+        return;
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        if (last) throw await this.refusal();
+      }
+    }
+  }
+
+  /** Ends the transaction of the writer before. Any user may do so with sessions of their own. */
+  async #endOther(): Promise<void> {
+    const stored = await this.#stored.findOne({
+      _id: this.#collection,
+      fence: { $lte: this.#fence },
+    });
+    if (stored?.session === undefined) return;
+    try {
+      await this.#db.command({ killSessions: [{ id: stored.session }] });
+    } catch (error) {
+      // Where a server does not let it be done, it does so itself after its time.
+      if (!(error instanceof MongoServerError)) throw error;
+    }
   }
 
   #mine(from: Position) {

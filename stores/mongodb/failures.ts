@@ -12,6 +12,9 @@ import {
 /** The server's code for a key that a unique index holds already. */
 const DUPLICATE_KEY = 11000;
 
+/** MaxTimeMSExpired. */
+const OVER_TIME = 50;
+
 /** Codes by which servers say that they have no transactions, whatever their `hello` promised. */
 const NO_TRANSACTIONS = new Set([
   20, // IllegalOperation: transaction numbers are only allowed on a replica set
@@ -109,6 +112,11 @@ export function isWithoutTransactions(error: unknown): boolean {
 /** Whether a transaction was too large for the server: what it wrote may still be written piece by piece. */
 export function isTooLargeAtOnce(error: unknown): boolean {
   return error instanceof MongoServerError && TOO_LARGE_AT_ONCE.has(Number(error.code));
+}
+
+/** Whether the server gave up what was not done within the time that it was given. */
+export function isOverTime(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === OVER_TIME;
 }
 
 /** Whether the server refused what it was asked for because of an option. */

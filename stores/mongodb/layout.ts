@@ -1,4 +1,4 @@
-import type { IndexDescription } from 'mongodb';
+import type { Binary, IndexDescription } from 'mongodb';
 import type { Position } from '../../domain/event-store.ts';
 import { type JsonObject, isJsonObject } from '../../domain/json.ts';
 import type { FieldKind, KeptDocument, Projection } from '../../projections/read-model.ts';
@@ -45,6 +45,8 @@ export interface StoredCheckpoint {
   readonly fence: number;
   /** Written only to wait for the journal. */
   readonly settled?: boolean;
+  /** The session in which the last writer has its transactions, where it has any. */
+  readonly session?: Binary;
 }
 
 /** Which generation of a view is read. */

@@ -137,7 +137,7 @@ class MongoReadModel implements ReadModel {
       run: (operation, act, limit) => this.#run(operation, act, limit),
       hasTransactions: () => connection.hasTransactions(),
       giveUpTransactions: (cause) => connection.giveUpTransactions(cause),
-      startSession: () => connection.client.startSession(),
+      startSession: () => connection.client.startSession({ causalConsistency: false }),
       deployment: () => connection.deployment(),
     };
     return MongoViewWriter.open(forWriter, projection, options);

@@ -93,6 +93,8 @@ export class MongoViewWriter implements ViewWriter {
   readonly #name: string;
   /** Keys of which parts are kept, as far as this writer has seen. */
   readonly #large = new Set<string>();
+  /** For its transactions, where there are any: one, so that whoever comes after it can end the last. */
+  #session: ClientSession | null = null;
   #bulk: boolean;
 
   private constructor(
@@ -114,9 +116,12 @@ export class MongoViewWriter implements ViewWriter {
     options: WriterOptions,
   ): Promise<MongoViewWriter> {
     const writer = new MongoViewWriter(connection, projection, options);
-    await connection.run('open_writer', (db) =>
-      writer.#checkpoint(db).claim(viewOf(projection), options.generation),
-    );
+    try {
+      await connection.run('open_writer', (db) => writer.#claim(db));
+    } catch (error) {
+      await writer.close();
+      throw error;
+    }
     // The index over tombstones alone makes the collection, which transactions need to be there.
     await writer.#makeIndexes(options.bulk);
     return writer;
@@ -184,9 +189,19 @@ export class MongoViewWriter implements ViewWriter {
     this.#bulk = false;
   }
 
-  /** Holds nothing that would have to be given back: the connection is the read model's. */
+  /** Waits for nothing: a transaction that hangs is ended by whoever comes after. */
   close(): Promise<void> {
+    void this.#session?.endSession();
+    this.#session = null;
     return Promise.resolve();
+  }
+
+  async #claim(db: Db): Promise<void> {
+    if (await this.#connection.hasTransactions()) {
+      this.#session = this.#connection.startSession();
+    }
+    const { generation } = this.#options;
+    await this.#checkpoint(db).claim(viewOf(this.#projection), generation, this.#session?.id?.id);
   }
 
   /**
@@ -194,10 +209,11 @@ export class MongoViewWriter implements ViewWriter {
    * @returns false when it was not to be had; the guarded way is then as good
    */
   async #writeAtOnce(db: Db, documents: readonly Prepared[], batch: Batch): Promise<boolean> {
+    const session = this.#session;
+    if (session === null) return false;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const session = this.#connection.startSession();
+      session.startTransaction();
       try {
-        session.startTransaction();
         await this.#checkpoint(db).move(batch.from, batch.to, session);
         const late = await this.#keptBehind(db, documents, session);
         if (late.length > 0) {
@@ -216,8 +232,6 @@ export class MongoViewWriter implements ViewWriter {
         }
         if (isTooLargeAtOnce(error)) return false;
         if (!isWorthAnotherTransaction(error)) throw error;
-      } finally {
-        await session.endSession();
       }
     }
     return false;

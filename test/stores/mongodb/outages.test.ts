@@ -100,9 +100,9 @@ describe('MongoDB that goes away', () => {
   });
 
   it('that says nothing at all is given up in time', async () => {
-    const readModel = await open({ limit: 60 });
+    const readModel = await open({ limit: 200 });
     const projection = thingsProjection();
-    await fill(readModel, projection, [thing('a', 1, {})]);
+    await fill(await open(), projection, [thing('a', 1, {})]);
     const silence = ['ping', 'find'].map((command) =>
       server.fault({ command, times: Infinity, effect: { kind: 'hold' } }),
     );

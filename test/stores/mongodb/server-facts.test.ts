@@ -208,6 +208,26 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
       expect((await rows.findOne({ _id: 'a' }))?.n).to.equal(1);
     });
 
+    it('lets a write wait for a transaction that has its document, and anybody end that', async function () {
+      if (!replicated) return this.skip();
+      await rows.insertOne({ _id: 'a', n: 0 });
+      await inSession(async (session) => {
+        session.startTransaction();
+        await rows.updateOne({ _id: 'a' }, { $inc: { n: 1 } }, { session });
+        const late = rows.updateOne({ _id: 'a' }, { $inc: { n: 10 } }, { maxTimeMS: 50 });
+        expect(await failureOf(late)).to.include({ code: 50 });
+        const waiting = rows.updateOne({ _id: 'a' }, { $inc: { n: 100 } });
+        await db.command({ killSessions: [{ id: session.id?.id }] });
+        expect((await waiting).modifiedCount).to.equal(1);
+        const failure = await failureOf(session.commitTransaction());
+        expect(failure).to.be.instanceOf(MongoServerError).and.to.include({ code: 251 });
+        session.startTransaction();
+        await rows.updateOne({ _id: 'a' }, { $inc: { n: 1_000 } }, { session });
+        await session.commitTransaction();
+      });
+      expect((await rows.findOne({ _id: 'a' }))?.n).to.equal(1_100);
+    });
+
     async function inSession(act: (session: ClientSession) => Promise<void>): Promise<void> {
       const session = client.startSession();
       try {

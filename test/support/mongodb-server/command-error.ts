@@ -66,6 +66,21 @@ export function writeConflict(): CommandError {
   );
 }
 
+/** What was not done within the command's `maxTimeMS`. */
+export function overTime(): CommandError {
+  return new CommandError(50, 'MaxTimeMSExpired', 'operation exceeded time limit');
+}
+
+/** Not an answer: a write meets a document that a transaction has, and is to be executed once that has ended. */
+export class Waiting extends Error {
+  readonly until: Promise<void>;
+
+  constructor(until: Promise<void>) {
+    super('a transaction has the document');
+    this.until = until;
+  }
+}
+
 /** A transaction that changes more than the cache has room for: without a label, as it would end so each time. */
 export function tooLargeForCache(): CommandError {
   return new CommandError(

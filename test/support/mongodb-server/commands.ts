@@ -1,4 +1,4 @@
-import { CommandError } from './command-error.ts';
+import { CommandError, Waiting } from './command-error.ts';
 import { asDoc, asDocs } from './evaluation.ts';
 import { Query } from 'mingo';
 import { Cursors, count } from './read-commands.ts';
@@ -45,11 +45,15 @@ export class Commands {
     this.#sessions.forgetTransactions();
   }
 
-  /** A command's answer; what it throws as CommandError is an answer too. */
+  /**
+   * A command's answer; what it throws as CommandError is an answer too.
+   * @throws Waiting where it is to be executed later
+   */
   execute(command: Doc): Doc {
     try {
       return this.#dispatch(command);
     } catch (error) {
+      if (error instanceof Waiting) throw error;
       if (error instanceof CommandError) return error.reply();
       // mingo refuses what it doesn't know by throwing; a server would say so in an answer.
       const message = error instanceof Error ? error.message : String(error);
@@ -92,6 +96,8 @@ export class Commands {
         return this.#sessions.commit(command);
       case 'abortTransaction':
         return this.#sessions.abort(command);
+      case 'killSessions':
+        return this.#sessions.kill(command);
       default:
         return this.#administer(name, command, namespace);
     }

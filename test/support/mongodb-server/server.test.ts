@@ -213,17 +213,19 @@ describe('the stand-in for a MongoDB server', () => {
     expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(10);
   });
 
-  it('lets the second of two transactions over one document fail', async () => {
+  it('lets a write wait for the transaction that has its document, or for as long as it may', async () => {
     await start('rs0');
-    await rows().insertOne({ _id: 'a', n: 0 });
+    await rows().insertOne({ _id: 'a', n: 1 });
     await client.withSession(async (session) => {
       session.startTransaction();
       await rows().updateOne({ _id: 'a' }, { $inc: { n: 1 } }, { session });
-      await rows().updateOne({ _id: 'a' }, { $inc: { n: 10 } });
-      const error = await failure(session.commitTransaction());
-      expect(error).to.be.instanceOf(MongoServerError);
-      expect((error as MongoServerError).hasErrorLabel('TransientTransactionError')).to.equal(true);
+      const waiting = rows().updateOne({ _id: 'a' }, { $mul: { n: 10 } });
+      const brief = rows().updateOne({ _id: 'a' }, { $inc: { n: 5 } }, { maxTimeMS: 20 });
+      expect(await failure(brief)).to.include({ code: 50 });
+      expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(1);
+      await session.commitTransaction();
+      await waiting;
     });
-    expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(10);
+    expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(20);
   });
 });

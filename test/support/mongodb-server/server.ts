@@ -1,6 +1,6 @@
 import { type Server, type Socket, createServer } from 'node:net';
 import { once } from 'node:events';
-import { CommandError } from './command-error.ts';
+import { CommandError, Waiting } from './command-error.ts';
 import { Commands } from './commands.ts';
 import { type Fault, type FaultRule, Faults } from './faults.ts';
 import type { Table } from './storage.ts';
@@ -157,11 +157,25 @@ export class MongoServer {
       return;
     }
     if (fault?.effect.kind === 'drop') {
-      if (fault.effect.executed) this.#commands.execute(request.body);
+      if (fault.effect.executed) await this.#executed(socket, request.body);
       socket.destroy();
       return;
     }
-    this.#send(socket, request, this.#commands.execute(request.body));
+    const reply = await this.#executed(socket, request.body);
+    if (reply !== undefined) this.#send(socket, request, reply);
+  }
+
+  /** The answer of a command that waits as long as it must; none when its client has gone meanwhile. */
+  async #executed(socket: Socket, body: Doc): Promise<Doc | undefined> {
+    while (!socket.destroyed) {
+      try {
+        return this.#commands.execute(body);
+      } catch (error) {
+        if (!(error instanceof Waiting)) throw error;
+        await error.until;
+      }
+    }
+    return undefined;
   }
 
   #note(body: Doc): void {

@@ -1,5 +1,5 @@
 import { Binary } from 'bson';
-import { CommandError, noSuchTransaction } from './command-error.ts';
+import { CommandError, Waiting, noSuchTransaction, overTime } from './command-error.ts';
 import { asDoc, asDocs } from './evaluation.ts';
 import { type Storage, type Tables, Transaction } from './storage.ts';
 import type { Doc } from './wire.ts';
@@ -34,7 +34,7 @@ export class Sessions {
    * simply.
    */
   execute(command: Doc, run: (tables: Tables) => Doc): Doc {
-    if (!(transactionNumber in command)) return run(this.#storage);
+    if (!(transactionNumber in command)) return this.#alone(command, run);
     if (!this.#numbered) {
       throw new CommandError(
         20,
@@ -48,7 +48,7 @@ export class Sessions {
       return this.#inTransaction(session, number, command, run);
     }
     refuseUnrepeatable(command);
-    return this.#once(session, number, run);
+    return this.#once(session, number, () => this.#alone(command, run));
   }
 
   /** commitTransaction. */
@@ -80,6 +80,35 @@ export class Sessions {
     return { ok: 1 };
   }
 
+  /** killSessions: ends what transactions they have. */
+  kill(command: Doc): Doc {
+    for (const { id } of asDocs(command['killSessions'])) {
+      const session = this.#sessions.get(keyOf(id));
+      if (session !== undefined) end(session);
+    }
+    return { ok: 1 };
+  }
+
+  /**
+   * Outside of a transaction: a write waits for the one that has its document, or until its time is over, which it is at
+   * once here. What a test does itself (it has no session) goes through.
+   */
+  #alone(command: Doc, run: (tables: Tables) => Doc): Doc {
+    if (this.#storage.claims.size === 0 || !('lsid' in command)) return run(this.#storage);
+    const trial = new Transaction(this.#storage, Infinity);
+    try {
+      const reply = run(trial);
+      trial.commit();
+      return reply;
+    } catch (error) {
+      if (trial.blockedBy === undefined) throw error;
+      if ('maxTimeMS' in command) throw overTime();
+      throw new Waiting(trial.blockedBy.over);
+    } finally {
+      trial.end();
+    }
+  }
+
   #inTransaction(
     session: Session,
     number: number,
@@ -106,24 +135,27 @@ export class Sessions {
     }
   }
 
-  #once(session: Session, number: number, run: (tables: Tables) => Doc): Doc {
+  #once(session: Session, number: number, run: () => Doc): Doc {
     if (session.number === number && session.answered !== undefined) return session.answered;
     session.number = number;
     end(session);
     session.answered = undefined;
-    session.answered = run(this.#storage);
+    session.answered = run();
     return session.answered;
   }
 
   #session(command: Doc): Session {
-    const id = asDoc(command['lsid'])['id'];
-    const key = id instanceof Binary ? id.toString('hex') : String(id);
+    const key = keyOf(asDoc(command['lsid'])['id']);
     const known = this.#sessions.get(key);
     if (known !== undefined) return known;
     const made: Session = { number: -1, transaction: undefined, answered: undefined };
     this.#sessions.set(key, made);
     return made;
   }
+}
+
+function keyOf(id: unknown): string {
+  return id instanceof Binary ? id.toString('hex') : String(id);
 }
 
 /**

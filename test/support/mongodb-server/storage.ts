@@ -47,10 +47,10 @@ export class Table {
    */
   put(document: Doc, replaces: boolean): void {
     const id = idOf(document);
-    this.#beforeChange(id, document);
     if (!replaces && this.documents.has(id)) {
       throw duplicateKey(this.namespace, '_id_', { _id: 1 }, { _id: document['_id'] });
     }
+    this.#beforeChange(id, document);
     for (const index of this.indexes) {
       this.#refuseParallelArrays(index, document);
       if (index.unique && index.name !== '_id_') this.#refuseDuplicate(index, document, id);
@@ -132,15 +132,24 @@ const MAX_TRANSACTION = 0.15 * 256 * 1024 * 1024;
 /**
  * A transaction: reads a copy of each collection as it was first touched, and writes to that. What was changed since by
  * somebody else, or in another transaction that is open, it can't change: the statement fails, and with it the
- * transaction. (Writes outside of any wait at a real server until it has ended; here they go through.)
+ * transaction.
  */
 export class Transaction implements Tables {
   readonly #storage: Storage;
   readonly #copies = new Map<string, { before: Map<string, Doc>; table: Table }>();
+  readonly #limit: number;
   #bytes = 0;
+  #resolve: () => void = () => undefined;
+  /** Resolves when it is over. */
+  readonly over: Promise<void>;
+  /** The transaction that has what this one could not change. */
+  blockedBy: Transaction | undefined;
 
-  constructor(storage: Storage) {
+  /** @param limit what it may write, in bytes */
+  constructor(storage: Storage, limit = MAX_TRANSACTION) {
     this.#storage = storage;
+    this.#limit = limit;
+    this.over = new Promise((resolve) => (this.#resolve = resolve));
   }
 
   find(namespace: string): Table | undefined {
@@ -158,10 +167,11 @@ export class Transaction implements Tables {
       const now = this.#storage.find(namespace)?.documents.get(id);
       const claim = `${namespace} ${id}`;
       const owner = this.#storage.claims.get(claim) ?? this;
+      if (owner !== this) this.blockedBy = owner;
       if (now !== before.get(id) || owner !== this) throw writeConflict();
       this.#storage.claims.set(claim, this);
       this.#bytes += to === undefined ? 0 : calculateObjectSize(to);
-      if (this.#bytes > MAX_TRANSACTION) throw tooLargeForCache();
+      if (this.#bytes > this.#limit) throw tooLargeForCache();
     });
     this.#copies.set(namespace, { before, table });
     return table;
@@ -172,6 +182,7 @@ export class Transaction implements Tables {
     for (const [claim, owner] of this.#storage.claims) {
       if (owner === this) this.#storage.claims.delete(claim);
     }
+    this.#resolve();
   }
 
   /** @throws CommandError `WriteConflict` when a document it changed was changed by somebody else */
