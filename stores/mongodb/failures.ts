@@ -12,8 +12,12 @@ import {
 /** The server's code for a key that a unique index holds already. */
 const DUPLICATE_KEY = 11000;
 
-/** MaxTimeMSExpired. */
-const OVER_TIME = 50;
+/** Codes by which servers say that the time they were given is over. */
+const OVER_TIME = new Set([
+  50, // MaxTimeMSExpired
+  202, // NetworkInterfaceExceededTimeLimit: routers, of a shard
+  262, // ExceededTimeLimit
+]);
 
 /** Codes by which servers say that they have no transactions, whatever their `hello` promised. */
 const NO_TRANSACTIONS = new Set([
@@ -116,7 +120,7 @@ export function isTooLargeAtOnce(error: unknown): boolean {
 
 /** Whether the server gave up what was not done within the time that it was given. */
 export function isOverTime(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === OVER_TIME;
+  return error instanceof MongoServerError && OVER_TIME.has(Number(error.code));
 }
 
 /** Whether the server refused what it was asked for because of an option. */

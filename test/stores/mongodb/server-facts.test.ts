@@ -215,12 +215,16 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
         session.startTransaction();
         await rows.updateOne({ _id: 'a' }, { $inc: { n: 1 } }, { session });
         const late = rows.updateOne({ _id: 'a' }, { $inc: { n: 10 } }, { maxTimeMS: 50 });
-        expect(await failureOf(late)).to.include({ code: 50 });
+        // A router may say so in words of its own.
+        expect(Number(((await failureOf(late)) as MongoServerError).code)).to.be.oneOf([
+          50, 202, 262,
+        ]);
         const waiting = rows.updateOne({ _id: 'a' }, { $inc: { n: 100 } });
         await db.command({ killSessions: [{ id: session.id?.id }] });
         expect((await waiting).modifiedCount).to.equal(1);
         const failure = await failureOf(session.commitTransaction());
-        expect(failure).to.be.instanceOf(MongoServerError).and.to.include({ code: 251 });
+        expect(failure).to.be.instanceOf(MongoServerError);
+        expect(Number((failure as MongoServerError).code)).to.be.oneOf([251, 11601]);
         session.startTransaction();
         await rows.updateOne({ _id: 'a' }, { $inc: { n: 1_000 } }, { session });
         await session.commitTransaction();
