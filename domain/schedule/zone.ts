@@ -81,21 +81,28 @@ export interface TzDatabase {
 
 /** The wall clock of one place, by the tz database in use; the process's own zone never matters. */
 export class Zone {
+  /** As it was asked for: what is said of a rule names its zone as the rule does. */
   readonly name: string;
   /** Whether the zone is an offset by its name (`UTC`, `Etc/GMT+3`): its clock is never changed. */
   readonly constant: boolean;
   readonly #offset: (instant: Instant) => number;
-  readonly #chunks = new Map<number, readonly Segment[]>();
+  readonly #chunks: Map<number, readonly Segment[]>;
   /** Segments of the regular years, by their number; and of each kind of them, from the year's beginning. */
-  readonly #years = new Map<number, readonly Segment[]>();
-  readonly #kinds = new Map<number, readonly Segment[]>();
+  readonly #years: Map<number, readonly Segment[]>;
+  readonly #kinds: Map<number, readonly Segment[]>;
   #last: Segment;
 
-  /** @throws RangeError for an unknown name; use `zoneOf`. */
-  constructor(name: string) {
+  /**
+   * @param same the zone in another spelling, whose rules and segments it has in common
+   * @throws RangeError for an unknown name; use `zoneOf`.
+   */
+  constructor(name: string, same?: Zone) {
     this.name = name;
     this.constant = /^(?:etc\/.*|utc|uct|gmt.*|zulu|universal|greenwich)$/i.test(name);
-    this.#offset = database.offsets(name);
+    this.#offset = same === undefined ? database.offsets(name) : same.#offset;
+    this.#chunks = same === undefined ? new Map() : same.#chunks;
+    this.#years = same === undefined ? new Map() : same.#years;
+    this.#kinds = same === undefined ? new Map() : same.#kinds;
     this.#last = { start: 0, end: 0, offset: 0, before: 0 };
   }
 
@@ -141,7 +148,7 @@ export class Zone {
   #spend(at: Instant): void {
     if (this.constant || at < EARLIEST || at >= LATEST) return;
     if (at < REGULAR) {
-      spendOnce(this, Math.floor(at / CHUNK), PROBING);
+      spendOnce(this.#chunks, Math.floor(at / CHUNK), PROBING);
     } else {
       const { year } = civilOf(Math.floor(at / DAY));
       spendOnce(this.#kinds, kindOf(year), PROBING_YEAR);
@@ -318,7 +325,7 @@ export function zoneOf(name: string): Zone | null {
   const kept = zones.get(key);
   if (kept !== undefined) {
     spendOnce(kept, MADE, MAKING);
-    return kept;
+    return kept.name === name ? kept : new Zone(name, kept);
   }
   if (!/^[a-z][a-z0-9_+/-]*$/.test(key) || notIana.has(key)) return null;
   try {

@@ -3,6 +3,7 @@ import {
   isTimezone,
   offsetText,
   tzVersion,
+  useTzDatabase,
   zoneOf,
   type Zone,
 } from '../../../domain/schedule/zone.ts';
@@ -34,8 +35,20 @@ describe('a time zone', () => {
     }
   });
 
-  it('is the same object however its name is written', () => {
-    expect(zoneOf('EUROPE/berlin')).to.equal(zoneOf('Europe/Berlin'));
+  it('is made once however its name is written, and keeps the name that it was asked for by', () => {
+    let made = 0;
+    const offsets = () => {
+      made += 1;
+      return () => 0;
+    };
+    useTzDatabase({ version: 'counted', offsets });
+    try {
+      const names = ['EUROPE/berlin', 'Europe/Berlin', 'EUROPE/berlin'];
+      expect(names.map((name) => zone(name).name)).to.deep.equal(names);
+      expect(made).to.equal(1);
+    } finally {
+      useTzDatabase(null);
+    }
   });
 
   it('knows the moment of a clock change to the millisecond', () => {
