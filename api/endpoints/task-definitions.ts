@@ -2,6 +2,7 @@ import { toIso } from '../../domain/clock.ts';
 import type { Issue } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { checkPayload } from '../../domain/pipeline/check.ts';
+import { scheduleWarnings } from '../../domain/schedule/schedule.ts';
 import { zoneOf } from '../../domain/schedule/zone.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { MAX_PAYLOAD_BYTES, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
@@ -43,7 +44,23 @@ export function checkDefinition(
   const { issues: faults, warnings } = checkPayload(definition.payload as JsonObject, tools);
   const [first, ...rest] = [...issues, ...faults];
   if (first !== undefined) throw badRequest([first, ...rest]);
-  return { warnings };
+  return { warnings: [...warningsOfSchedule(definition), ...warnings] };
+}
+
+type ScheduleFields = Pick<TaskDefinition, 'schedule_kind' | 'schedule_expr' | 'timezone'>;
+
+/** What may not be meant in a task: of its schedule, then of its pipeline. */
+export function warningsOf(
+  definition: ScheduleFields & Pick<TaskDefinition, 'payload'>,
+  { tools }: Pick<ApiDependencies, 'tools'>,
+): readonly string[] {
+  const { warnings } = checkPayload(definition.payload as JsonObject, tools);
+  return [...warningsOfSchedule(definition), ...warnings];
+}
+
+function warningsOfSchedule({ schedule_kind, schedule_expr, timezone }: ScheduleFields): string[] {
+  const spec = { kind: schedule_kind, expr: schedule_expr, timezone };
+  return scheduleWarnings(spec).map((warning) => `schedule_expr: ${warning}`);
 }
 
 /** Whoever has no `admin` changes only tasks of its own. */

@@ -1,5 +1,3 @@
-import type { JsonObject } from '../../domain/json.ts';
-import { checkPayload } from '../../domain/pipeline/check.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { lastRunAsOf, taskAsOf, type Moment } from '../../projections/reading/as-of.ts';
 import { latestRunOf, latestStartedRunOf } from '../../projections/reading/run-queries.ts';
@@ -8,6 +6,7 @@ import type { TaskDocument } from '../../projections/views/tasks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
+import { warningsOf } from './task-definitions.ts';
 
 /** A task as its own streams tell it: right after a command, when no view is needed. */
 export function showTask(
@@ -31,9 +30,9 @@ export function showTask(
 export function showDocument(
   task: TaskDocument,
   last_run_at: string | null,
-  { tools }: Pick<ApiDependencies, 'tools'>,
+  dependencies: Pick<ApiDependencies, 'tools'>,
 ): object {
-  const { warnings } = checkPayload(task.payload as JsonObject, tools);
+  const warnings = warningsOf(task, dependencies);
   // A field that is undefined is none in JSON; leaving it out of the copy would take another copy.
   return { ...task, rhythm: undefined, last_run_at, warnings };
 }

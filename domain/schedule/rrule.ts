@@ -2,9 +2,9 @@ import type { Instant } from '../clock.ts';
 import { DAY, SECOND } from './civil.ts';
 import { AmendedFires, BoundedFires, type Span } from './fire-sets.ts';
 import { lastOfCount } from './rrule-count.ts';
-import { parseRruleParts } from './rrule-parts.ts';
+import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
 import { makeRruleRule } from './rrule-rule.ts';
-import { parseRecurrence, type IcalTime } from './rrule-text.ts';
+import { parseRecurrence, type IcalTime, type RecurrenceText } from './rrule-text.ts';
 import { MAX_SHIFT, type Zone } from './zone.ts';
 import { ZonedFires, type FireSource } from './zoned-fires.ts';
 
@@ -28,11 +28,8 @@ export interface CompiledRrule {
 export function compileRrule(expr: string, taskZone: Zone, anchor: Instant): CompiledRrule {
   const text = parseRecurrence(expr);
   const parts = parseRruleParts(text.rule);
-  const warnings: string[] = [];
+  const warnings = warningsOf(text, parts, taskZone);
   const zone = text.dtstart?.zone ?? taskZone;
-  if (!sameZone(zone, taskZone)) {
-    warnings.push(`DTSTART's zone ${zone.name} is used, not the timezone ${taskZone.name}`);
-  }
   const elapsed = parts.freq === 'HOURLY' || parts.freq === 'MINUTELY';
   const anchorSecond = Math.floor(anchor / SECOND) * SECOND;
   const start = text.dtstart?.wall ?? anchorSecond + zone.offsetAt(anchorSecond);
@@ -43,7 +40,6 @@ export function compileRrule(expr: string, taskZone: Zone, anchor: Instant): Com
   let last: Instant | null = null;
   if (parts.until !== null) {
     last = untilInstant(parts.until, zone);
-    if (parts.until.dateOnly) warnings.push('UNTIL is a date: that whole day is included');
   } else if (parts.count !== null) {
     const counted = { ...bare, zoned, zone, elapsed, start, startInstant };
     last = lastOfCount(counted, parts.count);
@@ -54,6 +50,27 @@ export function compileRrule(expr: string, taskZone: Zone, anchor: Instant): Com
   const fires =
     excluded.length + added.length > 0 ? new AmendedFires(bounded, excluded, added) : bounded;
   return { fires, zone, warnings };
+}
+
+/**
+ * What the author of a recurrence may not have meant. It takes reading it, and no compiling.
+ * @throws ScheduleError as {@link compileRrule}
+ */
+export function rruleWarnings(expr: string, taskZone: Zone): readonly string[] {
+  const text = parseRecurrence(expr);
+  return warningsOf(text, parseRruleParts(text.rule), taskZone);
+}
+
+function warningsOf(text: RecurrenceText, parts: RruleParts, taskZone: Zone): readonly string[] {
+  const warnings: string[] = [];
+  const zone = text.dtstart?.zone ?? taskZone;
+  if (!sameZone(zone, taskZone)) {
+    warnings.push(`DTSTART's zone ${zone.name} is used, not the timezone ${taskZone.name}`);
+  }
+  if (parts.until?.dateOnly === true) {
+    warnings.push('UNTIL is a date: that whole day is included');
+  }
+  return warnings;
 }
 
 /** The last instant that UNTIL allows. */

@@ -2,7 +2,7 @@ import type { Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
 import { compileCron } from './cron.ts';
 import { BoundedFires, Once } from './fire-sets.ts';
-import { compileRrule } from './rrule.ts';
+import { compileRrule, rruleWarnings } from './rrule.ts';
 import { ScheduleError } from './schedule-error.ts';
 import { resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';
@@ -82,6 +82,27 @@ export function compileSchedule(spec: ScheduleSpec): Schedule {
   const compiled = compileWithin(spec, zone);
   const fires = new BoundedFires(compiled.fires, spec.startsAt, spec.endsAt);
   return new CompiledSchedule(fires, compiled.zone, compiled.warnings);
+}
+
+/**
+ * What the author of a rule may not have meant, as {@link Schedule.warnings} has it, at a small part of the cost of
+ * compiling. Nothing of a rule that can't be understood: whoever compiles it is told.
+ */
+export function scheduleWarnings({
+  kind,
+  expr,
+  timezone,
+}: Pick<ScheduleSpec, 'kind' | 'expr' | 'timezone'>): readonly string[] {
+  // Rules of other kinds say one thing only.
+  if (kind !== 'rrule' || expr === null) return [];
+  const zone = zoneOf(timezone);
+  if (zone === null) return [];
+  try {
+    return rruleWarnings(expr, zone);
+  } catch (error) {
+    if (error instanceof ScheduleError) return [];
+    throw error;
+  }
 }
 
 interface CompiledKind {

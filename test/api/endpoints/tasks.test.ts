@@ -77,6 +77,32 @@ describe('the tasks of the HTTP interface', () => {
     expect(shown.at('warnings')).to.deep.equal(created.at('warnings'));
   });
 
+  it("warns wherever it shows a task that DTSTART's own zone goes before the task's", async () => {
+    const { client, id: created_by } = api().admin;
+    const made = await client.post('/tasks', {
+      ...plainTask(created_by),
+      schedule_kind: 'rrule',
+      schedule_expr: 'DTSTART;TZID=America/New_York:20260101T090000\nRRULE:FREQ=DAILY',
+      timezone: 'europe/BERLIN',
+      payload: { pipeline: [{ uses: 'weather.lookup' }] },
+    });
+    expect(made.status, made.text).to.equal(201);
+    const of = "schedule_expr: DTSTART's zone America/New_York is used, not the timezone";
+    const tool = made.textAt('warnings.1');
+    expect(tool).to.contain('weather.lookup');
+    expect(made.at('warnings')).to.deep.equal([`${of} europe/BERLIN`, tool]);
+    const path = made.header('Location');
+    expect((await client.get(path)).at('warnings')).to.deep.equal(made.at('warnings'));
+    const listed = await client.get('/tasks?limit=1');
+    expect(listed.at('items.0.warnings')).to.deep.equal(made.at('warnings'));
+    const other = await client.put(path, { timezone: 'Europe/Berlin' });
+    expect(other.at('warnings')).to.deep.equal([`${of} Europe/Berlin`, tool]);
+    const same = await client.put(path, { timezone: 'America/New_York' });
+    expect(same.at('warnings')).to.deep.equal([tool]);
+    const shown = await client.get(path);
+    expect(shown.at('warnings')).to.deep.equal([tool]);
+  });
+
   it('lists tasks newest first, by filters', async () => {
     const { admin } = api();
     const owner = await api().signIn(['tasks:read', 'tasks:write']);
