@@ -9,6 +9,7 @@ import {
   ReleaseBody,
   Released,
 } from '../schemas/answer-schemas-operations.ts';
+import { ReadQuery } from '../schemas/schemas.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 
 const scopes = ['ops'] as const;
@@ -18,6 +19,7 @@ const show = endpoint({
   paths: ['/operations'],
   summary: 'Says whether the service is on hold, by whom and why, and how the last hold ended',
   scopes,
+  query: ReadQuery,
   answers: { 200: Operations },
   async handle({ dependencies }) {
     const { state } = await load(dependencies.store, streams.operations(), operationsFold);

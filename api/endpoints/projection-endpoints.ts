@@ -34,6 +34,7 @@ import {
 } from '../schemas/answer-schemas-projections.ts';
 import { endpoint, type Answer, type Call, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
+import { ReadQuery } from '../schemas/schemas.ts';
 import { emptyPage, listPage, pageParameters } from './listing.ts';
 import { carriedOut, projectionStates } from '../serving/projection-state.ts';
 
@@ -50,6 +51,7 @@ const list = endpoint({
   paths: ['/projections'],
   summary: 'Lists the views with their generations, their lag and their rebuilds',
   scopes,
+  query: ReadQuery,
   answers: { 200: Projections },
   async handle({ dependencies }) {
     const projections = await projectionStates(dependencies, dependencies.projections);

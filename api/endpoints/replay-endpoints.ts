@@ -11,6 +11,7 @@ import {
   ReplayOrdered,
   type ReplayItem,
 } from '../schemas/answer-schemas-replays.ts';
+import { ReadQuery } from '../schemas/schemas.ts';
 import { momentOf } from './audit-access.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
@@ -30,6 +31,7 @@ const list = endpoint({
   paths: ['/replays'],
   summary: 'Lists the views that were made as of a moment, and those that are being made',
   scopes: ['ops'],
+  query: ReadQuery,
   answers: { 200: ReplayList },
   async handle({ dependencies }) {
     const known = [...(await replaysOf(dependencies)).values()];

@@ -10,6 +10,7 @@ const { limit, cursor, after } = pageParameters;
 export const HistoryQuery = Type.Object({
   limit,
   cursor: Type.Optional(Type.String({ maxLength: 20 })),
+  after,
 });
 export type HistoryQuery = Static<typeof HistoryQuery>;
 
@@ -20,6 +21,7 @@ export const StreamsQuery = Type.Object({
   prefix: Type.String({ maxLength: LONGEST_NAME, default: '' }),
   limit,
   cursor,
+  after,
 });
 export type StreamsQuery = Static<typeof StreamsQuery>;
 
@@ -32,6 +34,7 @@ export const EventsQuery = Type.Object({
     default: 'forwards',
   }),
   limit,
+  after,
 });
 export type EventsQuery = Static<typeof EventsQuery>;
 

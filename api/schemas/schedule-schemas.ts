@@ -30,7 +30,10 @@ export const PreviewSchedule = Type.Partial(
 );
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
 
-export const ExplainQuery = Type.Object({ at: Type.String({ minLength: 1, maxLength: 64 }) });
+export const ExplainQuery = Type.Object({
+  at: Type.String({ minLength: 1, maxLength: 64 }),
+  after: pageParameters.after,
+});
 export type ExplainQuery = Static<typeof ExplainQuery>;
 
 const timestamp = Type.String({ minLength: 1, maxLength: 64 });

@@ -90,6 +90,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
   const checkBody = endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body);
   const checkQuery = endpoint.query === undefined ? null : queryCheck(endpoint.query);
   const takesBody = endpoint.method === 'post' || endpoint.method === 'put';
+  const isRead = endpoint.method === 'get' && endpoint.scopes !== null;
   const { follows } = endpoint;
   const kept = new KeptAnswers();
   const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
@@ -120,8 +121,11 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const revision = expectedRevision(request);
     const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
     let keeping: Keeping | null = null;
-    if (reads !== undefined) {
-      const after = typeof asked['after'] === 'string' ? asked['after'] : undefined;
+    const after = positionAsked(asked);
+    if (reads === undefined) {
+      // What is read from the log itself is there as soon as it stands there.
+      if (after !== undefined && isRead) await ownWrites.wait([], ownPosition, after);
+    } else {
       const waiting = ownWrites.wait(reads, ownPosition, after);
       if (waiting !== null) await waiting;
       // Before the reading: the answer has seen at least that much.
@@ -261,6 +265,12 @@ function checkEmpty(body: unknown): void {
   if (!isObject) throw badRequest([{ field: 'body', issue: 'must be object' }]);
   const [field] = Object.keys(body);
   if (field !== undefined) throw badRequest([{ field, issue: 'is not a known field' }]);
+}
+
+/** The position that a read is to have passed. @throws HttpError 400 where several are given */
+function positionAsked({ after }: Readonly<Record<string, unknown>>): string | undefined {
+  if (after === undefined || typeof after === 'string') return after;
+  throw badRequest([{ field: 'after', issue: 'must be string' }]);
 }
 
 function sendKept(response: Response, { status, headers, text }: KeptAnswer): void {
