@@ -28,6 +28,7 @@ import { lend, type MountedExtensions } from './extension-lending.ts';
 import { eventEndpoints } from './endpoints/event-endpoints.ts';
 import { historyEndpoints } from './endpoints/history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
+import { KeyedCommands } from './keyed-commands.ts';
 import { inOrder } from './serving/in-order.ts';
 import { liveEndpoints } from './live/live-endpoints.ts';
 import { MAX_HEADERS } from './serving/http-server.ts';
@@ -97,7 +98,8 @@ export function createApi(
   const inner = new InnerRequests();
   if (extensions !== null) {
     const pages = new PageAccess(dependencies, shared.authentication);
-    extensions.useHttp(lend(shared.authentication, settings, inner, pages));
+    const commands = new KeyedCommands(shared.keys, dependencies.clock);
+    extensions.useHttp(lend(shared.authentication, settings, inner, pages, commands));
   }
   const app = bare(settings.trustProxy, telemetry, [
     inner.recognize,

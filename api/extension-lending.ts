@@ -6,6 +6,7 @@ import type { Caller } from './endpoint.ts';
 import { HttpError, toHttpError, type ErrorCode } from './errors.ts';
 import type { DescribingExtension } from './endpoints/extension-endpoints.ts';
 import type { InnerRequest, InnerRequests } from './inner-requests.ts';
+import type { KeyedCommands } from './keyed-commands.ts';
 import { requestIdOf } from './serving/answer-headers.ts';
 import { reasonOf } from './serving/headers.ts';
 import { takenBy, whenEnded } from './serving/measuring.ts';
@@ -47,6 +48,16 @@ export interface Lent {
     readonly correlationId: string;
     readonly reason?: string | undefined;
   };
+  /**
+   * Carries a command out once for the `Idempotency-Key` of its request.
+   * @param carryOut gets the id of the command that the key stands for; null without one
+   * @throws HttpError 400, 409, and what was answered the first time
+   */
+  once<T>(
+    request: Request,
+    agentId: string,
+    carryOut: (commandId: string | null) => Promise<T>,
+  ): Promise<T>;
   /** null for what is a fault of who answers. */
   knownError(error: unknown): HttpError | null;
   /** A fault of an extension, as its caller is told of it. */
@@ -64,6 +75,7 @@ export function lend(
   settings: { readonly maxBodyBytes: number; readonly production: boolean },
   inner: InnerRequests,
   pages: Pick<PageAccess, 'authenticate'>,
+  commands: KeyedCommands,
 ): Lent {
   return {
     authenticate: (request, scopes) => authentication.authenticate(request, scopes),
@@ -76,6 +88,7 @@ export function lend(
       correlationId: request.res === undefined ? '' : requestIdOf(request.res),
       reason: reasonOf(request),
     }),
+    once: (request, agentId, carryOut) => commands.once(request, agentId, carryOut),
     errorOf({ code, message, details }) {
       const headers: Record<string, string> =
         code === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer' } : {};

@@ -89,6 +89,13 @@ export interface ExtensionContext {
    * @throws ExtensionError `bad_request` for what is no request that was led to the extension
    */
   readonly signalOf: (request: Request) => AbortSignal;
+  /**
+   * ROUTES: carries a command out once for the `Idempotency-Key` of its request, as the service's own are; where there
+   * is none, each time. What it asks of `core`, `streams` and tools `onBehalfOf` the request is the same in a repetition.
+   * @returns what `carryOut` resolved to, or did the first time: JSON
+   * @throws ExtensionError `bad_request` for a malformed key; what the service answers with 409
+   */
+  readonly once: <T>(request: Request, carryOut: () => Promise<T>) => Promise<T>;
   /** TOOLS: what steps of pipelines can use. */
   readonly toolRegistry: ToolAccess;
   /** EVENTS_PUB, EVENTS_SUB: the service's topics. */

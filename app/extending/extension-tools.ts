@@ -5,7 +5,7 @@ import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { ToolError } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
-import type { LentTool, ToolPort } from '../../extensions/host/ports.ts';
+import type { LentTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
 
 /** The tool registry of this process, as extensions see it. */
 export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPort {
@@ -28,7 +28,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
           const message = `${first.field}: ${first.issue}`;
           throw new ExtensionError('bad_request', message, { ...first, issues });
         }
-        const id = newId(clock.now());
+        const id = origin?.commandId ?? newId(clock.now());
         return tool.run(args as JsonValue, {
           signal: signal ?? new AbortController().signal,
           idempotencyKey: id,
@@ -37,7 +37,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
           taskId: id,
           step: name,
           actAs,
-          origin: origin ?? { source: 'extension', correlationId: id },
+          origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
           log: (level, message, data) => log[level](message, { tool: name, caller, data }),
         });
       },
@@ -67,6 +67,13 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       }),
     get: view,
   };
+}
+
+/** Who is behind a call; the id of the command is the call's own affair. */
+function fromOf(origin: RequestOrigin | undefined): RequestOrigin | undefined {
+  if (origin === undefined) return undefined;
+  const { source, correlationId, reason } = origin;
+  return { source, correlationId, reason };
 }
 
 /** @throws ToolError for what is no JSON: a circle, a bigint, what throws when it is read */

@@ -16,6 +16,7 @@ export const endpoints: readonly EndpointDescription[] = [
     summary: 'Appends a body of any shape to a stream of the demonstration',
     scopes: ['events:publish'],
     body: Type.Unknown(),
+    idempotent: true,
     answers: {
       200: Type.Object(
         {
@@ -58,15 +59,13 @@ export function setup(context: ExtensionContext): void {
     const caller = admitted(context, request, 'events:publish');
     if (request.body === undefined) throw badInput('body', 'is required');
     const { stream } = request.params;
-    const entry = await context.streams.append(stream, request.body, caller.agentId, {
-      onBehalfOf: request,
+    const published = await context.once(request, async () => {
+      const { id } = await context.streams.append(stream, request.body, caller.agentId, {
+        onBehalfOf: request,
+      });
+      return { success: true, stream, event_id: id, message: `published to ${stream}` };
     });
-    response.json({
-      success: true,
-      stream,
-      event_id: entry.id,
-      message: `published to ${stream}`,
-    });
+    response.json(published);
   });
 
   routes.get('/subscribe/:stream', async (request, response) => {
@@ -75,7 +74,11 @@ export function setup(context: ExtensionContext): void {
     response.once('close', () => gone.abort());
     const after = whereFrom(request);
     const follow = { signal: gone.signal, ...(after === undefined ? {} : { after }) };
-    const entries = await context.streams.follow(request.params.stream, follow);
+    const entries = await context.streams
+      .follow(request.params.stream, follow)
+      .catch((error: unknown) => {
+        throw asAsked(error);
+      });
     begin(response);
     if (request.method === 'HEAD') response.end();
     else await tell(entries, response);
@@ -101,6 +104,13 @@ function whereFrom(request: Request): string | undefined {
   if (from === undefined) return undefined;
   if (from === 'start') return 'start';
   throw badInput('from', 'must be start, or be left out');
+}
+
+/** Of a place in the stream that is none, by the name that its client knows it by. */
+function asAsked(error: unknown): unknown {
+  if (!(error instanceof ExtensionError)) return error;
+  const { field, issue } = error.details;
+  return field === 'after' ? badInput('Last-Event-ID', String(issue)) : error;
 }
 
 /** The headers go out at once: whoever has them misses nothing that is published from then on. */

@@ -1,4 +1,4 @@
-import type { Router } from 'express';
+import type { Request, Router } from 'express';
 import type { Log, LogFields } from '../../observability/telemetry.ts';
 import {
   ExtensionError,
@@ -26,6 +26,7 @@ export interface ContextParts {
   readonly background: BackgroundAccess;
   readonly callerOf: (request: object) => ExtensionCaller | null;
   readonly signalOf: (request: object) => AbortSignal;
+  readonly once: ExtensionContext['once'];
   readonly innerFor: HttpPort['innerFor'];
   /** Of all extensions that were found. */
   readonly ids: readonly string[];
@@ -66,6 +67,10 @@ export function createContext(
     signalOf(request: object): AbortSignal {
       need('ROUTES');
       return parts.signalOf(request);
+    },
+    once<T>(request: Request, carryOut: () => Promise<T>): Promise<T> {
+      need('ROUTES');
+      return parts.once(request, carryOut);
     },
     get toolRegistry(): ToolAccess {
       need('TOOLS');
@@ -167,10 +172,14 @@ function coreOf(
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A reason of the extension's own stands in place of the client's. */
+/** A reason of the extension's own stands in place of the client's, and so does a key. */
 function headersOf(own: Headers = {}, inner: Headers): Headers {
-  const { 'x-reason': reason, ...known } = inner;
-  const isSaid = Object.keys(own).some((name) => name.toLowerCase() === 'x-reason');
-  const said = isSaid || reason === undefined ? {} : { 'x-reason': reason };
-  return { ...said, ...own, ...known };
+  const { 'x-reason': reason, 'idempotency-key': key, ...known } = inner;
+  const said = new Set(Object.keys(own).map((name) => name.toLowerCase()));
+  return {
+    ...(said.has('x-reason') || reason === undefined ? {} : { 'x-reason': reason }),
+    ...(said.has('idempotency-key') || key === undefined ? {} : { 'idempotency-key': key }),
+    ...own,
+    ...known,
+  };
 }

@@ -272,6 +272,7 @@ export class ExtensionHost {
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
       signalOf: (request) =>
         this.#routing?.signalOf(extension, request as Request) ?? new AbortController().signal,
+      once: (request, call) => this.#routing?.once(extension, request, call) ?? call(),
       ids: [...this.#extensions.values()].map(({ id }) => id),
       innerFor: (request) =>
         this.#routing?.innerFor(extension, request) ?? { headers: {}, over: () => {} },

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
+import { nameBasedId } from '../../domain/ids.ts';
 import type { ExtensionCaller } from '../contract.ts';
 import type { Extension } from './extension.ts';
 import type { RouteLabel } from './route-labels.ts';
@@ -28,6 +29,9 @@ export class LedRequest {
   /** The time of its handler is over, and it was answered in its place. */
   isOver = false;
 
+  /** The command that its Idempotency-Key stands for, while that is carried out. */
+  #command: { readonly id: string; parts: number } | null = null;
+
   constructor(
     extension: Extension,
     rest: string,
@@ -48,6 +52,23 @@ export class LedRequest {
     const led = (request as { readonly [LED]?: LedRequest } | null | undefined)?.[LED];
     // What was copied from one is not that one.
     return led?.request === request ? led : undefined;
+  }
+
+  /** Carries out what is a command of a key's; null where it is of none. */
+  async carryOut<T>(commandId: string | null, call: () => Promise<T>): Promise<T> {
+    this.#command = commandId === null ? null : { id: commandId, parts: 0 };
+    try {
+      return await call();
+    } finally {
+      this.#command = null;
+    }
+  }
+
+  /** Of the next thing that its command does: the same in each repetition. Nothing where it has no key. */
+  nextCommandId(): string | undefined {
+    if (this.#command === null) return undefined;
+    this.#command.parts += 1;
+    return nameBasedId('command', this.#command.id, String(this.#command.parts));
   }
 
   /** The label of the route that took it; `other` before. */

@@ -97,9 +97,9 @@ export class OwnStreams {
     }
     const now = this.#clock.now();
     const context = {
-      commandId: newId(now),
       actor,
       ...(origin ?? { source: 'extension', correlationId: newId(now) }),
+      commandId: origin?.commandId ?? newId(now),
       now,
     };
     const event = { type: 'StreamEntryAdded', data: { data } } as const;

@@ -66,6 +66,8 @@ export interface RequestOrigin {
   readonly correlationId: string;
   /** In the client's words. */
   readonly reason?: string | undefined;
+  /** Of a request with an `Idempotency-Key`: what is done has its ids from it, so that a repetition does the same. */
+  readonly commandId?: string | undefined;
 }
 
 /** A tool as the service lends it. */
@@ -136,6 +138,16 @@ export interface HttpPort {
   };
   /** What the audit shows of what is done for a request. @throws what the interface answers with 400 */
   originOf(request: Request): RequestOrigin;
+  /**
+   * Carries a command out once for the `Idempotency-Key` of its request.
+   * @param carryOut gets the id of the command that the key stands for; null without one
+   * @throws what the interface answers with 400 or 409, or has answered the first time
+   */
+  once<T>(
+    request: Request,
+    agentId: string,
+    carryOut: (commandId: string | null) => Promise<T>,
+  ): Promise<T>;
   /** As the interface answers an error of the contract. */
   errorOf(error: ExtensionError): Error;
   /** What an error that a handler threw is answered with; null for a fault of the extension itself. */

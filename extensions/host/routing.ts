@@ -67,7 +67,9 @@ export class Routing {
    */
   innerFor(extension: Extension, request: Request): ReturnType<HttpPort['innerFor']> {
     this.#checkLed(extension, request);
-    return this.#http.innerFor(request);
+    const { headers, over } = this.#http.innerFor(request);
+    const key = LedRequest.of(request)?.nextCommandId();
+    return { headers: key === undefined ? headers : { ...headers, 'idempotency-key': key }, over };
   }
 
   /**
@@ -76,7 +78,27 @@ export class Routing {
    */
   originOf(extension: Extension, request: Request): RequestOrigin {
     this.#checkLed(extension, request);
-    return this.#http.originOf(request);
+    const commandId = LedRequest.of(request)?.nextCommandId();
+    return { ...this.#http.originOf(request), commandId };
+  }
+
+  /**
+   * Carries a command out once for the key of its request.
+   * @throws ExtensionError `bad_request` for what is no request that was led to the extension
+   */
+  async once<T>(extension: Extension, request: Request, call: () => Promise<T>): Promise<T> {
+    this.#checkLed(extension, request);
+    const led = LedRequest.of(request);
+    const caller = led?.caller ?? null;
+    // Keys are an agent's: without one, each request is a command of its own.
+    if (led === undefined || caller === null) return call();
+    return this.#http.once(request, caller.agentId, async (commandId) => {
+      try {
+        return await led.carryOut(commandId, call);
+      } catch (error) {
+        throw error instanceof ExtensionError ? this.#http.errorOf(error) : error;
+      }
+    });
   }
 
   #checkLed(extension: Extension, request: Request): void {

@@ -87,6 +87,7 @@ export const endpoints: readonly EndpointDescription[] = [
     summary: 'Calls a tool',
     scopes: [],
     body: closed({ tool: text, parameters: Type.Optional(Type.Object({})) }),
+    idempotent: true,
     answers: {
       200: closed({
         success: Type.Boolean({ description: 'false: the tool was called, and failed' }),

@@ -10,6 +10,7 @@ import { announce, begin } from './announcements.ts';
 import {
   Catalogue,
   ServiceRefusal,
+  changesNothing,
   describe,
   type Invoker,
   type ToolDescription,
@@ -68,10 +69,11 @@ export function setup(context: ExtensionContext): void {
     const body = objectAt(request.body, 'body');
     const tool = textAt(body['tool'], 'tool');
     const parameters = objectAt(body['parameters'] ?? {}, 'parameters');
+    const invoker = invokerOf(context, request, response);
+    const call = () => catalogue.invoke(tool, parameters, invoker);
+    const isRead = changesNothing(catalogue.get(tool, invoker.caller));
     try {
-      response.json(
-        await catalogue.invoke(tool, parameters, invokerOf(context, request, response)),
-      );
+      response.json(await (isRead ? call() : context.once(request, call)));
     } catch (error) {
       if (!(error instanceof ServiceRefusal)) throw error;
       sendRefusal(response, error);

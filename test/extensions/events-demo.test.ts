@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { Agent } from 'node:http';
+import type { ApiAnswer } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
 import { useHosting } from './hosting.ts';
+
+const replayed = ({ headers }: ApiAnswer): unknown => headers['idempotent-replayed'];
 
 describe('the event demonstration', () => {
   const hosting = useHosting();
@@ -67,6 +70,45 @@ describe('the event demonstration', () => {
     agent.destroy();
   });
 
+  it('takes what is published with the same key once', async () => {
+    const { client } = await hosting().start();
+    const publish = (body: unknown, key: string, stream = 'news') =>
+      client.post(`/ext/events_demo/publish/${stream}`, body, {
+        headers: { 'idempotency-key': key },
+      });
+    const first = await publish({ n: 1 }, 'a');
+    expect([first.status, replayed(first)]).to.deep.equal([200, undefined]);
+    const again = await publish({ n: 1 }, 'a');
+    expect([again.status, replayed(again)]).to.deep.equal([200, 'true']);
+    expect(again.json).to.deep.equal(first.json);
+    const others = await Promise.all([
+      publish({ n: 2 }, 'a'),
+      publish({ n: 1 }, 'a', 'weather'),
+      publish({ n: 1 }, ''),
+      publish({ n: 2 }, 'b'),
+    ]);
+    expect(others.map(({ status }) => status)).to.deep.equal([409, 409, 400, 200]);
+    const entries = await hosting().store.readStream('demo-news');
+    expect(entries.map(({ data }) => data)).to.deep.equal([{ data: { n: 1 } }, { data: { n: 2 } }]);
+  });
+
+  it('completes with the same key what was cut off before it was answered', async () => {
+    const { client } = await hosting().start();
+    const { store } = hosting();
+    const append = store.append.bind(store);
+    const headers = { 'idempotency-key': 'cut off' };
+    const publish = () => client.post('/ext/events_demo/publish/news', { n: 1 }, { headers });
+    store.append = async (stream, events, expected) => {
+      if (events[0]?.type === 'CommandAnswered') throw new Error('the process is gone');
+      return append(stream, events, expected);
+    };
+    expect((await publish()).status).to.equal(500);
+    store.append = append;
+    const completed = await publish();
+    expect([completed.status, replayed(completed)]).to.deep.equal([200, undefined]);
+    expect(await store.readStream('demo-news')).to.have.lengthOf(1);
+  });
+
   it('refuses who may not, what is no stream, and what is no place in it', async () => {
     const { client } = await hosting().start();
     const answers = await Promise.all([
@@ -83,8 +125,8 @@ describe('the event demonstration', () => {
       'body',
       'stream',
       'from',
-      'after',
-      'after',
+      'Last-Event-ID',
+      'Last-Event-ID',
     ]);
   });
 });

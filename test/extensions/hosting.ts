@@ -7,6 +7,8 @@ import type { Authentication } from '../../api/access/authentication.ts';
 import type { Caller } from '../../api/endpoint.ts';
 import { errorHandler, forbidden, unauthorized } from '../../api/errors.ts';
 import { lend } from '../../api/extension-lending.ts';
+import { KeyedCommands } from '../../api/keyed-commands.ts';
+import { IdempotencyKeys } from '../../api/serving/idempotency.ts';
 import { measure } from '../../api/serving/measuring.ts';
 import { InnerRequests } from '../../api/inner-requests.ts';
 import { SystemClock } from '../../app/clock.ts';
@@ -76,7 +78,7 @@ export class Hosting {
   readonly #telemetry = createTelemetry({ level: 'silent', strict: true });
   readonly #clock = new SystemClock();
   readonly #remove: () => Promise<void>;
-  readonly #store: EventStore;
+  readonly store: EventStore;
   readonly #coordination: Coordination;
   #running: { host: ExtensionHost; server: Server; client: ApiClient; end: () => void } | null =
     null;
@@ -88,7 +90,7 @@ export class Hosting {
     remove: () => Promise<void>,
   ) {
     this.folder = folder;
-    this.#store = store;
+    this.store = store;
     this.#coordination = coordination;
     this.#remove = remove;
     for (const tool of basicTools) this.tools.register(tool);
@@ -119,7 +121,7 @@ export class Hosting {
   /** Starts a host, once its extensions are loaded or have failed. */
   async start(settings: Partial<HostSettings> = {}, packagesOf: readonly string[] = []) {
     const containment = new Containment((id, what, error) => host.blame(id, what, error));
-    const store = this.#store;
+    const store = this.store;
     const host: ExtensionHost = new ExtensionHost({
       store,
       coordination: this.#coordination,
@@ -167,6 +169,7 @@ export class Hosting {
         },
         new InnerRequests(),
         { authenticate: (request) => authentication.authenticate(request, []) },
+        new KeyedCommands(new IdempotencyKeys(this.store), this.#clock),
       ),
     );
     app.disable('etag');
@@ -193,12 +196,12 @@ export class Hosting {
     const base = { actor: 'test', source: 'test', correlationId: newId(now), now };
     const event = { topic, payload, source_agent_id: 'test' };
     const context = { ...base, commandId: newId(now) };
-    return (await publishEvent(this.#store, event, [], context)).event_id;
+    return (await publishEvent(this.store, event, [], context)).event_id;
   }
 
   /** How many events a topic has. */
   async published(topic: string): Promise<number> {
-    return (await this.#store.readStream(`topic-${topic}`)).length;
+    return (await this.store.readStream(`topic-${topic}`)).length;
   }
 
   metricsText(): Promise<string> {
@@ -227,7 +230,7 @@ export class Hosting {
 
   async close(): Promise<void> {
     await this.stop();
-    await this.#store.close();
+    await this.store.close();
     await this.#coordination.close();
     await this.#remove();
     for (const name of Object.keys(reached)) delete reached[name];

@@ -138,6 +138,38 @@ describe('the tool protocol over plain HTTP', () => {
     expect(two.textAt('result.task_id')).to.equal(one.textAt('result.task_id'));
   });
 
+  it('carries a command out once for the key of its request, whichever tool it calls', async () => {
+    const task_id = (await invoke('create_task', morning)).textAt('result.task_id');
+    const keyed = (key: string, tool: string, parameters: object) =>
+      admin.post(
+        '/ext/mcp_http/invoke',
+        { tool, parameters },
+        { headers: { 'idempotency-key': key } },
+      );
+    const calls = [
+      ['run_task', { task_id }, 'result.run_id'],
+      ['tasks.run', { task_id }, 'result.run_id'],
+      ['events.publish', { topic: 'a.b', payload: {} }, 'result.event_id'],
+    ] as const;
+    for (const [tool, parameters, made] of calls) {
+      const first = await keyed(`key of ${tool}`, tool, parameters);
+      const again = await keyed(`key of ${tool}`, tool, parameters);
+      expect(first.at('success'), first.text).to.equal(true);
+      expect(again.at(made)).to.equal(first.at(made));
+      expect(again.header('Idempotent-Replayed')).to.equal('true');
+      const other = await keyed(`key of ${tool}`, 'pause_task', { task_id });
+      expect([other.status, other.at('error')]).to.deep.equal([409, 'conflict']);
+    }
+    const runs = await admin.get(`/runs?task_id=${task_id}`);
+    expect(runs.at('total')).to.equal(2);
+    const refused = { task_id: '01a20409-85de-73d2-a734-63d40fb2df6f' };
+    for (let times = 0; times < 2; times += 1) {
+      expect((await keyed('refused', 'run_task', refused)).status).to.equal(404);
+    }
+    const read = await keyed('key of run_task', 'list_tasks', {});
+    expect(read.status, read.text).to.equal(200);
+  });
+
   it('calls every registered tool, and says when it has failed', async () => {
     const echoed = await invoke('echo', { text: 'hello' });
     expect(echoed.json).to.deep.equal({ success: true, result: { text: 'hello' } });
