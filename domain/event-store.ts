@@ -111,6 +111,9 @@ export interface EventStore {
   /** Forgets a stream's events before a revision. They may stay in `readAll` until the engine cleans up. */
   truncate(stream: string, before: number): Promise<void>;
 
+  /** Whether a text is a position as this log writes them, {@link BEGINNING} left out; it may lie beyond the end. */
+  isPosition(text: string): boolean;
+
   /** The position of the last event of the log; {@link BEGINNING} when it is empty. */
   head(): Promise<Position>;
 

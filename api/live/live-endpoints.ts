@@ -5,8 +5,9 @@ import type { Position } from '../../domain/event-store.ts';
 import { eventStream } from '../schemas/answer-schemas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, idIn, type Endpoint, type Streaming } from '../endpoint.ts';
-import { badRequest, notFound } from '../errors.ts';
+import { notFound } from '../errors.ts';
 import { LiveClient, type LiveFilter } from '../client/live-client.ts';
+import { checkPosition } from '../positions.ts';
 import { uuid } from '../schemas/schemas.ts';
 
 const scopes = ['runs:read'] as const;
@@ -83,7 +84,7 @@ export async function openEventStream(
 ): Promise<LiveClient | null> {
   const given = request.get('last-event-id');
   const after = given === undefined || given === '' ? null : given;
-  if (after !== null) checkPosition(after, await store.head());
+  if (after !== null) await checkPosition(store, 'Last-Event-ID', after);
   const reached = await open();
   response.statusCode = 200;
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
@@ -100,11 +101,4 @@ export async function openEventStream(
   const client = new LiveClient({ ...options, after: after ?? reached });
   client.begin();
   return client;
-}
-
-function checkPosition(text: string, head: Position): void {
-  const field = 'Last-Event-ID';
-  const wellFormed = text.length === head.length && /^[0-9a-f]+$/.test(text);
-  if (!wellFormed) throw badRequest([{ field, issue: 'is not a position of this log' }]);
-  if (text > head) throw badRequest([{ field, issue: "lies beyond the log's end" }]);
 }

@@ -1,7 +1,8 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { ReadModelError, type Projection } from '../../projections/read-model.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { badRequest, unavailable } from '../errors.ts';
+import { unavailable } from '../errors.ts';
+import { checkPosition } from '../positions.ts';
 
 /** How long a read waits for its view. Milliseconds. */
 const LIMIT = 2000;
@@ -66,7 +67,7 @@ export class OwnWrites {
     own: Position,
     after: string,
   ): Promise<void> {
-    await this.checkPosition(after);
+    await checkPosition(this.dependencies.store, 'after', after);
     const [, passed] = await Promise.all([this.passed(views, own), this.passed(views, after)]);
     if (!passed) {
       throw unavailable('projections', `the view has not reached ${after} within ${LIMIT} ms`);
@@ -132,13 +133,5 @@ export class OwnWrites {
     const waiting = passed.filter((each) => each instanceof Promise);
     if (waiting.length === 0) return known;
     return Promise.all(waiting).then((all) => known && !all.includes(false));
-  }
-
-  /** Positions are of one width and ordered as text; more than that is the log's own affair. */
-  private async checkPosition(after: string): Promise<void> {
-    const head = await this.dependencies.store.head();
-    const wellFormed = after.length === head.length && /^[0-9a-f]+$/.test(after);
-    if (!wellFormed) throw badRequest([{ field: 'after', issue: 'is not a position of this log' }]);
-    if (after > head) throw badRequest([{ field: 'after', issue: "lies beyond the log's end" }]);
   }
 }

@@ -81,6 +81,10 @@ export class RehearsalLog implements EventStore {
 
   async truncate(): Promise<void> {}
 
+  isPosition(): boolean {
+    return false;
+  }
+
   async head(): Promise<Position> {
     return BEGINNING;
   }

@@ -16,6 +16,7 @@ import { Appending } from './appending.ts';
 import { readConnectionUrl } from './connection-url.ts';
 import { Connection } from './connection.ts';
 import { Horizon } from './horizon.ts';
+import { isPosition } from './position.ts';
 import { Reading } from './reading.ts';
 import { isSystemEvent, toRaw } from './recorded.ts';
 import { listStreams } from './stream-list.ts';
@@ -165,6 +166,10 @@ class EventStoreDb implements EventStore {
 
   async truncate(stream: string, before: number): Promise<void> {
     await truncateStream(this.#reading, this.#appending, stream, before);
+  }
+
+  isPosition(text: string): boolean {
+    return isPosition(text);
   }
 
   head(): Promise<Position> {

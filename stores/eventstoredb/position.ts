@@ -15,6 +15,11 @@ export function toPosition(place: LogPosition): Position {
   return hex(place.commit) + hex(place.prepare);
 }
 
+/** Whether a text is a position as {@link toPosition} writes them. */
+export function isPosition(text: string): boolean {
+  return FORMAT.test(text);
+}
+
 /**
  * The place that a position means.
  * @throws EventStoreError `INVALID_EVENT` for text that {@link toPosition} did not write, such as a
@@ -22,7 +27,7 @@ export function toPosition(place: LogPosition): Position {
  */
 export function fromPosition(position: Position): LogPosition | 'start' {
   if (position === BEGINNING) return 'start';
-  if (!FORMAT.test(position)) {
+  if (!isPosition(position)) {
     throw new EventStoreError('INVALID_EVENT', `Not a position of this log: '${position}'`);
   }
   return {

@@ -19,6 +19,7 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
   subscribe: [{ after: BEGINNING, prefixes: ['run-'], signal: new AbortController().signal }],
   listStreams: [{ prefix: 'run-', limit: 6 }],
   truncate: ['run-1', 7],
+  isPosition: ['05'],
   head: [],
   ping: [],
   close: [],

@@ -232,6 +232,15 @@ function describeTheLog(subject: Subject): void {
       expect(await readAllOf(store, position, stream)).to.deep.equal([]);
     });
 
+    it('knows a position by how it is written', async () => {
+      const { store } = subject();
+      const { position } = await store.append(newStream(), events(1), 'none');
+      const beyond = '9'.repeat(position.length);
+      expect([position, beyond].map((text) => store.isPosition(text))).to.deep.equal([true, true]);
+      const others = [BEGINNING, position.slice(1), `0${position}`, `${position.slice(1)}x`, ' '];
+      expect(others.filter((text) => store.isPosition(text))).to.deep.equal([]);
+    });
+
     it('refuses a position of another engine as INVALID_EVENT', async () => {
       await rejected('INVALID_EVENT', subject().store.readAll('not a position', 1));
     });

@@ -112,6 +112,10 @@ export class MemoryLog implements EventStore {
     return Promise.reject(new Error('not in this log'));
   }
 
+  isPosition(text: string): boolean {
+    return /^\d{16}$/.test(text);
+  }
+
   async head(): Promise<string> {
     return String(this.#position).padStart(16, '0');
   }

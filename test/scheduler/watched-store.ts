@@ -99,6 +99,10 @@ export class WatchedStore implements EventStore {
     return this.#store.truncate(...given);
   }
 
+  isPosition(text: string): boolean {
+    return this.#store.isPosition(text);
+  }
+
   head(): Promise<Position> {
     return this.#watched(() => this.#store.head());
   }

@@ -119,6 +119,10 @@ export class FaultyEventStore implements EventStore {
     return this.#store.truncate(...given);
   }
 
+  isPosition(text: string): boolean {
+    return this.#store.isPosition(text);
+  }
+
   async head(): Promise<string> {
     this.#require();
     return this.#store.head();

@@ -16,7 +16,7 @@ import {
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { Announcer } from './announcer.ts';
 import { openNotices, type Notices } from './notices.ts';
-import { formatPosition, parsePosition } from './position.ts';
+import { formatPosition, isPosition, parsePosition } from './position.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { LogReader } from './reader.ts';
 import { logFile } from './schema.ts';
@@ -201,6 +201,10 @@ class SqliteEventStore implements EventStore {
 
   async truncate(stream: string, before: number): Promise<void> {
     await this.#writer.truncate(stream, before);
+  }
+
+  isPosition(text: string): boolean {
+    return isPosition(text);
   }
 
   async head(): Promise<Position> {

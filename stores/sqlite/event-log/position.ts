@@ -5,6 +5,11 @@ export function formatPosition(position: number): Position {
   return position === 0 ? BEGINNING : String(position).padStart(16, '0');
 }
 
+/** Whether a text is a position as {@link formatPosition} writes those of events. */
+export function isPosition(text: string): boolean {
+  return /^\d{16}$/.test(text);
+}
+
 /**
  * The number of a position.
  *
@@ -12,7 +17,7 @@ export function formatPosition(position: number): Position {
  */
 export function parsePosition(position: Position): number {
   if (position === BEGINNING) return 0;
-  if (!/^\d{16}$/.test(position)) {
+  if (!isPosition(position)) {
     throw new EventStoreError('INVALID_EVENT', `not a position of this log: '${position}'`);
   }
   return Number(position);

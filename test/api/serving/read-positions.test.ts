@@ -28,13 +28,32 @@ describe('the position that a read of the log itself is to have passed', () => {
   });
 
   it('is refused where it is none, as by the reads of views', async () => {
-    const beyond = (await api().store.head()).replace(/^./, '9');
+    const head = await api().store.head();
+    const beyond = head.replace(/^./, '9');
+    // Of the right width, and before the end as text.
+    const other = head.replace(/.$/, 'a').replace(/[1-9]/g, '0');
     for (const path of [...paths, '/tasks']) {
-      for (const after of ['x', beyond, 'a&after=b']) {
+      for (const after of ['x', other, beyond, 'a&after=b']) {
         const refused = await read(path, after);
         expect(refused.status, `${path} ${after}`).to.equal(400);
         expect(refused.at('details.field')).to.equal('after');
       }
     }
+  });
+
+  it('is refused by the same rule wherever else a position is named', async () => {
+    const { client } = api().admin;
+    const none = '000000000000000a';
+    const headers = { 'last-event-id': none };
+    const past = paths[0]?.replace('/history', '');
+    const answers = [
+      await client.post('/replays', { name: 'none', until: none }),
+      await client.get(`${past}?as_of=${none}`),
+      await client.get('/runs/live', { headers }),
+      await client.get('/audit/live', { headers }),
+    ];
+    expect(answers.map(({ status }) => status)).to.deep.equal([400, 400, 400, 400]);
+    const fields = answers.map((answer) => answer.at('details.field'));
+    expect(fields).to.deep.equal(['until', 'as_of', 'Last-Event-ID', 'Last-Event-ID']);
   });
 });

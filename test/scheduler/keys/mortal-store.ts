@@ -112,6 +112,10 @@ export class MortalStore implements EventStore {
     return Promise.resolve();
   }
 
+  isPosition(text: string): boolean {
+    return this.#store.isPosition(text);
+  }
+
   head(): Promise<string> {
     return this.#store.head();
   }
