@@ -99,11 +99,23 @@ export class Catalogue {
   }
 
   /**
+   * Checks what one of the service's own tools is given; those that are registered look at it themselves.
+   * @throws ExtensionError `bad_request` (fields below `parameters`)
+   */
+  check(entry: Entry, parameters: Parameters): void {
+    if (entry.kind !== 'service') return;
+    // Compiled by the first call of the tool: Ajv keeps it.
+    const check = this.#ajv.compile(entry.tool.parameters);
+    if (!check(parameters)) throw faultsOf(check);
+  }
+
+  /**
    * @throws ExtensionError `not_found`, `forbidden`, `bad_request` (fields below `parameters`), `unavailable`;
    *   ServiceRefusal where the service refuses
    */
   async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
     const entry = this.get(name, invoker.caller);
+    this.check(entry, parameters);
     return entry.kind === 'service'
       ? this.#request(entry.tool, parameters, invoker)
       : this.#call(entry.tool, parameters, invoker);
@@ -114,9 +126,6 @@ export class Catalogue {
     parameters: Parameters,
     { caller, request: onBehalfOf, signal }: Invoker,
   ): Promise<Outcome> {
-    // Compiled by the first call of the tool: Ajv keeps it.
-    const check = this.#ajv.compile(tool.parameters);
-    if (!check(parameters)) throw faultsOf(check);
     const { method, path, ...options } = tool.request(parameters, caller);
     const asked = { ...options, onBehalfOf, signal };
     const answer = await this.#context.core.request(method, path, asked);

@@ -71,7 +71,10 @@ export function setup(context: ExtensionContext): void {
     const parameters = objectAt(body['parameters'] ?? {}, 'parameters');
     const invoker = invokerOf(context, request, response);
     const call = () => catalogue.invoke(tool, parameters, invoker);
-    const isRead = changesNothing(catalogue.get(tool, invoker.caller));
+    const entry = catalogue.get(tool, invoker.caller);
+    // What is no command uses up no key.
+    catalogue.check(entry, parameters);
+    const isRead = changesNothing(entry);
     try {
       response.json(await (isRead ? call() : context.once(request, call)));
     } catch (error) {
