@@ -22,23 +22,49 @@ export async function makeWholeFolder<T>(
   if (existsSync(target)) throw new ArchiveFault('refused', `${path} is there already`);
   const parent = dirname(target);
   mkdirSync(parent, { recursive: true });
-  removeLeftovers(parent, basename(target));
-  const own = `${basename(target)}${UNFINISHED}${process.pid}-${randomBytes(3).toString('hex')}`;
-  const unfinished = join(parent, own);
+  const unfinished = makeUnfinished(parent, basename(target));
   try {
-    mkdirSync(unfinished, { mode: 0o700 });
     const made = await fill(unfinished);
     await syncFolder(unfinished);
     await rename(unfinished, target);
+    ours.delete(unfinished);
     await syncFolder(parent);
     return made;
   } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true });
+    removeUnfinished(unfinished);
     if ((error as NodeJS.ErrnoException).code === 'ENOTEMPTY') {
       throw new ArchiveFault('refused', `${path} was made by somebody else meanwhile`, error);
     }
     throw error;
   }
+}
+
+/** Those of this process that are being filled. */
+const ours = new Set<string>();
+
+/**
+ * Makes a folder for what is not finished, of this call alone, and removes what calls that were killed have left of the
+ * same name. Two at once thus never write into one folder.
+ * @returns its path, for {@link removeUnfinished}
+ */
+export function makeUnfinished(parent: string, name: string): string {
+  removeLeftovers(parent, name);
+  const own = `${name}${UNFINISHED}${process.pid}-${randomBytes(3).toString('hex')}`;
+  const path = join(parent, own);
+  mkdirSync(path, { mode: 0o700 });
+  ours.add(path);
+  return path;
+}
+
+/** Removes such a folder, or what is left of it. */
+export function removeUnfinished(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+  ours.delete(path);
+}
+
+/** Whether this is what such a folder of the name is called. */
+export function isUnfinished(entry: string, name: string): boolean {
+  return entry.startsWith(`${name}${UNFINISHED}`);
 }
 
 /** Makes the names in a folder durable. */
@@ -62,17 +88,16 @@ export async function syncFile(path: string): Promise<void> {
 }
 
 function removeLeftovers(parent: string, name: string): void {
-  const mark = `${name}${UNFINISHED}`;
   for (const each of readdirSync(parent)) {
-    if (!each.startsWith(mark)) continue;
-    const owner = Number(each.slice(mark.length).split('-', 1)[0]);
-    if (owner > 0 && isAlive(owner)) continue;
-    rmSync(join(parent, each), { recursive: true, force: true });
+    if (!isUnfinished(each, name)) continue;
+    const path = join(parent, each);
+    const owner = Number(each.slice(name.length + UNFINISHED.length).split('-', 1)[0]);
+    if (owner === process.pid ? ours.has(path) : owner > 0 && isAlive(owner)) continue;
+    rmSync(path, { recursive: true, force: true });
   }
 }
 
 function isAlive(pid: number): boolean {
-  if (pid === process.pid) return false;
   try {
     return process.kill(pid, 0);
   } catch (error) {

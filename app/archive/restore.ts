@@ -1,5 +1,5 @@
-import { copyFile, rename } from 'node:fs/promises';
-import { constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFile, link } from 'node:fs/promises';
+import { constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
@@ -14,7 +14,13 @@ import { silent } from '../../observability/telemetry.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { ArchiveFault } from './archive-fault.ts';
-import { syncFile, syncFolder } from './durable-folder.ts';
+import {
+  isUnfinished,
+  makeUnfinished,
+  removeUnfinished,
+  syncFile,
+  syncFolder,
+} from './durable-folder.ts';
 import { importEvents } from './import-log.ts';
 import { isKeyOf } from './key-files.ts';
 import { removeCompanions } from './make-archive.ts';
@@ -22,7 +28,11 @@ import { checkFile, readManifest, type EventsManifest, type Manifest } from './m
 import { onTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
 
-/** Where a log is put together before it is one; within the data directory, so that renaming moves nothing. */
+/**
+ * Where a log is put together before it is one; within the data directory, so that nothing has to be moved. Each
+ * restore has a folder of its own: one that is begun beside another must not take its log away half filled, nor give it
+ * its place before it is on hold.
+ */
 const STAGING = '.restoring';
 
 interface Filling {
@@ -80,9 +90,8 @@ export async function restore<T>(
     return { ...restored, found: await look(place) };
   }
   refuseUsedFolder(place.dataDirectory, archive, manifest);
-  const staging = join(place.dataDirectory, STAGING);
-  rmSync(staging, { recursive: true, force: true });
-  mkdirSync(staging, { recursive: true, mode: 0o700 });
+  mkdirSync(place.dataDirectory, { recursive: true, mode: 0o700 });
+  const staging = makeUnfinished(place.dataDirectory, STAGING);
   try {
     await fillFolder(filling, manifest, staging);
     checkLog(staging);
@@ -95,10 +104,10 @@ export async function restore<T>(
     const found = await look({ ...place, dataDirectory: staging });
     removeCompanions(logFile(staging));
     progress.stage('closing');
-    await putInPlace(staging, place.dataDirectory, manifest);
+    await putInPlace(staging, place.dataDirectory, archive, manifest);
     return { manifest, hold, found };
   } finally {
-    rmSync(staging, { recursive: true, force: true });
+    removeUnfinished(staging);
   }
 }
 
@@ -200,12 +209,32 @@ async function fillFolder(filling: Filling, manifest: Manifest, staging: string)
   );
 }
 
-/** Everything else first: the log by its name is what makes it a store. */
-async function putInPlace(staging: string, directory: string, manifest: Manifest): Promise<void> {
-  for (const { file } of manifest.keys) await rename(join(staging, file), join(directory, file));
+/**
+ * Everything else first: the log by its name is what makes it a store. Nothing that is there is overwritten: of two
+ * restores at once, one has its place.
+ * @throws ArchiveFault `refused` where the other was first
+ */
+async function putInPlace(
+  staging: string,
+  directory: string,
+  archive: string,
+  { keys }: Manifest,
+): Promise<void> {
+  const place = async (from: string, to: string): Promise<void> => {
+    try {
+      await link(from, to);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      // What an earlier try has left.
+      if (isKeyOf(keys, archive, to)) return;
+      const what = `${directory} was filled by somebody else meanwhile`;
+      throw new ArchiveFault('refused', what, error);
+    }
+  };
+  for (const { file } of keys) await place(join(staging, file), join(directory, file));
   await syncFolder(directory);
   await syncFile(logFile(staging));
-  await rename(logFile(staging), logFile(directory));
+  await place(logFile(staging), logFile(directory));
   await syncFolder(directory);
 }
 
@@ -214,7 +243,9 @@ function refuseUsedFolder(directory: string, archive: string, { keys }: Manifest
   if (!existsSync(directory)) return;
   const strange = readdirSync(directory).filter(
     (name) =>
-      name !== STAGING && name !== 'lost+found' && !isKeyOf(keys, archive, join(directory, name)),
+      !isUnfinished(name, STAGING) &&
+      name !== 'lost+found' &&
+      !isKeyOf(keys, archive, join(directory, name)),
   );
   if (strange.length === 0) return;
   const what = strange.slice(0, 5).join(', ');
