@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { SystemClock } from './clock.ts';
 import { createCommandLine } from './cli/commands.ts';
+import { OutputLost } from './cli/calling/faults.ts';
 import type { Screen } from './cli/calling/surroundings.ts';
 
 /** The command line as a process: `svc …`. */
@@ -27,10 +28,16 @@ const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => interrupted.abort());
 }
-// `svc … | head`: who has read enough closes the pipe.
+/** The answer can't be written any more: what is under way ends in order, as its stores are open. */
+let lost: OutputLost | undefined;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : 1);
+  lost = new OutputLost(error);
+  if (lost.message !== '') process.stderr.write(`svc: ${lost.message}\n`);
+  process.exitCode = lost.exitCode;
+  interrupted.abort(lost);
 });
+// What stands beside the answer may be lost.
+process.stderr.on('error', () => {});
 
 const line = createCommandLine(
   {
@@ -43,4 +50,5 @@ const line = createCommandLine(
   },
   version,
 );
-process.exitCode = await line.run(process.argv.slice(2));
+const exitCode = await line.run(process.argv.slice(2));
+process.exitCode = lost?.exitCode ?? exitCode;

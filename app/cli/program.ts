@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { BrokenOff, CommandFault, exitCodes } from './calling/faults.ts';
+import { BrokenOff, CommandFault, exitCodes, OutputLost } from './calling/faults.ts';
 import { Session, type GlobalOptions } from './calling/session.ts';
 import type { Surroundings } from './calling/surroundings.ts';
 
@@ -73,6 +73,8 @@ export class CommandLine {
         const asked = ['commander.helpDisplayed', 'commander.version'].includes(error.code);
         return asked ? exitCodes.ok : exitCodes.usage;
       }
+      // Told where it was noticed.
+      if (signal.reason instanceof OutputLost) return signal.reason.exitCode;
       // Ctrl-C ends what goes on for ever; that is how one is done with it.
       if (signal.aborted && !(error instanceof BrokenOff)) return exitCodes.ok;
       const message = error instanceof Error ? error.message : String(error);

@@ -36,6 +36,19 @@ export class BrokenOff extends CommandFault {
   }
 }
 
+/**
+ * Ends a command whose answer can't be written any more. Where the reader has closed the pipe (`svc … | head`), it has
+ * read enough: then it is no fault, and there is nothing to say.
+ */
+export class OutputLost extends CommandFault {
+  constructor(cause: NodeJS.ErrnoException) {
+    const isEnough = cause.code === 'EPIPE';
+    const message = isEnough ? '' : `the answer can't be written: ${cause.message}`;
+    super(isEnough ? exitCodes.ok : exitCodes.failure, message, cause);
+    this.name = 'OutputLost';
+  }
+}
+
 /** A fault of use: the caller can do it right by writing something else. */
 export function usageFault(message: string): CommandFault {
   return new CommandFault(exitCodes.usage, message);
