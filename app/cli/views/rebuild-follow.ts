@@ -66,7 +66,7 @@ export async function readProjections(
 
 /**
  * Shows how far a rebuild is until reads go to it, it waits for that, rests, or fails: on a terminal as a bar that
- * moves, and else as a line for each tenth.
+ * moves, and else as a line for each tenth. Of one that was done between two looks, how much it was.
  * @returns the view as it then is
  */
 export async function followRebuild(
@@ -76,16 +76,21 @@ export async function followRebuild(
 ): Promise<ShownProjection> {
   const { err, signal } = session.surroundings;
   let tenth = -1;
-  for (;;) {
+  for (let look = 0; ; look += 1) {
     const [shown] = await readProjections(session, name);
     if (shown === undefined) throw new CommandFault(exitCodes.notFound, `${name} is gone`);
     const { rebuild } = shown;
     const isUnderWay = rebuild?.version === version;
-    const text = isUnderWay ? progressOf(rebuild) : `version ${shown.version} is read`;
-    const now = isUnderWay ? Math.floor(rebuild.progress * 10) : 11;
-    if (err.isTerminal) err.write(`\r\u001b[2K${text}`);
-    else if (now !== tenth) err.write(`${text}\n`);
-    tenth = now;
+    // At the first look it has just been ordered: that nobody has begun yet says nothing.
+    const isOrdered = isUnderWay && rebuild.state === 'waiting' && look === 0;
+    if (!isOrdered) {
+      const now = isUnderWay ? Math.floor(rebuild.progress * 10) : 11;
+      const done = tenth === -1 && shown.version === version ? `${wholeOf(shown)}\n` : '';
+      const text = isUnderWay ? progressOf(rebuild) : `${done}version ${shown.version} is read`;
+      if (err.isTerminal) err.write(`\r\u001b[2K${text}`);
+      else if (now !== tenth) err.write(`${text}\n`);
+      tenth = now;
+    }
     const waits = isUnderWay && rebuild.state === 'ready' && rebuild.switch === 'manual';
     const ends = !isUnderWay || waits || ['failed', 'paused'].includes(rebuild.state);
     if (ends) {
@@ -112,13 +117,17 @@ export function progressOf(rebuild: ShownRebuild): string {
   const { left_out: leftOut } = rebuild;
   const parts = [
     barOf(progress),
-    `${handled.toLocaleString('en')} events`,
+    ...(handled > 0 || state !== 'waiting' ? [`${handled.toLocaleString('en')} events`] : []),
     ...(leftOut > 0 ? [`${leftOut.toLocaleString('en')} left out`] : []),
     ...(state === 'filling' ? [`${rate.toLocaleString('en')}/s`] : [state.replace('_', ' ')]),
     ...(state === 'filling' && left !== null ? [`${duration(left)} left`] : []),
   ];
   return parts.join('  ');
 }
+
+/** `[████████████] 100 %  48,000 events`, of one that is read */
+const wholeOf = ({ handled }: ShownProjection): string =>
+  `${barOf(1)}  ${handled.toLocaleString('en')} events`;
 
 /** How the new generation differs, in lines. */
 export function differenceOf(session: Session, { comparison }: ShownRebuild): string {

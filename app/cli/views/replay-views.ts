@@ -114,7 +114,8 @@ async function followMaking(session: Session, name: string): Promise<ShownReplay
       throw new CommandFault(exitCodes.failure, `the replay ${name} was dropped meanwhile`);
     }
     const { progress, state, events_per_second: rate } = replay;
-    const text = `${barOf(progress)}  ${rate.toLocaleString('en')} events/s`;
+    const speed = rate > 0 ? `  ${rate.toLocaleString('en')} events/s` : '';
+    const text = barOf(progress) + speed;
     const now = Math.floor(progress * 10);
     if (err.isTerminal) err.write(`\r\u001b[2K${text}`);
     else if (now !== tenth) err.write(`${text}\n`);
