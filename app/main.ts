@@ -11,6 +11,7 @@ import { openTraces, withTraces } from './watching/traces.ts';
 
 /** The service as a process: settings from the environment, ends by SIGTERM or SIGINT with exit code 0. */
 async function main(): Promise<void> {
+  outliveOutput();
   collectOnceWhenIdle();
   collectAloneOnFewProcessors();
   const configuration = readConfiguration(process.env);
@@ -34,6 +35,11 @@ async function main(): Promise<void> {
     roles: configuration.roles,
   });
   await greet(service, configuration);
+}
+
+/** What it prints beside its log (as extensions do, too) may find nobody who reads it, or no room. */
+function outliveOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
 /** The first signal stops the service; a second one shortens nothing. */

@@ -1,4 +1,5 @@
 import { pino, stdTimeFunctions, type DestinationStream } from 'pino';
+import { LineFile } from './line-file.ts';
 import { redacted, redactedText } from './redaction.ts';
 import type { Log, LogFields } from './telemetry.ts';
 
@@ -7,8 +8,10 @@ export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Fields of every line, such as the roles of the process. */
   readonly fields?: LogFields;
-  /** Where lines go; standard output when left out. */
+  /** Where lines go, in place of a file. */
   readonly destination?: DestinationStream;
+  /** An open file that lines go to; standard output when left out. */
+  readonly fd?: number;
 }
 
 type Level = keyof Log;
@@ -29,7 +32,8 @@ export function createLog(options: LogOptions): Log {
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    options.destination ?? pino.destination({ fd: 1, sync: true }),
+    options.destination ??
+      new LineFile(options.fd ?? 1, (lost) => logger.warn({ lost }, 'lines of the log were lost')),
   );
   const at =
     (level: Level) =>
