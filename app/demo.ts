@@ -116,11 +116,14 @@ function report(outcome: DemoOutcome, received: readonly Received[]): number {
   return 0;
 }
 
-/** Aborted by Ctrl-C or SIGTERM: whatever is under way ends, and what was made is removed. */
+/** Aborted by Ctrl-C, SIGTERM, the end of the terminal, or when nobody reads on (`… | head`): whatever is under way ends, and what was made is removed. */
 function stopOnSignals(): AbortSignal {
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
+  }
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => stop.abort(error));
   }
   return stop.signal;
 }

@@ -58,4 +58,18 @@ describe('the demo', function () {
     expect(text()).to.include('Stopped.');
     expect(left()).to.deep.equal([]);
   });
+
+  it('cleans up when its terminal is gone, or nobody reads on', async () => {
+    for (const leave of [
+      (child: ChildProcess) => child.kill('SIGHUP'),
+      (child: ChildProcess) => child.stdout?.destroy(),
+    ]) {
+      const { child, said, end, text } = startDemo();
+      await said.wait((line) => line.includes('GET  /health/ready'), { limitMs: LIMIT });
+      expect(left()).to.have.lengthOf(1);
+      leave(child);
+      expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(130);
+      expect(left()).to.deep.equal([]);
+    }
+  });
 });
