@@ -77,7 +77,10 @@ export function openMemoryDatabase(migrate: (database: Database) => void): Datab
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const readOnly = options.readOnly ?? false;
-  if (!readOnly && options.create !== false) mkdirSync(dirname(options.file), { recursive: true });
+  if (!readOnly && options.create !== false) {
+    // What was said to nobody but the service stands in its files.
+    mkdirSync(dirname(options.file), { recursive: true, mode: 0o700 });
+  }
   // Without `create`, SQLite's URI form is the only way to say "read and write, but do not make it".
   const location =
     readOnly || options.create !== false ? options.file : `${fileUri(options.file)}?mode=rw`;

@@ -31,7 +31,7 @@ export async function openSqliteCoordination(options: {
 }): Promise<Coordination> {
   const path = join(options.directory, 'coordination.db');
   try {
-    mkdirSync(options.directory, { recursive: true });
+    mkdirSync(options.directory, { recursive: true, mode: 0o700 });
     const file = new CoordinationFile(path, options.telemetry);
     return new SqliteCoordination(path, file, options.clock ?? Date.now);
   } catch (error) {

@@ -41,7 +41,7 @@ export async function openNotices(directory: string): Promise<Notices> {
 /** The folder of the sockets; undefined where there can be none. */
 function peersFolder(directory: string): string | undefined {
   if (process.platform === 'win32') return undefined;
-  mkdirSync(directory, { recursive: true });
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const beside = join(realpathSync(directory), 'peers');
   const longest = join(beside, socketName());
   const folder =

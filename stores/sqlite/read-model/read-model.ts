@@ -28,7 +28,7 @@ export async function openSqliteReadModel(options: {
 }): Promise<ReadModel> {
   const { directory, telemetry } = options;
   try {
-    mkdirSync(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
     return new SqliteReadModel({
       files: new ViewFiles(directory, telemetry),
       pool: new ReaderPool(Math.max(1, options.readers ?? DEFAULT_READERS)),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   addCutStream,
@@ -209,6 +209,7 @@ describe('a log that is moved', function () {
     });
     expect(broken.code).to.equal(1);
     expect(broken.err).to.include('it was broken off');
+    expect(statSync(path('there')).mode & 0o777).to.equal(0o700);
     expect(Ledger.read(path('there')).events).to.have.lengthOf(1000 + 1);
     const { json } = await done(on('there', 'import', path('out'), '--json'));
     expect(json['found']).to.equal(1000);
