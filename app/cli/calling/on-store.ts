@@ -12,9 +12,11 @@ import { dataDirectoryOf } from './sign-in.ts';
 /**
  * Where the stores are, as the service's own settings say.
  * @param dataDirectory in place of `SVC_DATA_DIR`
- * @throws ConfigurationError for an address that is none
+ * @throws ConfigurationError for an address that is none; CommandFault for an empty `dataDirectory`: what a script has
+ *   forgotten to set must not become the folder that it happens to be in
  */
 export function storeSettings(env: Environment, dataDirectory?: string): StoreSettings {
+  if (dataDirectory?.trim() === '') throw usageFault('--data-dir names no folder');
   return {
     dataDirectory: dataDirectory ?? dataDirectoryOf(env),
     eventStoreUrl: storeAddress(env, 'SVC_EVENT_STORE_URL', eventStoreSchemes),

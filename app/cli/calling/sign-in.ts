@@ -15,10 +15,18 @@ export interface Credentials {
 /**
  * By whom to call, the first of: `SVC_TOKEN`; `SVC_AGENT_ID` with `SVC_AGENT_SECRET`; the first admin's credentials
  * in the data directory of a service on this machine. They are looked for when they are needed.
+ * @throws CommandFault for a token that can't be one
  */
 export function accessOf(env: Environment): Pick<ClientOptions, 'token' | 'credentials'> {
   const token = textOf(env, 'SVC_TOKEN');
-  if (token !== undefined) return { token };
+  if (token !== undefined) {
+    // No header could carry it: the call would fail as if nobody had answered.
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      const why = 'it has a character that no token has, such as a space or a line break';
+      throw new CommandFault(exitCodes.notAuthorized, `SVC_TOKEN is not a token: ${why}`);
+    }
+    return { token };
+  }
   const credentials = () => {
     const { agent_id: agentId, agent_secret: agentSecret } = credentialsOf(env);
     return { agentId, agentSecret };

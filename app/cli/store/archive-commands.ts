@@ -1,5 +1,6 @@
 import type { restore as restoreArchive } from '../../archive/restore.ts';
 import { withScreen } from './archive-screen.ts';
+import { usageFault } from '../calling/faults.ts';
 import { onStore, storeSettings } from '../calling/on-store.ts';
 import { showOwed } from './owed-screen.ts';
 import type { CommandLine } from '../program.ts';
@@ -24,7 +25,7 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     .description('copies the log and the keys into a new folder; the service may run meanwhile')
     .option(DATA_DIR, OF_STORES);
   line.does<Place>(backup, ['backup /backups/2026-11-21'], async (session, { dataDir }, words) => {
-    const target = words[0] ?? '';
+    const target = folderOf(words, 'a backup into which folder?');
     const { clock, surroundings } = session;
     const place = storeSettings(surroundings.env, dataDir);
     const { makeBackup } = await import('../../archive/make-archive.ts');
@@ -45,7 +46,7 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     .option(DATA_DIR, OF_STORES);
   line.does<Place>(back, ['restore /backups/2026-11-21'], async (session, { dataDir }, words) => {
     const settings = storeSettings(session.surroundings.env, dataDir);
-    const archive = words[0] ?? '';
+    const archive = folderOf(words, 'which backup?');
     const { restore } = await import('../../archive/restore.ts');
     const { refuseForeignViews } = await import('../../archive/foreign-views.ts');
     const { readOwed } = await import('./owed.ts');
@@ -78,11 +79,12 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   const examples = ['import /moves/november', 'import /moves/november --in-order'];
   line.does<Options>(take, examples, async (session, { dataDir, inOrder = false }, words) => {
     const place = storeSettings(session.surroundings.env, dataDir);
+    const archive = folderOf(words, 'which export?');
     const { importArchive } = await import('../../archive/restore.ts');
     const { refuseForeignViews } = await import('../../archive/foreign-views.ts');
     const imported = await withScreen(session, async (progress) => {
       await refuseForeignViews(place);
-      return importArchive({ ...filling(session, words[0] ?? ''), place, progress, inOrder });
+      return importArchive({ ...filling(session, archive), place, progress, inOrder });
     });
     session.answer(imported, () => {
       const { events, found, left, content_sha256: sha256 } = imported;
@@ -107,6 +109,12 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     const answer = await onStore(settings, (stores) => readOwed(stores, session.clock.now()));
     session.answer(answer, () => showOwed(session, answer));
   });
+}
+
+/** @throws CommandFault where the first word names nothing, as of a script that has forgotten to set it */
+function folderOf([folder = '']: readonly string[], question: string): string {
+  if (folder.trim() === '') throw usageFault(question);
+  return folder;
 }
 
 const filling = (

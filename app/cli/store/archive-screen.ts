@@ -97,8 +97,10 @@ function faultOf(error: unknown): unknown {
     return new CommandFault(code, error.message, error);
   }
   if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') {
-    const path = 'path' in error ? ` for ${String(error.path)}` : '';
-    return new CommandFault(exitCodes.failure, `the disk is full${path}: ${error.message}`, error);
+    // Of a copy, `path` is what it is made of.
+    const { path, dest = path } = error as NodeJS.ErrnoException & { readonly dest?: string };
+    const where = dest === undefined ? '' : ` for ${dest}`;
+    return new CommandFault(exitCodes.failure, `the disk is full${where}: ${error.message}`, error);
   }
   return error;
 }

@@ -26,7 +26,8 @@ export async function exportLog(
   target: string | undefined,
   release: string,
 ): Promise<void> {
-  if (target === undefined) throw usageFault('a folder for the log, or --format for rows?');
+  if (target === undefined || target.trim() === '')
+    throw usageFault('a folder for the log, or --format for rows?');
   const given = rowOptions.filter((name) => options[name] !== undefined);
   if (given.length > 0) throw usageFault(`--${given.join(', --')} goes with --format`);
   const { clock, surroundings } = session;

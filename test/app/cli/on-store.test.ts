@@ -157,6 +157,22 @@ describe('the command line on the stores themselves', () => {
     expect(() => statSync(nowhere)).to.throw('ENOENT');
   });
 
+  it('refuses a folder without a name, as of a script that has forgotten to set it', async () => {
+    const there = ['--data-dir', join(directory(), 'there')];
+    for (const [words, says] of [
+      [['restore', 'backup', '--data-dir', ''], '--data-dir names no folder'],
+      [['owed', '--data-dir', ' '], '--data-dir names no folder'],
+      [['backup', '', ...there], 'a backup into which folder?'],
+      [['restore', '', ...there], 'which backup?'],
+      [['import', '', ...there], 'which export?'],
+      [['export', '', ...there], 'a folder for the log'],
+    ] as const) {
+      const { code, err } = await svc(words, { env: env() });
+      expect(code, words.join(' ')).to.equal(2);
+      expect(err).to.include(says);
+    }
+  });
+
   it('refuses a beginning in the past, and one that is no time', async () => {
     for (const from of ['2026-05-31T00:00Z', 'tomorrow']) {
       const called = await svc(['simulate', '--from', from], { env: env(), clock });

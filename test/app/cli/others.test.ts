@@ -61,6 +61,16 @@ describe('the command line', () => {
     }
   });
 
+  it('says that a token is none, and not that nobody answers', async () => {
+    for (const SVC_TOKEN of ['a token', 'to\nken', '…']) {
+      const { code, err } = await svc(['tasks', 'list'], {
+        env: { SVC_URL: api().url, SVC_TOKEN },
+      });
+      expect(code).to.equal(4);
+      expect(err).to.match(/^svc: SVC_TOKEN is not a token: /);
+    }
+  });
+
   it('takes a secret from the standard input', async () => {
     const made = await call(['agents', 'create', 'given', '--json']);
     const id = String(made.json['id']);

@@ -36,10 +36,11 @@ describe('an archive on a disk that is full', function () {
     const ended = await called;
     expect(ended.code, ended.err).to.equal(0);
   };
-  const refused = async (called: Promise<Called>): Promise<void> => {
+  const refused = async (called: Promise<Called>): Promise<string> => {
     const { code, err } = await called;
     expect(code, err).to.be.oneOf([1, 6]);
     expect(err).to.match(/full|no space/i);
+    return err;
   };
 
   /** Fills the disk, but for less than an archive needs: so it fills up in the midst of writing it. */
@@ -72,7 +73,8 @@ describe('an archive on a disk that is full', function () {
     await done(on(path('here'), 'export', path('export')));
     for (const name of ['restored', 'imported']) mkdirSync(path('disk', name));
     fillNearly();
-    await refused(on(path('disk', 'restored'), 'restore', path('backup')));
+    const said = await refused(on(path('disk', 'restored'), 'restore', path('backup')));
+    expect(said).to.include(`the disk is full for ${path('disk', 'restored')}`);
     expect(readdirSync(path('disk', 'restored'))).to.deep.equal([]);
     await refused(on(path('disk', 'imported'), 'import', path('export')));
     disk?.empty();
