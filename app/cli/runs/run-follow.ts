@@ -7,7 +7,8 @@ import type { Session } from '../calling/session.ts';
 import { between, shortTime } from '../terminal/times.ts';
 import { part } from '../terminal/values.ts';
 
-const ended = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
+/** States in which nothing more happens to a run. */
+export const ended: ReadonlySet<string> = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
 
 /**
  * Tells what a run does until it ends: its states, steps and log as they come.

@@ -9,6 +9,7 @@ import { addPaging, listAll, shownOf, type Paging } from '../calling/listing.ts'
 import { paintState } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
 import type { Done, TaskRecord } from '../calling/records.ts';
+import { ended } from '../runs/run-follow.ts';
 import { showRun } from '../runs/run-screen.ts';
 import type { Session } from '../calling/session.ts';
 import { addTaskFieldOptions, taskFieldsOf, type TaskFieldOptions } from './task-fields.ts';
@@ -166,7 +167,9 @@ function addMaking(line: CommandLine, group: Command): void {
 function addRun(line: CommandLine, group: Command): void {
   const run = group
     .command('run <id>')
-    .description('runs it once, now; also a paused one. With --wait, exit code 1 if the run fails')
+    .description(
+      'runs it once, now; also a paused one. With --wait, exit code 1 if the run fails or goes on',
+    )
     .option('--wait <seconds>', 'for its end, up to 60', wholeNumberOf(0, 60));
   type Options = { readonly wait?: number };
   const examples = ['tasks run 01a1fc11-…', 'tasks run 01a1fc11-… --wait 30'];
@@ -174,8 +177,12 @@ function addRun(line: CommandLine, group: Command): void {
     const done = await session.client.ask((api) => api.tasks.runNow(id, { wait }));
     const { run, run_id } = done.details;
     session.answer(done, () => (run ? showRun(session, run) : `${done.message}: ${run_id}`));
-    const state = run?.state;
-    return state === 'failed' || state === 'canceled' ? exitCodes.failure : exitCodes.ok;
+    if (!run) return exitCodes.ok;
+    if (!ended.has(run.state)) {
+      session.aside(`it has not ended within ${wait} s; svc runs follow ${run.id} goes on waiting`);
+      return exitCodes.failure;
+    }
+    return run.state === 'failed' || run.state === 'canceled' ? exitCodes.failure : exitCodes.ok;
   });
 }
 

@@ -119,6 +119,14 @@ describe('svc tasks', () => {
     expect(requested?.metadata.reason).to.equal('to see it');
   });
 
+  it('does not pass a run for done that has not ended when the wait is over', async () => {
+    // Nobody executes runs here.
+    const { code, out, err } = await call(['tasks', 'run', await make(), '--wait', '1']);
+    expect(out).to.match(/^state +queued$/m);
+    expect(err).to.match(/^it has not ended within 1 s; svc runs follow [0-9a-f-]{36} goes on/);
+    expect(code).to.equal(1);
+  });
+
   it('previews a schedule that no task has, and that of a task', async () => {
     const words = ['--from', '2027-03-27T00:00Z', '--count', '3'];
     const cron = ['--cron', '30 2 * * *', '--zone', 'Europe/Berlin'];
