@@ -24,6 +24,13 @@ export const Held = done({ held: Type.Literal(true), ...HoldOrder.properties });
 export const Released = done({ held: Type.Literal(false), ...Release.properties });
 
 /** Of `POST /operations/hold`. */
-export const HoldBody = closed({ reason: Type.String({ minLength: 1, maxLength: 1000 }) });
+export const HoldBody = closed({
+  reason: Type.String({
+    minLength: 1,
+    maxLength: 1000,
+    pattern: String.raw`\S`,
+    description: 'a text that says why, and not spaces alone',
+  }),
+});
 /** Of `POST /operations/release`. */
 export const ReleaseBody = Type.Partial(closed({ missed: OneOf(misfirePolicies) }));

@@ -12,6 +12,9 @@ describe('a hold over HTTP', () => {
     const { client, id } = operator;
     const before = await client.get('/operations');
     expect(before.json).to.deep.equal({ held: false, hold: null, released: null });
+    const blank = await client.post('/operations/hold', { reason: ' \t' });
+    expect(blank.status).to.equal(400);
+    expect(blank.at('details.field')).to.equal('reason');
     const held = await client.post('/operations/hold', { reason: 'a new mail server' });
     expect(held.status, held.text).to.equal(200);
     const again = await client.post('/operations/hold', { reason: 'me too' });
