@@ -79,6 +79,11 @@ export async function momentOf(
     await checkPosition(store, field, text);
     return { kind: 'position', position: text };
   }
+  if (/^\d{1,15}$/.test(text)) {
+    const issue =
+      'is no instant; a position is given with all its digits, as X-Event-Position has it';
+    throw badRequest([{ field, issue }]);
+  }
   const at = instant(field, text);
   if (at === undefined) throw badRequest([{ field, issue: 'is required' }]);
   return { kind: 'instant', at };

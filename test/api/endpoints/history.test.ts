@@ -228,6 +228,9 @@ describe('the history of a record over HTTP', () => {
         expect(bad.status, as_of).to.equal(400);
         expect(bad.at('details.field')).to.equal('as_of');
       }
+      const short = await auditor.client.get(`/tasks/${id}?as_of=12`);
+      expect(short.status).to.equal(400);
+      expect(short.at('details.issue')).to.include('a position is given with all its digits');
     });
   });
 });
