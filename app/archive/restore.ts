@@ -1,4 +1,4 @@
-import { copyFile, link } from 'node:fs/promises';
+import { copyFile, link, rename } from 'node:fs/promises';
 import { constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
@@ -222,7 +222,7 @@ async function putInPlace(
 ): Promise<void> {
   const place = async (from: string, to: string): Promise<void> => {
     try {
-      await link(from, to);
+      await putWhereNothingIs(from, to);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       // What an earlier try has left.
@@ -236,6 +236,21 @@ async function putInPlace(
   await syncFile(logFile(staging));
   await place(logFile(staging), logFile(directory));
   await syncFolder(directory);
+}
+
+/** What file systems without hard links say of one. */
+const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/** Gives a file a name that is free. @throws the system's error, `EEXIST` where it is taken */
+async function putWhereNothingIs(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!WITHOUT_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    // Whoever takes the name between the two loses it: no more can be had there.
+    if (existsSync(to)) throw Object.assign(new Error(`${to} exists`), { code: 'EEXIST' });
+    await rename(from, to);
+  }
 }
 
 /** @throws ArchiveFault `refused` where the folder holds more than an earlier try has left */
