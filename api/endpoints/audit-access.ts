@@ -7,7 +7,7 @@ import type { Moment } from '../../projections/reading/as-of.ts';
 import type { Call } from '../endpoint.ts';
 import { badRequest, forbidden } from '../errors.ts';
 import { checkPosition } from '../positions.ts';
-import { instant } from './instant.ts';
+import { instantOfTask } from './instant.ts';
 import { pageParameters } from './listing.ts';
 
 /** What lets one look at the past, at streams and at the audit. */
@@ -40,18 +40,24 @@ export async function recordReading(call: Reader, action: string): Promise<void>
 export const PastQuery = Type.Object({
   after: pageParameters.after,
   as_of: Type.Optional(
-    Type.String({ maxLength: 64, description: 'an instant (ISO 8601), or a position of the log' }),
+    Type.String({
+      maxLength: 64,
+      description:
+        'an instant (ISO 8601; of a task, without an offset in its zone), or a position of the log',
+    }),
   ),
 });
 export type PastQuery = Static<typeof PastQuery>;
 
 /**
  * The moment that a read asks for by `as_of`; null where it asks for the present.
+ * @param zoneOf see {@link momentOf}
  * @throws HttpError 403 without the scope `audit:read`, 400 for what is neither an instant nor a position
  */
 export async function momentAsked(
   call: Reader & { readonly query: { readonly as_of?: string } },
   action: string,
+  zoneOf?: () => Promise<string | null>,
 ): Promise<Moment | null> {
   const { caller, dependencies, query } = call;
   const text = query.as_of;
@@ -59,7 +65,7 @@ export async function momentAsked(
   if (caller !== null && !caller.admin && !caller.scopes.includes(auditScope)) {
     throw forbidden(`as_of needs the scope ${auditScope}`, [auditScope], caller.scopes);
   }
-  const moment = await momentOf(text, dependencies, 'as_of');
+  const moment = await momentOf(text, dependencies, 'as_of', zoneOf);
   await recordReading(call, action);
   return moment;
 }
@@ -67,12 +73,14 @@ export async function momentAsked(
 /**
  * The moment that a text means.
  * @param field as the caller knows it
+ * @param zoneOf the zone of an instant that names no offset; default: it must name one
  * @throws HttpError 400 for what is neither an instant nor a position of the log
  */
 export async function momentOf(
   text: string,
   { store }: Pick<Call['dependencies'], 'store'>,
   field: string,
+  zoneOf: () => Promise<string | null> = () => Promise.resolve(null),
 ): Promise<Moment> {
   // Of no engine is it shorter, nor is an instant written like that.
   if (/^[0-9a-f]{16,}$/.test(text)) {
@@ -84,7 +92,7 @@ export async function momentOf(
       'is no instant; a position is given with all its digits, as X-Event-Position has it';
     throw badRequest([{ field, issue }]);
   }
-  const at = instant(field, text);
+  const at = await instantOfTask(field, text, zoneOf);
   if (at === undefined) throw badRequest([{ field, issue: 'is required' }]);
   return { kind: 'instant', at };
 }

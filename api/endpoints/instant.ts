@@ -1,5 +1,6 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
-import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
+import { parseInstant, readTimestamp, TimestampError } from '../../domain/schedule/timestamp.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { badRequest } from '../errors.ts';
 
 /**
@@ -8,6 +9,33 @@ import { badRequest } from '../errors.ts';
  */
 export function instant(field: string, text: string | undefined): string | undefined {
   return text === undefined ? undefined : toIso(instantOf(field, text, null));
+}
+
+/**
+ * The same where there is a task: without an offset it is wall time of the task's zone.
+ * @param zoneOf looks that up; null where there is no such task. Asked only for what names no offset
+ * @throws HttpError 400 naming the field, and what `zoneOf` throws
+ */
+export async function instantOfTask(
+  field: string,
+  text: string | undefined,
+  zoneOf: () => Promise<string | null>,
+): Promise<string | undefined> {
+  if (text === undefined) return undefined;
+  // First: what is no timestamp in any zone is a fault of the request, whatever becomes of the task.
+  const inUtc = instantOf(field, text, 'UTC');
+  if (readTimestamp(withPlus(text)).offset !== null) return toIso(inUtc);
+  return toIso(instantOf(field, text, await zoneOf()));
+}
+
+/** The zone of a task; null where there is none, or none was named. */
+export async function zoneOfTask(
+  { tasks }: Pick<ApiDependencies, 'tasks'>,
+  taskId: string | undefined,
+): Promise<string | null> {
+  if (taskId === undefined) return null;
+  const { state } = await tasks.get(taskId.toLowerCase());
+  return state.status === 'none' ? null : state.definition.timezone;
 }
 
 /**

@@ -28,7 +28,7 @@ import {
 import { PastQuery, momentAsked } from './audit-access.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../errors.ts';
-import { instant } from './instant.ts';
+import { instantOfTask, zoneOfTask } from './instant.ts';
 import { emptyPage, listPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { showInList, showRun } from './run-records.ts';
@@ -48,13 +48,14 @@ const list = endpoint<unknown, RunQuery>({
   async handle(call) {
     const { query } = call;
     const { dependencies } = await placeOfReading(call, 'GET /runs');
+    const zoneOf = () => zoneOfTask(dependencies, query.task_id);
     const listing = runListing({
       task_id: query.task_id?.toLowerCase(),
       success: query.success,
       state: query.state,
       trigger: query.trigger,
-      start_time: instant('start_time', query.start_time),
-      end_time: instant('end_time', query.end_time),
+      start_time: await instantOfTask('start_time', query.start_time, zoneOf),
+      end_time: await instantOfTask('end_time', query.end_time, zoneOf),
     });
     if (listing === null) return { body: emptyPage(query) };
     const show = (run: RunDocument): object => showInList(run, query.include_errors);

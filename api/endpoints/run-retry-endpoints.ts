@@ -4,9 +4,10 @@ import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
 import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { RunRetried, RunsRedriven } from '../schemas/answer-schemas-runs.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../endpoint.ts';
 import { forbidden, notFound, type HttpError } from '../errors.ts';
-import { instant } from './instant.ts';
+import { instantOfTask, zoneOfTask } from './instant.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
   MOST_REDRIVEN,
@@ -67,7 +68,7 @@ const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
     const tally = await redriveListed({
       readModel,
       clock,
-      listing: failedRuns(asked),
+      listing: await failedRuns(asked, dependencies),
       cursor: asked.cursor,
       limit: asked.limit ?? MOST_REDRIVEN,
       fits: (run: RunDocument) =>
@@ -131,12 +132,16 @@ async function ownerOf(call: Calling, asked: RedriveRuns): Promise<string | null
 }
 
 /** The failed runs of a filter, oldest first. */
-function failedRuns(asked: RedriveRuns): NonNullable<ReturnType<typeof runListing>> {
+async function failedRuns(
+  asked: RedriveRuns,
+  dependencies: Pick<ApiDependencies, 'tasks'>,
+): Promise<NonNullable<ReturnType<typeof runListing>>> {
+  const zoneOf = () => zoneOfTask(dependencies, asked.task_id);
   const listing = runListing({
     task_id: asked.task_id?.toLowerCase(),
     state: 'failed',
-    start_time: instant('start_time', asked.start_time),
-    end_time: instant('end_time', asked.end_time),
+    start_time: await instantOfTask('start_time', asked.start_time, zoneOf),
+    end_time: await instantOfTask('end_time', asked.end_time, zoneOf),
   });
   if (listing === null) throw new Error('a list of failed runs contradicts nothing');
   const sort = listing.sort.map(({ field }) => ({ field, direction: 'ascending' as const }));

@@ -11,6 +11,7 @@ import { Task, TaskPage } from '../schemas/answer-schemas-tasks.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
+import { zoneOfTask } from './instant.ts';
 import { listPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../schemas/schemas.ts';
@@ -95,7 +96,12 @@ const show = endpoint<unknown, PastQuery>({
   async handle(call) {
     const { dependencies } = call;
     const id = idIn(call, 'id');
-    const moment = await momentAsked(call, 'GET /tasks/{id}');
+    const zoneOf = async (): Promise<string> => {
+      const zone = await zoneOfTask(dependencies, id);
+      if (zone === null) throw notFound('task', id);
+      return zone;
+    };
+    const moment = await momentAsked(call, 'GET /tasks/{id}', zoneOf);
     if (moment !== null) return pastTask(dependencies, id, moment);
     const [kept, last] = await Promise.all([
       dependencies.readModel.get(tasksProjection, id),

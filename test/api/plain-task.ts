@@ -9,3 +9,8 @@ export function plainTask(created_by: string) {
     created_by,
   };
 }
+
+/** The wall time of an instant in a zone whose clock is never changed, `Asia/Kolkata`, without its offset. */
+export function inKolkata(instant: number): string {
+  return new Date(instant + 5.5 * 3_600_000).toISOString().replace('Z', '');
+}

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
+import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
-import { plainTask } from '../plain-task.ts';
+import { inKolkata, plainTask } from '../plain-task.ts';
 
 const MINUTE = 60_000;
 
@@ -143,6 +144,20 @@ describe('the history of a record over HTTP', () => {
       expect(present.json).to.deep.equal(known.json);
     });
 
+    it("a task is as it was at a time without an offset, which is one of the task's zone", async () => {
+      const id = await makeTask({ title: 'first', timezone: 'Asia/Kolkata' });
+      const then = inKolkata(api().clock.now());
+      api().clock.shift(MINUTE);
+      await api().admin.client.put(`/tasks/${id}`, { title: 'second' });
+      const past = await auditor.client.get(`/tasks/${id}?as_of=${then}`);
+      expect(past.status, past.text).to.equal(200);
+      expect(past.at('title')).to.equal('first');
+      const unknown = await auditor.client.get(`/tasks/${newId(0)}?as_of=${then}`);
+      expect(unknown.status).to.equal(404);
+      const ofAgent = await api().admin.client.get(`/agents/${api().admin.id}?as_of=${then}`);
+      expect([ofAgent.status, ofAgent.at('details.field')]).to.deep.equal([400, 'as_of']);
+    });
+
     it('a task has the next fire that it had, over many fires', async () => {
       const id = await makeTask({ schedule_kind: 'cron', schedule_expr: '0 0 1 1 *' });
       const positions: string[] = [];
@@ -223,7 +238,7 @@ describe('the history of a record over HTTP', () => {
       const answer = await reader.client.get(`/tasks/${id}?as_of=${now()}`);
       expect(answer.status).to.equal(403);
       expect(answer.at('details.required_scopes')).to.deep.equal(['audit:read']);
-      for (const as_of of ['yesterday', '9999999999999999', '2026-11-21T00:00:00', '']) {
+      for (const as_of of ['yesterday', '9999999999999999', '2026-11-21T25:00:00', '']) {
         const bad = await auditor.client.get(`/tasks/${id}?as_of=${as_of}`);
         expect(bad.status, as_of).to.equal(400);
         expect(bad.at('details.field')).to.equal('as_of');

@@ -95,6 +95,10 @@ describe('a redrive over HTTP', () => {
     expect(await count({ start_time: before, end_time: after })).to.equal(3);
     expect(await count({ start_time: after })).to.equal(0);
     expect(await count({ end_time: before, task_id: one })).to.equal(0);
+    // The tasks are of the zone UTC.
+    const [wallBefore, wallAfter] = [before, after].map((text) => text?.replace('Z', ''));
+    expect(await count({ task_id: one, start_time: wallBefore, end_time: wallAfter })).to.equal(2);
+    expect(await count({ task_id: one, start_time: wallAfter })).to.equal(0);
     expect(retriedBy(await redrive({ error: 'econnrefused' }))).to.have.members([
       refused,
       elsewhere,

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import type { ArchiveFault } from '../../../app/archive/archive-fault.ts';
 import { makeBackup } from '../../../app/archive/make-archive.ts';
@@ -64,5 +66,23 @@ describe('a backup that is restored twice at once', () => {
     firstEnded.send(true);
     expect([first, await second]).to.deep.equal(['restored', refused()]);
     expect(readdirSync(path('there'))).to.deep.equal(['events.sqlite']);
+  });
+
+  it('has its place once, too, on a file system without hard links', async () => {
+    await backUp();
+    const { link } = files;
+    files.link = () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }));
+    syncBuiltinESMExports();
+    try {
+      const ends: string[] = [];
+      const first = await restored(async () => {
+        ends.push(await restored(async () => {}));
+      });
+      expect([...ends, first]).to.deep.equal(['restored', refused()]);
+      expect(readdirSync(path('there'))).to.deep.equal(['events.sqlite']);
+    } finally {
+      files.link = link;
+      syncBuiltinESMExports();
+    }
   });
 });
