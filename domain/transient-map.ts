@@ -7,8 +7,8 @@ const FEW = 256;
  * V8's Map moves its entries to another table whenever too many were deleted, and leaves the one before, with all that
  * stood in it, linked to the next (`SetNextTable` in `src/objects/ordered-hash-table.cc`). Once one such table is old, a
  * collection of the young takes all those behind it for reachable, and copies everything that was ever in the Map when it
- * moved (nepotism, in the words of the literature), until the next full collection. Here the entries move to a Map of its
- * own, which nothing old leads to.
+ * moved (nepotism, in the words of the literature), until the next full collection. Here the entries move to a new Map,
+ * which nothing old leads to: `docs/decisions/0021`.
  */
 export class TransientMap<K, V> {
   #entries = new Map<K, V>();
