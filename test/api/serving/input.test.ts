@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { streams } from '../../../domain/streams.ts';
 import type { ApiAnswer } from '../../support/api-client.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
-import { plainTask } from '../plain-task.ts';
+import { inKolkata, plainTask } from '../plain-task.ts';
 
 /** What an answer says is at fault. */
 const faultOf = (answer: ApiAnswer): { readonly field: string; readonly issue: string } =>
@@ -39,13 +40,30 @@ describe('what clients give, over HTTP', () => {
       ['/runs?start_time=', 'start_time'],
       ['/tasks/due?until=', 'until'],
       ['/audit?from=', 'from'],
-      [`/tasks/${NOBODY}?as_of=`, 'as_of'],
+      [`/agents/${NOBODY}?as_of=`, 'as_of'],
     ] as const) {
       const answer = await me.client.get(`${path}2090-01-01T00:00:00`);
       expect(answer.status, path).to.equal(400);
       expect(faultOf(answer).field).to.equal(field);
       expect(answer.textAt('message')).to.include('has no offset from UTC');
     }
+  });
+
+  it("is one of the task's zone where it names no offset, and there is a task", async () => {
+    const made = await me.client.post('/tasks', { ...plainTask(me.id), timezone: 'Asia/Kolkata' });
+    const task = made.textAt('id');
+    const run = (await me.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
+    const data = { worker: 'w', attempt: 1, leased_until: '2090-01-01T00:00:00.000Z' };
+    await api().append(streams.run(run), [{ type: 'RunStarted', data }]);
+    const head = await api().store.head();
+    const total = async (span: string): Promise<unknown> =>
+      (await me.client.get(`/runs?task_id=${task}&after=${head}&${span}`)).at('total');
+    const [before, after] = [-1, 1].map((hours) =>
+      inKolkata(api().clock.now() + hours * 3_600_000),
+    );
+    expect(await total(`start_time=${before}&end_time=${after}`)).to.equal(1);
+    expect(await total(`start_time=${after}`)).to.equal(0);
+    expect(await total(`end_time=${before}`)).to.equal(0);
   });
 
   it('has no character in a query at which a store would cut it off', async () => {

@@ -5,7 +5,7 @@ import { streams } from '../../../domain/streams.ts';
 import type { ApiAnswer } from '../../support/api-client.ts';
 import { found } from '../../support/signals.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
-import { inKolkata, plainTask } from '../plain-task.ts';
+import { plainTask } from '../plain-task.ts';
 
 const idsOf = (answer: ApiAnswer): readonly string[] =>
   (answer.at('items') as { id: string }[]).map(({ id }) => id);
@@ -127,12 +127,6 @@ describe('reading over HTTP', () => {
       bad,
     ]);
     expect(await listed(`&start_time=${hourAhead}`)).to.deep.equal([]);
-    await caller.client.put(`/tasks/${task}`, { timezone: 'Asia/Kolkata' });
-    const [before, after] = [-1, 1].map((minutes) =>
-      inKolkata(api().clock.now() + minutes * 60_000),
-    );
-    expect(await listed(`&start_time=${before}&end_time=${after}`)).to.have.members([good, bad]);
-    expect(await listed(`&start_time=${after}`)).to.deep.equal([]);
     const short = await caller.client.get(`${path}&success=false`);
     expect(short.at('items.0.error')).to.equal('e'.repeat(120));
     expect(short.at('items.0')).to.not.have.any.keys(
