@@ -5,6 +5,7 @@ import { readConfiguration, type Configuration } from './configuration/configura
 import { credentialsFile } from './starting/credentials-file.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
 import { collectAloneOnFewProcessors } from './starting/young-collection.ts';
+import { sortIn } from './starting/sorting-folder.ts';
 import { startService, version, type RunningService } from './service.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
@@ -15,6 +16,7 @@ async function main(): Promise<void> {
   collectOnceWhenIdle();
   collectAloneOnFewProcessors();
   const configuration = readConfiguration(process.env);
+  sortIn(configuration.dataDirectory);
   const bare = createTelemetry({ level: configuration.logLevel });
   for (const warning of configuration.warnings) bare.log.warn(warning);
   const traces = await openTraces(configuration.traces, { version, log: bare.log });

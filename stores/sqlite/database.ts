@@ -40,13 +40,15 @@ export interface DatabaseOptions {
   readonly journal?: 'wal' | 'rollback';
   /** Milliseconds to wait for another connection's lock. Default: 5,000. */
   readonly busyTimeout?: number;
-  /** Pages in the WAL after which a commit moves them to the file; 0: never. Default: 16,000. */
-  readonly walAutocheckpoint?: number;
+  /** MiB of WAL after which a commit moves them to the file; 0: never. Default: 64. */
+  readonly walMiB?: number;
   /** MiB of page cache. Default: 16. */
   readonly cacheMiB?: number;
-  /** Bytes of a page, for a new file. Default: 4,096. */
+  /** Bytes of a page, for a new file: a power of two. Default: 4,096. */
   readonly pageSize?: number;
 }
+
+const BYTES_OF_MIB = 2 ** 20;
 
 /** The file was written by a newer release, or the library is too old. Nothing was changed. */
 export class IncompatibleDatabaseError extends Error {
@@ -100,7 +102,8 @@ export function openDatabase(options: DatabaseOptions): Database {
       const rollback = options.journal === 'rollback' && !hasWal(database);
       retryWhileBusy(() => database.exec(`PRAGMA journal_mode = ${rollback ? 'TRUNCATE' : 'WAL'}`));
       database.exec(`PRAGMA synchronous = ${options.synchronous ?? 'FULL'}`);
-      database.exec(`PRAGMA wal_autocheckpoint = ${options.walAutocheckpoint ?? 16_000}`);
+      const pages = ((options.walMiB ?? 64) * BYTES_OF_MIB) / settingOf(database, 'page_size');
+      database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
       if (found < options.version) migrate(database, options);
     } else if (found < options.version) {
       throw new IncompatibleDatabaseError(
@@ -144,6 +147,18 @@ export function describeFault(what: string, file: string, error: unknown): strin
  */
 export function execute(statement: Statement, ...values: Parameters<Statement['get']>): void {
   statement.get(...values);
+}
+
+/** What a PRAGMA of numbers says now, of a connection or of the file. @throws TypeError for one that says nothing */
+export function settingOf(
+  database: Database,
+  name: 'cache_size' | 'page_size' | 'user_version',
+): number {
+  const statement = database.prepare(`PRAGMA ${name}`);
+  statement.setReturnArrays(true);
+  const [value] = (statement.get() ?? []) as unknown[];
+  if (typeof value === 'number') return value;
+  throw new TypeError(`SQLite does not know the setting ${name}`);
 }
 
 /** Blocks the thread. Only for threads that do nothing else, and at start. */
@@ -219,11 +234,7 @@ function compareVersions(left: string, right: string): number {
 }
 
 function schemaVersion(database: Database): number {
-  let row: unknown;
-  retryWhileBusy(() => (row = database.prepare('PRAGMA user_version').get()));
-  return typeof row === 'object' && row !== null && 'user_version' in row
-    ? Number(row.user_version)
-    : 0;
+  return retryWhileBusy(() => settingOf(database, 'user_version'));
 }
 
 function hasWal(database: Database): boolean {
@@ -257,12 +268,11 @@ function migrate(database: Database, options: DatabaseOptions): void {
 }
 
 /** Turning WAL on and recovering ignore `busy_timeout` where waiting could deadlock: try again by hand. */
-function retryWhileBusy(action: () => void): void {
+function retryWhileBusy<T>(action: () => T): T {
   const deadline = Date.now() + 10_000;
   for (;;) {
     try {
-      action();
-      return;
+      return action();
     } catch (error) {
       if (faultOf(error) !== 'busy' || Date.now() > deadline) throw error;
       blockFor(1 + Math.random() * 4);

@@ -102,7 +102,7 @@ function open(file: string): Database {
     synchronous: 'NORMAL',
     // Short, as it holds up the event loop; the caller tries again later.
     busyTimeout: 50,
-    walAutocheckpoint: 1_000,
+    walMiB: 4,
     cacheMiB: 1,
   });
 }

@@ -30,7 +30,7 @@ export function openLogForWriting(
     version: VERSION,
     migrate,
     create,
-    walAutocheckpoint: 0,
+    walMiB: 0,
     cacheMiB: 32,
     pageSize: PAGE_BYTES,
   });

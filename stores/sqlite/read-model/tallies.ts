@@ -16,6 +16,11 @@ const HOUR = 'hour';
 /** Of one field that are asked for together; more are counted. */
 const MOST_VALUES = 100;
 
+/** Rows that are sorted to be counted: few enough for the processor's own memory, which halves what a row costs. */
+const SORTED_AT_ONCE = 1_000;
+/** For what is counted in parts. */
+const ADDING_UP = 'ON CONFLICT DO UPDATE SET documents = documents + excluded.documents';
+
 /** Where a part of a tally's key stands among a document's columns. */
 interface Place {
   readonly place: number;
@@ -36,6 +41,7 @@ export function createTallies(
   projection: Projection,
   columns: readonly Column[],
 ): void {
+  const last = lastId(database);
   for (const [index, tally] of (projection.tallies ?? []).entries()) {
     const table = tableOf(index);
     const parts = partsOf(tally, columns);
@@ -43,9 +49,12 @@ export function createTallies(
     database.exec(`
       DROP TABLE IF EXISTS ${table};
       CREATE TABLE ${table} (${keys}, documents INTEGER NOT NULL, PRIMARY KEY (${keys})) WITHOUT ROWID;
-      INSERT INTO ${table} SELECT ${parts.map(valueOf).join(', ')}, count(*) FROM documents
-        GROUP BY ${parts.map((_, i) => String(i + 1)).join(', ')};
     `);
+    const add = database.prepare(`
+      INSERT INTO ${table} SELECT ${parts.map(valueOf).join(', ')}, count(*) FROM documents
+        WHERE id > ? AND id <= ? GROUP BY ${parts.map((_, i) => String(i + 1)).join(', ')}
+        ${ADDING_UP}`);
+    for (let id = 0; id < last; id += SORTED_AT_ONCE) execute(add, id, id + SORTED_AT_ONCE);
   }
 }
 
@@ -66,7 +75,7 @@ export class Tallies {
       });
       const add = database.prepare(
         `INSERT INTO ${tableOf(index)} VALUES (${'?, '.repeat(parts.length)}?)
-         ON CONFLICT DO UPDATE SET documents = documents + excluded.documents`,
+         ${ADDING_UP}`,
       );
       return { places, add, changes: new Map() };
     });
@@ -190,6 +199,11 @@ function isTallied(tally: Tally, { field, op, value }: Filter): boolean {
 function valueIn(cells: readonly Cell[], { place, isHour }: Place): string | number {
   const cell = cells[place] ?? '';
   return isHour && typeof cell === 'string' ? cell.slice(0, TO_THE_HOUR) : cell;
+}
+
+function lastId(database: Database): number {
+  const row = database.prepare('SELECT coalesce(max(id), 0) AS last FROM documents').get();
+  return Number((row as { last: number }).last);
 }
 
 const tableOf = (index: number): string => `tally_${String(index)}`;

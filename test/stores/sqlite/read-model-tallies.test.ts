@@ -77,13 +77,13 @@ describe('totals that are kept beside the documents', () => {
 
   it('are right after filling in bulk, changes, removals and repetitions', async () => {
     const projection = projectionOf();
-    const filled = Array.from({ length: 100 }, (_, i) => thingOf(i, i + 1));
+    const filled = Array.from({ length: 1_100 }, (_, i) => thingOf(i, i + 1));
     await fill(readModel, projection, filled);
     await check(projection, filled);
     const writer = await writerOf(readModel, projection);
     const from = await writer.checkpoint();
-    const changed = Array.from({ length: 60 }, (_, i) => thingOf(i * 2, 200 + i));
-    const removed = [1, 3, 5].map((i) => thing(`k${String(i)}`, 300 + i, null));
+    const changed = Array.from({ length: 60 }, (_, i) => thingOf(i * 2, 2_000 + i));
+    const removed = [1, 3, 5].map((i) => thing(`k${String(i)}`, 3_000 + i, null));
     const documents = [...changed, ...removed];
     const to = documents.at(-1)?.position ?? from;
     await writer.write({ documents, from, to });
