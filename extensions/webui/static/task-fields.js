@@ -8,7 +8,8 @@ export const example = {
 
 export const hints = {
   cron: 'Minute, hour, day, month, day of week: 0 9 * * MON-FRI. Or six fields, seconds first.',
-  rrule: 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0',
+  rrule:
+    'FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0. DTSTART, EXDATE and RDATE on lines of their own.',
   once: 'A date and time: 2027-01-31T09:00:00',
   event: 'A topic: orders.created. * is one segment, # any number.',
 };
@@ -22,7 +23,7 @@ export const defaults = () => ({
   ...{ jitter_seconds: 0, concurrency_limit: 1 },
 });
 
-/** Those that always have a value: where one is taken away, the service's default counts. */
+/** Those that always have a value: where one is taken away, the default counts. */
 const choices = ['backoff_strategy', 'overlap_policy', 'misfire_policy'];
 const numbers = [
   ...['priority', 'max_retries', 'retry_delay_seconds', 'retry_max_delay_seconds'],
@@ -123,29 +124,38 @@ export function moreFields(given) {
 /**
  * What the form says, as a body for the service.
  * @param {(name: string) => string} valueOf
- * @param {boolean} change of a task that is there: what is empty is taken away from it
+ * @param {(name: string) => boolean} changed of a task that is there: what nobody has touched is not sent, as a field
+ *   of the form may hold less than the task has; what is emptied is taken away from it, or is the default again. Left
+ *   out: a new task, of which all is sent that is not empty
  */
-export function readTask(valueOf, change) {
+export function readTask(valueOf, changed) {
   const title = valueOf('title');
-  const expression = valueOf('schedule_expr');
-  const body = {
-    title,
-    description: valueOf('description') || title,
-    payload: JSON.parse(valueOf('payload')),
-    tags: valueOf('tags')
-      .split(',')
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ''),
-    schedule_kind: valueOf('schedule_kind'),
-    ...(expression === '' ? {} : { schedule_expr: expression }),
-    timezone: valueOf('timezone') || 'UTC',
+  const body = {};
+  const take = (name, value, empty) => {
+    if (changed === undefined) {
+      if (valueOf(name) !== '') body[name] = value();
+    } else if (changed(name)) body[name] = valueOf(name) === '' ? empty : value();
   };
-  for (const name of choices) body[name] = valueOf(name);
-  for (const name of numbers) if (valueOf(name) !== '') body[name] = Number(valueOf(name));
-  for (const name of [...optionalText, ...optionalNumbers]) {
-    const value = valueOf(name);
-    if (value !== '') body[name] = optionalNumbers.includes(name) ? Number(value) : value;
-    else if (change) body[name] = null;
-  }
+  const text = (name, empty) => take(name, () => valueOf(name), empty);
+  const number = (name, empty) => take(name, () => Number(valueOf(name)), empty);
+  const usual = defaults();
+  text('title', '');
+  text('description', title);
+  if (changed === undefined) body.description ??= title;
+  take('payload', () => JSON.parse(valueOf('payload')));
+  take('tags', () => listed(valueOf('tags')), []);
+  text('schedule_kind');
+  text('schedule_expr', null);
+  text('timezone', 'UTC');
+  for (const name of choices) text(name);
+  for (const name of numbers) number(name, usual[name]);
+  for (const name of optionalText) text(name, null);
+  for (const name of optionalNumbers) number(name, null);
   return body;
 }
+
+const listed = (tags) =>
+  tags
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');

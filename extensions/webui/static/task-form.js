@@ -46,6 +46,13 @@ export async function taskForm(place, { id, signal }) {
   const kinds = ['cron', 'rrule', 'once', 'event'];
   const kind = choice(kinds, given.schedule_kind);
   const upcoming = h('div', { 'aria-live': 'polite', id: 'next-fires' });
+  // Fields of one line would lose the breaks between lines: of a rule with its DTSTART, and of what is described.
+  const several = (name, attributes) => {
+    const value = given[name] ?? '';
+    return h('textarea', { rows: Math.min(8, value.split('\n').length), value, ...attributes });
+  };
+  const description = several('description', { class: 'text' });
+  const expression = several('schedule_expr', { spellcheck: 'false' });
   const payload = h('textarea', {
     rows: 14,
     spellcheck: 'false',
@@ -64,7 +71,7 @@ export async function taskForm(place, { id, signal }) {
         {},
         h('h2', {}, 'What'),
         field('title', 'Title', text('title')),
-        field('description', 'Description', text('description'), 'Left out: the title.'),
+        field('description', 'Description', description, 'Left out: the title.'),
         field('payload', 'Pipeline (JSON)', payload, 'Steps, carried out one after the other.'),
         field('tags', 'Tags', text('tags', { value: given.tags.join(', ') }), 'Split by commas.'),
       ),
@@ -81,12 +88,7 @@ export async function taskForm(place, { id, signal }) {
             field('schedule_kind', 'Kind', kind),
             field('timezone', 'Time zone', text('timezone', { list: 'zones' })),
           ),
-          field(
-            'schedule_expr',
-            'Schedule',
-            text('schedule_expr', { spellcheck: 'false' }),
-            hints[given.schedule_kind],
-          ),
+          field('schedule_expr', 'Schedule', expression, hints[given.schedule_kind]),
           h(
             'datalist',
             { id: 'zones' },
@@ -128,6 +130,8 @@ export async function taskForm(place, { id, signal }) {
     ),
   );
   const valueOf = (name) => fields[name]?.control.value.trim() ?? '';
+  const asGiven = new Map(Object.keys(fields).map((name) => [name, valueOf(name)]));
+  const changed = (name) => valueOf(name) !== asGiven.get(name);
 
   function setFault(name, issue) {
     const { control, fault } = fields[name];
@@ -175,7 +179,10 @@ export async function taskForm(place, { id, signal }) {
   async function preview() {
     const mine = (turn += 1);
     try {
-      const body = { timezone: 'UTC', ...schedule(), count: 5 };
+      // A rule without DTSTART begins when it was set: as long as nobody changes it, that is not now.
+      const asItIs = task !== null && !previewed.some(changed);
+      const asks = asItIs ? { task_id: id } : { timezone: 'UTC', ...schedule() };
+      const body = { ...asks, count: 5 };
       // Not the service's own: what is still typed is mostly wrong, and no error of anybody.
       const said = await call('POST', 'ext/webui/api/preview', { body, signal });
       if (mine !== turn) return;
@@ -210,13 +217,19 @@ export async function taskForm(place, { id, signal }) {
     });
   }
   payload.addEventListener('input', settled(300, checkPayload));
+  expression.addEventListener('keydown', (event) => {
+    // Only rules have several lines; elsewhere the key means what it does in any field.
+    if (event.key !== 'Enter' || event.isComposing || kind.value === 'rrule') return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
 
   async function save() {
     if (!checkPayload()) {
       payload.focus();
       return;
     }
-    const body = readTask(valueOf, task !== null);
+    const body = task === null ? readTask(valueOf) : readTask(valueOf, changed);
     submit.disabled = true;
     try {
       const saved =

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import type { ApiClient } from '../../support/api-client.ts';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+} from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { useBrowser } from './webui-browser.ts';
+
+describe('the form of a task', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
+  let credentials: Credentials;
+  let client: ApiClient;
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
+    credentials = credentialsIn(directory.path);
+    client = service.client(await signIn(service.client(), credentials));
+  });
+
+  after(async () => {
+    await service.terminate();
+    await directory.remove();
+  });
+
+  const browsing = useBrowser(() => service.address);
+
+  const described = {
+    title: 'As others made it',
+    description: 'In two\nlines',
+    schedule_kind: 'rrule',
+    schedule_expr: 'DTSTART;TZID=Europe/Berlin:20260101T090000\nRRULE:FREQ=DAILY',
+    tags: ['with, a comma'],
+    priority: 3,
+    payload: { pipeline: [{ uses: 'echo' }] },
+  };
+
+  /** Makes a task by the interface, and opens it in the form. @returns its path */
+  async function open(task: object): Promise<string> {
+    const { json, status, text } = await client.post('/tasks', {
+      ...{ ...described, created_by: credentials.agent_id },
+      ...task,
+    });
+    expect(status, text).to.equal(201);
+    const path = `/tasks/${String(json['id'])}`;
+    await browsing().logIn(credentials, `${path.slice(1)}/edit`);
+    await browsing().page.getByRole('heading', { name: 'Change' }).waitFor();
+    return path;
+  }
+
+  async function save(title: string): Promise<void> {
+    const { page } = browsing();
+    await page.getByLabel('Title').fill(title);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
+  }
+
+  it('leaves alone what nobody has touched: lines, rules of several, tags with commas', async () => {
+    const path = await open({});
+    const { page, complaints } = browsing();
+    await page.locator('#next-fires li', { hasText: ' 09:00' }).nth(4).waitFor();
+    await save('By another name');
+    expect((await client.get(path)).json).to.deep.include({
+      ...described,
+      title: 'By another name',
+    });
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('takes a rule of several lines, and a description', async () => {
+    const path = await open({});
+    const { page } = browsing();
+    const schedule_expr = described.schedule_expr.replace('09', '10');
+    await page.getByRole('textbox', { name: 'Schedule' }).fill(schedule_expr);
+    await page.locator('#next-fires li', { hasText: ' 10:00' }).nth(4).waitFor();
+    await page.getByLabel('Description').fill('In\nthree\nlines');
+    await save('An hour later');
+    expect((await client.get(path)).json).to.include({
+      schedule_expr,
+      description: 'In\nthree\nlines',
+    });
+  });
+
+  it('takes away what is emptied, or gives it its default', async () => {
+    const path = await open({ schedule_kind: 'event', schedule_expr: 'orders.*' });
+    const { page } = browsing();
+    await page.getByRole('textbox', { name: 'Schedule' }).fill('');
+    await page.getByLabel('Tags').fill('');
+    await page.getByText('Limits, retries and overlaps').click();
+    await page.getByLabel('Priority').fill('');
+    await save('Of all topics');
+    expect((await client.get(path)).json).to.deep.include({
+      schedule_expr: null,
+      tags: [],
+      priority: 5,
+      description: described.description,
+    });
+  });
+});
