@@ -50,7 +50,7 @@ export async function agentsView(place, { signal }) {
       if (!signal.aborted) put(results, failure(error, load));
     }
   }
-  name.addEventListener('input', settled(200, load));
+  name.addEventListener('input', settled(200, load, signal));
   put(
     place,
     heading('Agents'),

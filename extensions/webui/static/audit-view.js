@@ -20,8 +20,10 @@ import { keepInAddress, settled } from './paging.js';
 import { clockText, count, when } from './times.js';
 
 const PAGE = 50;
-/** Most that stand in the list while it is live. */
+/** So many come live on top of what was read; then it is read anew, and begins with its first page. */
 const MOST_LIVE = 200;
+/** Between two drawings of what comes live. Milliseconds. */
+const BEAT = 250;
 
 export async function auditView(place, { query, signal }) {
   const outcome = choice(
@@ -46,6 +48,8 @@ export async function auditView(place, { query, signal }) {
   const live = liveMark();
   let following = new AbortController();
   let items = [];
+  let fresh = 0;
+  let drawing = null;
   let asked = 0;
   const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
   const what = () => ({
@@ -54,16 +58,22 @@ export async function auditView(place, { query, signal }) {
     stream: stream.value.trim(),
   });
 
-  async function load(cursor) {
+  /** @param after position that what is read has to have passed */
+  async function load(cursor, after) {
     const turn = (asked += 1);
     keepInAddress('audit', { ...what(), from: since.value, to: until.value });
     try {
       const page = await call('GET', 'audit', {
-        query: { ...what(), from: iso(since), to: iso(until), limit: PAGE, cursor },
+        query: { ...what(), from: iso(since), to: iso(until), limit: PAGE, cursor, after },
         signal,
       });
       if (turn !== asked) return;
-      items = cursor === undefined ? page.items : [...items, ...page.items];
+      if (cursor === undefined) {
+        const first = page.items[0]?.position ?? '';
+        const newer = items.filter(({ position }) => position > first);
+        items = [...newer, ...page.items];
+        fresh = newer.length;
+      } else items = [...items, ...page.items];
       show(page);
     } catch (error) {
       if (!signal.aborted && turn === asked)
@@ -93,39 +103,62 @@ export async function auditView(place, { query, signal }) {
   /** From now on, until something else is asked for. */
   function goLive() {
     following.abort();
+    if (signal.aborted) return;
     following = new AbortController();
     if (until.value !== '') {
       live.say('refused');
       return;
     }
     const own = following;
+    let begun = false;
     void follow('audit/live', {
       signal: own.signal,
       query: what(),
       stateChanged: live.say,
       told(name, item) {
-        if (own.signal.aborted || !name.startsWith('audit.')) return;
+        if (own.signal.aborted) return;
+        // What happened between the list and this stream is in the list by now.
+        if (name === 'live.started' && !begun) void load(undefined, item.position);
+        begun = true;
+        if (!name.startsWith('audit.')) return;
         if (items.some(({ position }) => position === item.position)) return;
-        items = [item, ...items].slice(0, MOST_LIVE);
-        draw();
+        items = [item, ...items];
+        fresh += 1;
+        drawing ??= setTimeout(draw, BEAT);
       },
     });
   }
-  const draw = settled(250, () => {
+  function draw() {
+    drawing = null;
+    // Older pages go on after what was read: a list cut at its end would leave out what lies between.
+    if (fresh > MOST_LIVE) {
+      fresh = 0;
+      void load();
+      return;
+    }
     const body = results.querySelector('tbody');
     // Older pages keep their button; only the rows are new.
     if (body === null) show({});
     else put(body, rowsOf(items));
-  });
+  }
 
-  const changed = settled(300, async () => {
-    await load();
-    goLive();
-  });
+  const changed = settled(
+    300,
+    async () => {
+      following.abort();
+      items = [];
+      await load();
+      goLive();
+    },
+    signal,
+  );
   for (const control of [outcome, by, type, stream, since, until]) {
     control.addEventListener('input', changed);
   }
-  signal.addEventListener('abort', () => following.abort());
+  signal.addEventListener('abort', () => {
+    following.abort();
+    clearTimeout(drawing);
+  });
   put(
     place,
     heading('Audit', live.mark),

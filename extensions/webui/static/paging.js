@@ -56,11 +56,12 @@ export function keepInAddress(view, filters) {
   history.replaceState(null, '', query === '' ? `#/${view}` : `#/${view}?${query}`);
 }
 
-/** Calls after the last of several changes. */
-export function settled(milliseconds, act) {
+/** Calls after the last of several changes; not any more once the view is left, as it would take the place of the next. */
+export function settled(milliseconds, act, signal) {
   let timer;
+  signal.addEventListener('abort', () => clearTimeout(timer));
   return () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void act(), milliseconds);
+    if (!signal.aborted) timer = setTimeout(() => void act(), milliseconds);
   };
 }

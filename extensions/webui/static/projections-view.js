@@ -180,6 +180,7 @@ export async function projectionsView(place, { signal }) {
     parked,
   );
   await load();
+  if (signal.aborted) return;
   const beat = setInterval(() => {
     if (!busy && !document.hidden) void load();
   }, BEAT);

@@ -51,10 +51,14 @@ export async function runsView(place, { query, signal }) {
       if (!signal.aborted && turn === asked) put(results, failure(error, load));
     }
   }
-  const changed = settled(150, () => {
-    pages.reset();
-    return load();
-  });
+  const changed = settled(
+    150,
+    () => {
+      pages.reset();
+      return load();
+    },
+    signal,
+  );
   for (const control of [status, trigger, since, until]) {
     control.addEventListener('input', changed);
   }

@@ -48,7 +48,7 @@ export async function streamsView(place, { query, signal }) {
 
   prefix.addEventListener(
     'input',
-    settled(200, () => load()),
+    settled(200, () => load(), signal),
   );
   const begin = (text) => () => {
     prefix.value = text;

@@ -209,14 +209,14 @@ export async function taskForm(place, { id, signal }) {
     }
     put(upcoming, h('p.soft', {}, issues.length > 0 ? 'None: see the field.' : message));
   }
-  const soon = settled(150, preview);
+  const soon = settled(150, preview, signal);
   for (const name of previewed) {
     fields[name].control.addEventListener('input', () => {
       fields.schedule_expr.about.textContent = hints[kind.value];
       soon();
     });
   }
-  payload.addEventListener('input', settled(300, checkPayload));
+  payload.addEventListener('input', settled(300, checkPayload, signal));
   expression.addEventListener('keydown', (event) => {
     // Only rules have several lines; elsewhere the key means what it does in any field.
     if (event.key !== 'Enter' || event.isComposing || kind.value === 'rrule') return;

@@ -86,10 +86,14 @@ export async function tasksView(place, { query, signal }) {
     put(results, table('Tasks', columns, rows, empty), pages.bar(page, 'task', load));
   }
 
-  const changed = settled(200, () => {
-    pages.reset();
-    return load();
-  });
+  const changed = settled(
+    200,
+    () => {
+      pages.reset();
+      return load();
+    },
+    signal,
+  );
   for (const control of [search, status, kind, tag]) control.addEventListener('input', changed);
 
   put(

@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import type { ApiClient } from '../../support/api-client.ts';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+} from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { useBrowser } from './webui-browser.ts';
+
+describe('the web page, while things go on', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
+  let credentials: Credentials;
+  let client: ApiClient;
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
+    credentials = credentialsIn(directory.path);
+    client = service.client(await signIn(service.client(), credentials));
+  });
+
+  after(async () => {
+    await service.terminate();
+    await directory.remove();
+  });
+
+  const browsing = useBrowser(() => service.address);
+
+  const publish = async (topic: string): Promise<void> => {
+    const event = { topic, payload: {}, source_agent_id: credentials.agent_id };
+    const { status, text } = await client.post('/events', event);
+    expect(status, text).to.equal(202);
+  };
+
+  /** Lets requests wait that an address is of. @returns lets them go */
+  async function holdBack(address: string): Promise<() => void> {
+    let letGo = (): void => {};
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    await browsing().page.route(address, async (route) => {
+      await gone;
+      // Whoever has left takes no answer.
+      await route.continue().catch(() => {});
+    });
+    return letGo;
+  }
+
+  it('keeps the address of where one has gone to, whatever was typed just before', async () => {
+    const { page } = browsing();
+    await page.clock.install();
+    await browsing().logIn(credentials, 'tasks');
+    await page.getByLabel('Search in titles').fill('figures');
+    await browsing().goTo('runs');
+    await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+    await page.clock.runFor(1000);
+    expect(new URL(page.url()).hash).to.equal('#/runs');
+  });
+
+  describe('of the audit', () => {
+    it('follows nothing for those who have left before it was there', async () => {
+      const { page } = browsing();
+      await browsing().logIn(credentials, 'tasks');
+      await page.getByText(/^\d+ tasks?/).waitFor();
+      const followed: string[] = [];
+      page.on('request', (request) => {
+        if (request.url().includes('/audit/live')) followed.push(request.url());
+      });
+      const letGo = await holdBack('**/audit?*');
+      const asked = page.waitForRequest('**/audit?*');
+      await browsing().goTo('audit');
+      await asked;
+      await browsing().goTo('tasks');
+      await page.getByText(/^\d+ tasks?/).waitFor();
+      letGo();
+      expect(followed).to.deep.equal([]);
+    });
+
+    it('shows what was done between the list and its going live', async () => {
+      const { page } = browsing();
+      await browsing().logIn(credentials, 'tasks');
+      const letGo = await holdBack('**/audit/live*');
+      const asked = page.waitForRequest('**/audit/live*');
+      await browsing().goTo('audit');
+      await asked;
+      await publish('between.both');
+      letGo();
+      await page.getByRole('row', { name: /EventPublished.*between\.both/ }).waitFor();
+    });
+
+    it('leaves out nothing, however much was read and comes', async () => {
+      const { page } = browsing();
+      for (let n = 0; n < 310; n += 1) await publish('much.of.it');
+      await browsing().logIn(credentials, 'audit');
+      await page.locator('.live[data-how=live]').waitFor();
+      const rows = page.locator('tbody tr');
+      const older = async (many: number): Promise<void> => {
+        await page.getByRole('button', { name: 'Older' }).click();
+        await rows.nth(many - 1).waitFor();
+      };
+      for (let many = 100; many <= 250; many += 50) await older(many);
+      await publish('one.more');
+      await page.getByRole('row', { name: /one\.more/ }).waitFor();
+      await older(301);
+      const addresses = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('tbody tr a.name')].map(({ hash }) => hash)`,
+      );
+      const found = addresses.flatMap(
+        (each) => /^#.*much\.of\.it\?at=(\d+)$/.exec(each)?.[1] ?? [],
+      );
+      expect(found.map(Number)).to.deep.equal(found.map((_, n) => 309 - n));
+      expect(found).to.have.length.greaterThan(250);
+    });
+  });
+});
