@@ -2,20 +2,7 @@
 
 import { holdService } from './banners.js';
 import { call, may } from './client.js';
-import {
-  attempt,
-  button,
-  failure,
-  h,
-  heading,
-  num,
-  nothing,
-  part,
-  put,
-  state,
-  table,
-  tile,
-} from './dom.js';
+import { button, failure, h, heading, num, nothing, part, put, state, table, tile } from './dom.js';
 import { follow, liveMark } from './live.js';
 import { learnTitle, learnTitles, taskLink } from './names.js';
 import { runsTable } from './runs-table.js';
@@ -23,29 +10,35 @@ import { count, duration, percent, tookOf, when } from './times.js';
 
 const HOUR = 3_600_000;
 const BEAT = 1000;
-/** How many runs under way, and due tasks, are shown. */
+/** How many runs under way, and due tasks, are shown, and of those that failed. */
 const SHOWN = 12;
+const FAILED = 10;
+/** Of so many that began last, those that run longest are shown. */
+const READ = 50;
 const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
 const underWayStates = ['running', 'retrying', 'queued'];
 
 export async function overviewView(place, { signal }) {
-  const under = new Map();
   const tiles = h('div.tiles');
   const now = h('div');
   const failed = h('div');
   const due = h('div');
   const trend = h('div');
   const live = liveMark();
-  const figures = { waiting: 0, failures: [], failed: 0, due: null, lag: null, ended: 0 };
+  const figures = { running: 0, waiting: 0, failed: 0, due: null, lag: null, ended: 0 };
   let health = null;
   let summary = null;
 
   function drawTiles() {
-    const going = [...under.values()].filter((run) => run.state === 'running').length;
     const day = summary?.by_day.at(-1);
     put(
       tiles,
-      tile('Running', count(going), `${count(under.size - going)} waiting`, '#/runs?state=running'),
+      tile(
+        'Running',
+        count(figures.running),
+        `${count(figures.waiting)} waiting`,
+        '#/runs?state=running',
+      ),
       figures.due !== null && tile('Due in the next hour', figures.due),
       tile('Failed in 24 hours', count(figures.failed), null, '#/runs?state=failed'),
       day &&
@@ -62,13 +55,8 @@ export async function overviewView(place, { signal }) {
     );
   }
 
-  function draw() {
-    drawTiles();
-    const order = (run) => underWayStates.indexOf(run.state);
-    const runs = [...under.values()].sort(
-      (a, b) => order(a) - order(b) || Date.parse(a.run_at) - Date.parse(b.run_at),
-    );
-    const rows = runs.slice(0, SHOWN).map((run) => {
+  function showUnderWay(runs, total) {
+    const rows = runs.map((run) => {
       const took = tookOf(run);
       const since =
         took === null
@@ -84,36 +72,36 @@ export async function overviewView(place, { signal }) {
     put(
       now,
       table('Runs under way', ['Run', 'Task', 'State', num('For')], rows, 'Nothing runs now.'),
-      runs.length > SHOWN && h('p.hint', {}, `and ${count(runs.length - SHOWN)} more`),
-    );
-    const latest = figures.failures.slice(0, 10);
-    put(
-      failed,
-      runsTable(latest, { empty: nothing('Nothing has failed. ', 'Good.'), state: false }),
+      total > runs.length && h('p.hint', {}, `and ${count(total - runs.length)} more`),
     );
   }
 
-  async function titled(runs) {
-    await learnTitles(
-      runs.map(({ task_id }) => task_id),
-      signal,
-    );
-  }
-
+  /** @param after position that what is read has to have passed */
   async function load(after) {
     const runs = (wanted, query = {}) =>
-      call('GET', 'runs', { query: { state: wanted, limit: 50, after, ...query }, signal });
+      call('GET', 'runs', { query: { state: wanted, limit: READ, after, ...query }, signal });
     const since = new Date(Date.now() - 24 * HOUR).toISOString();
     const [failures, ...lists] = await Promise.all([
-      runs('failed', { start_time: since, include_errors: false }),
+      runs('failed', { start_time: since, include_errors: false, limit: FAILED }),
       ...underWayStates.map((each) => runs(each)),
     ]);
-    figures.failures = failures.items;
+    const sooner = (a, b) => Date.parse(a.run_at) - Date.parse(b.run_at);
+    const under = lists.flatMap(({ items }) => items.sort(sooner)).slice(0, SHOWN);
+    const shown = [...under, ...failures.items];
+    await learnTitles(
+      shown.map(({ task_id }) => task_id),
+      signal,
+    );
+    const [running, ...waiting] = lists.map(({ total }) => total);
+    figures.running = running;
+    figures.waiting = waiting.reduce((sum, each) => sum + each, 0);
     figures.failed = failures.total;
-    under.clear();
-    for (const { items } of lists) for (const run of items) under.set(run.id, run);
-    await titled([...[...under.values()].slice(0, SHOWN), ...failures.items.slice(0, 10)]);
-    draw();
+    drawTiles();
+    showUnderWay(under, figures.running + figures.waiting);
+    put(
+      failed,
+      runsTable(failures.items, { empty: nothing('Nothing has failed. ', 'Good.'), state: false }),
+    );
   }
 
   async function slowly() {
@@ -194,20 +182,32 @@ export async function overviewView(place, { signal }) {
   );
   await Promise.all([load(), slowly()]);
 
-  let dirty = false;
+  // What is told live says that something has changed, up to which position; what is shown is read.
+  let changed;
+  let reading = false;
   const beat = setInterval(() => {
     for (const element of now.querySelectorAll('[data-since]')) {
       element.textContent = duration(Date.now() - Date.parse(element.dataset.since));
     }
-    if (!dirty || document.hidden) return;
-    dirty = false;
-    void attempt(async () => {
-      await titled([...[...under.values()].slice(0, SHOWN), ...figures.failures.slice(0, 10)]);
-      if (!signal.aborted) draw();
-    });
+    if (changed === undefined || document.hidden) return;
+    drawTiles();
+    if (reading) return;
+    const position = changed;
+    changed = undefined;
+    reading = true;
+    load(position)
+      .catch((error) => {
+        // The views are behind for a moment.
+        if (error.status === 503) changed ??= position;
+        else failed24(error);
+      })
+      .finally(() => (reading = false));
   }, BEAT);
   const rest = setInterval(() => {
-    if (!document.hidden) void slowly().catch(failed24);
+    if (document.hidden) return;
+    // What failed a day ago counts no longer.
+    changed ??= null;
+    void slowly().catch(failed24);
   }, 15_000);
   signal.addEventListener('abort', () => {
     clearInterval(beat);
@@ -215,24 +215,14 @@ export async function overviewView(place, { signal }) {
   });
   /** The banner says that the service does not answer; all else is said here. */
   function failed24(error) {
-    if (!signal.aborted && error.status !== 0) put(due, failure(error));
+    if (!signal.aborted && error.status !== 0) put(failed, failure(error));
   }
   void follow('runs/live', {
     signal,
     stateChanged: live.say,
-    told(name, { run, position }) {
-      dirty = true;
-      // What happened between the lists and this stream is in the lists by now.
-      if (name === 'live.started') void load(position).catch(failed24);
-      if (run === undefined) return;
-      if (name !== 'run.ended' && name !== 'run.skipped') under.set(run.id, run);
-      else under.delete(run.id);
-      if (name !== 'run.ended') return;
-      figures.ended += 1;
-      if (run.state === 'failed') {
-        figures.failed += 1;
-        figures.failures = [run, ...figures.failures].slice(0, 50);
-      }
+    told(name, data) {
+      changed = data.position ?? changed;
+      if (name === 'run.ended') figures.ended += 1;
     },
   });
 }

@@ -62,6 +62,60 @@ describe('the web page, while things go on', function () {
     expect(new URL(page.url()).hash).to.equal('#/runs');
   });
 
+  describe('of the overview', () => {
+    /** A task of which one run sleeps, and as many more wait as its topic is published. @returns its path */
+    async function makeSleeper(topic: string): Promise<string> {
+      const { json, text, status } = await client.post('/tasks', {
+        ...{ title: `Sleeps on ${topic}`, description: 'One at a time', concurrency_key: topic },
+        ...{ schedule_kind: 'event', schedule_expr: topic, created_by: credentials.agent_id },
+        payload: { pipeline: [{ uses: 'sleep', with: { seconds: 600 }, timeout_seconds: 900 }] },
+      });
+      expect(status, text).to.equal(201);
+      return `/tasks/${String(json['id'])}`;
+    }
+    const tile = (text: RegExp) => browsing().page.locator('.tile', { hasText: text });
+
+    it('counts what runs and waits also where that is more than it lists', async () => {
+      const task = await makeSleeper('crowd');
+      for (let n = 0; n < 71; n += 1) await publish('crowd');
+      const { page } = browsing();
+      await browsing().logIn(credentials);
+      await tile(/^Running1\s*70 waiting/).waitFor();
+      await page.getByText('and 59 more').waitFor();
+      await client.post(`${task}/cancel`);
+      await tile(/^Running0\s*0 waiting/).waitFor();
+      await page.getByText('Nothing runs now.').waitFor();
+    });
+
+    it('shows no run that has ended while the lists were on their way', async () => {
+      const task = await makeSleeper('alone');
+      const { page } = browsing();
+      await browsing().logIn(credentials);
+      await page.locator('.live[data-how=live]').waitFor();
+      let letGo = (): void => {};
+      const gone = new Promise<void>((resolve) => (letGo = resolve));
+      const old = new Promise<void>((resolve) => {
+        void page.route('**/runs?state=running*', async (route) => {
+          const response = await route.fetch();
+          const { total } = (await response.json()) as { readonly total: number };
+          if (total > 0) {
+            resolve();
+            await gone;
+          }
+          await route.fulfill({ response });
+        });
+      });
+      await publish('alone');
+      await browsing().goTo('tasks');
+      await browsing().goTo('overview');
+      await old;
+      await client.post(`${task}/cancel`);
+      letGo();
+      await tile(/^Running0\s*0 waiting/).waitFor();
+      await page.getByText('Nothing runs now.').waitFor();
+    });
+  });
+
   describe('of the audit', () => {
     it('follows nothing for those who have left before it was there', async () => {
       const { page } = browsing();
