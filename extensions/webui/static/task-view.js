@@ -29,6 +29,9 @@ import { backfillButton, taskActions } from './task-actions.js';
 import { scheduleOf } from './tasks-view.js';
 import { count, duration, moment, moments, percent, tookOf, when } from './times.js';
 
+/** Between two looks at what no run tells of. Milliseconds. */
+const BEAT = 5000;
+
 export async function taskView(place, { id, signal }) {
   const ask = (path, query = {}) => call('GET', path, { query, signal });
   const head = h('div');
@@ -38,6 +41,7 @@ export async function taskView(place, { id, signal }) {
   const backfills = h('div');
   const history = h('div');
   const about = h('div');
+  const pipeline = h('div');
   const live = liveMark();
   let task;
 
@@ -45,6 +49,7 @@ export async function taskView(place, { id, signal }) {
     task = await ask(`tasks/${id}`);
     learnTitle(task);
     showHead();
+    put(pipeline, part('Pipeline', json(task.payload, 'Pipeline')));
     await Promise.all([
       loadRuns(),
       may('runs:read') ? loadFigures() : null,
@@ -80,6 +85,17 @@ export async function taskView(place, { id, signal }) {
       tile('Half take at most', seconds(stats.p50_execution_time_seconds)),
       tile('95 % take at most', seconds(stats.p95_execution_time_seconds)),
     );
+  });
+
+  /** What it is by now: it fires, and others change it. */
+  const lookAgain = shown(about, async () => {
+    const { revision } = task;
+    const now = await ask(`tasks/${id}`);
+    const same = JSON.stringify(now) === JSON.stringify(task);
+    if (same && about.querySelector('.failure') === null) return;
+    task = now;
+    if (now.revision === revision) showHead();
+    else await load();
   });
 
   function showHead() {
@@ -137,7 +153,6 @@ export async function taskView(place, { id, signal }) {
           ['Id', h('code', {}, id)],
         ),
       ),
-      part('Pipeline', json(task.payload, 'Pipeline')),
     );
   }
 
@@ -182,14 +197,21 @@ export async function taskView(place, { id, signal }) {
     figures,
     fires,
     explainer(id, signal),
-    h('div.columns', {}, runs, about),
+    h('div.columns', {}, runs, h('div', {}, about, pipeline)),
     backfills,
     history,
   );
   await load();
-  if (!may('runs:read')) return;
+  if (signal.aborted) return;
+  const beat = setInterval(() => {
+    if (!document.hidden) void lookAgain();
+  }, BEAT);
   let soon = null;
-  signal.addEventListener('abort', () => clearTimeout(soon));
+  signal.addEventListener('abort', () => {
+    clearInterval(beat);
+    clearTimeout(soon);
+  });
+  if (!may('runs:read')) return;
   void follow(`tasks/${id}/live`, {
     signal,
     stateChanged: live.say,
@@ -198,7 +220,7 @@ export async function taskView(place, { id, signal }) {
       // Not one after the other: a task may run each second.
       soon ??= setTimeout(() => {
         soon = null;
-        void Promise.all([loadRuns(), loadFigures()]);
+        void Promise.all([loadRuns(), loadFigures(), lookAgain()]);
       }, 1000);
     },
   });

@@ -116,6 +116,24 @@ describe('the web page, while things go on', function () {
     });
   });
 
+  it('shows of a task when it fires next by now, and what others have made of it', async () => {
+    const { json } = await client.post('/tasks', {
+      ...{ title: 'Fires and is changed', description: 'Each second', payload: { pipeline: [] } },
+      ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *', created_by: credentials.agent_id },
+    });
+    const path = `/tasks/${String(json['id'])}`;
+    const { page } = browsing();
+    await browsing().logIn(credentials, path.slice(1));
+    const next = page.locator('dt', { hasText: 'Next fire' }).locator('+ dd time').first();
+    const first = await next.getAttribute('datetime');
+    await next.and(page.locator(`:not([datetime="${first}"])`)).waitFor();
+    await client.post(`${path}/pause`);
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await page.getByRole('row', { name: /TaskPaused/ }).waitFor();
+    await client.post(`${path}/cancel`);
+    await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();
+  });
+
   describe('of the audit', () => {
     it('follows nothing for those who have left before it was there', async () => {
       const { page } = browsing();
