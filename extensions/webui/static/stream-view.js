@@ -27,7 +27,10 @@ export async function streamView(place, { id: stream, query, signal }) {
   const marks = h('div.marks', { 'aria-hidden': 'true' });
   const ends = h('div.axis', { 'aria-hidden': 'true' });
   const slider = h('input', { type: 'range', min: 0, max: 0, step: 1, value: 0 });
-  let from;
+  const asked = Number(query.get('at') ?? NaN);
+  /** Of streams that may be long, the page with what is asked for is enough; what the service folds begins at the start. */
+  let begins = !(kind in histories) && asked >= PAGE ? asked - (asked % PAGE) : 0;
+  let from = begins;
   let cursor;
 
   async function load() {
@@ -36,6 +39,7 @@ export async function streamView(place, { id: stream, query, signal }) {
     const first = events.length;
     events.push(...page.items);
     from = page.next_from;
+    if (events.length === 0) return;
     if (kind in histories) await loadChanges();
     else foldData(first);
     slider.max = Math.max(0, events.length - 1);
@@ -164,7 +168,14 @@ export async function streamView(place, { id: stream, query, signal }) {
         ),
         part(
           'How it stood then',
-          !(kind in histories) && h('p.hint', {}, 'The latest that was said of each field.'),
+          !(kind in histories) &&
+            h(
+              'p.hint',
+              {},
+              'The latest that was said of each field',
+              begins > 0 && ` since event ${events[0].revision}`,
+              '.',
+            ),
           json(folded(at), 'State at this event'),
         ),
       ),
@@ -178,7 +189,14 @@ export async function streamView(place, { id: stream, query, signal }) {
 
   slider.addEventListener('input', show);
   await load();
-  const asked = events.findIndex(({ revision }) => String(revision) === query.get('at'));
+  // It has fewer than were asked for.
+  if (events.length === 0 && begins > 0) {
+    begins = 0;
+    from = begins;
+    await load();
+  }
+  while (kind in histories && from !== null && events.at(-1).revision < asked) await load();
+  const chosen = events.findIndex(({ revision }) => revision === asked);
   put(
     place,
     heading(
@@ -200,10 +218,11 @@ export async function streamView(place, { id: stream, query, signal }) {
         button('After ›', () => goTo(Number(slider.value) + 1), '.small'),
         h('span.soft', {}, `${count(events.length)} ${events.length === 1 ? 'event' : 'events'}`),
         more,
+        begins > 0 && h('a', { href: `#/streams/${encodeURIComponent(stream)}` }, 'From its start'),
       ),
       h('details', {}, h('summary', {}, 'All of them by name'), list),
     ),
     detail,
   );
-  goTo(asked === -1 ? events.length - 1 : asked);
+  goTo(chosen === -1 ? events.length - 1 : chosen);
 }

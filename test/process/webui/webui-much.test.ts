@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import type { ApiClient } from '../../support/api-client.ts';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+} from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { useBrowser } from './webui-browser.ts';
+
+describe('the web page, where there is much', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
+  let credentials: Credentials;
+  let client: ApiClient;
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
+    credentials = credentialsIn(directory.path);
+    client = service.client(await signIn(service.client(), credentials));
+  });
+
+  after(async () => {
+    await service.terminate();
+    await directory.remove();
+  });
+
+  const browsing = useBrowser(() => service.address);
+
+  it('leads to the event that is asked for, however late it is in its stream', async () => {
+    const { page, complaints } = browsing();
+    for (let n = 0; n < 450; n += 1) {
+      const event = { topic: 'much', payload: { n }, source_agent_id: credentials.agent_id };
+      expect((await client.post('/events', event)).status).to.equal(202);
+    }
+    await browsing().logIn(credentials, 'streams/topic-much?at=430');
+    await page.getByRole('heading', { name: '430: EventPublished' }).waitFor();
+    await page.getByText('of each field since event 400.').waitFor();
+    await page.getByRole('link', { name: 'From its start' }).click();
+    await page.getByRole('heading', { name: '199: EventPublished' }).waitFor();
+    await browsing().goTo('streams/topic-much?at=4300');
+    await page.getByRole('heading', { name: '199: EventPublished' }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('folds all of a record that the service folds, up to the event that is asked for', async () => {
+    const { json } = await client.post('/tasks', {
+      ...{ title: 'Often changed', description: '-', payload: { pipeline: [] } },
+      ...{ schedule_kind: 'event', created_by: credentials.agent_id },
+    });
+    const id = String(json['id']);
+    for (let n = 1; n <= 220; n += 1) await client.put(`/tasks/${id}`, { title: `Change ${n}` });
+    const { page } = browsing();
+    await browsing().logIn(credentials, `streams/task-${id}?at=215`);
+    await page.getByRole('heading', { name: '215: TaskUpdated' }).waitFor();
+    const stood = page.getByRole('region', { name: 'State at this event' });
+    await stood.getByText('"Change 215"').waitFor();
+    await stood.getByText('"event"').waitFor();
+  });
+});
