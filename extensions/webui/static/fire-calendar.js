@@ -79,7 +79,9 @@ export async function fireCalendar(place, task, signal) {
         missing > 0 && ['wait', missing, 'did not run'],
         coming > 0 && ['idle', coming, 'to come'],
       ].filter(Boolean);
-      const words = parts.map(([, many, what]) => `${count(many)} ${what}`).join(', ');
+      const said = parts.map(([, many, what]) => `${count(many)} ${what}`);
+      if (data.uncounted(date)) said.push('more to come');
+      const words = said.join(', ');
       const cell = h(
         'button.day',
         {
@@ -101,6 +103,7 @@ export async function fireCalendar(place, task, signal) {
           'span.counts',
           { 'aria-hidden': 'true' },
           parts.map(([tone, many]) => h(`span.${tone}`, {}, shortCount(many))),
+          data.uncounted(date) && h('span.idle', {}, '…'),
         ),
       );
       if (date === dateOf(today)) cell.classList.add('today');
@@ -134,7 +137,7 @@ export async function fireCalendar(place, task, signal) {
   async function showDay(date) {
     put(day, h('p.soft', {}, 'One moment …'));
     try {
-      const { rows, ahead, more } = await dayRows(task, date, signal);
+      const { rows, ahead, all, more } = await dayRows(task, date, signal);
       if (chosen !== date) return;
       const [year, monthNumber, number] = date.split('-').map(Number);
       const name = dayFormat.format(new Date(year, monthNumber - 1, number));
@@ -151,7 +154,8 @@ export async function fireCalendar(place, task, signal) {
             nothing(task.status === 'paused' ? 'None while it is paused.' : 'No fire on this day.'),
           ),
         ),
-        ahead.length > AHEAD && h('p.hint', {}, `${count(ahead.length)} to come in all`),
+        ahead.length > AHEAD &&
+          h('p.hint', {}, `${count(ahead.length)} ${all ? 'to come in all' : 'and more to come'}`),
         more &&
           h(
             'p.hint',
@@ -282,7 +286,11 @@ async function readMonth(task, month, signal) {
   for (const { at } of partly ? [] : past.fires) {
     if (Date.parse(at) > created && !byTime.has(at)) of(at).missing += 1;
   }
-  return { days, partly };
+  // Days whose fires to come are more than were asked for.
+  const last = ahead.all ? null : dayOf(ahead.fires.at(-1).at);
+  const ends = task.ends_at === null ? null : dayOf(task.ends_at);
+  const uncounted = (date) => last !== null && date >= last && (ends === null || date <= ends);
+  return { days, partly, uncounted };
 }
 
 /** From the statistics, which count by days of UTC: where runs are too many to be looked at. */
@@ -309,7 +317,7 @@ async function dayRows(task, date, signal) {
   const active = task.status === 'active';
   const [planned, coming, { runs, whole }] = await Promise.all([
     begun < middle ? latestFires(task, begun, middle, signal) : [],
-    middle < to && active ? firesOf(task, middle, to, signal).then(({ fires }) => fires) : [],
+    middle < to && active ? firesOf(task, middle, to, signal) : { fires: [], all: true },
     from.getTime() > now ? { runs: [], whole: true } : runsOf(task, from, to, 1, signal),
   ]);
   const timeOfRun = (run) => run.scheduled_for ?? run.started_at ?? run.queued_at;
@@ -321,7 +329,7 @@ async function dayRows(task, date, signal) {
     if (run.trigger === 'schedule') byTime.set(run.scheduled_for, run);
     else others.push(run);
   }
-  const ahead = coming.map(({ at, note }) => [timeOf(at), state('to come'), '', note ?? '']);
+  const ahead = coming.fires.map(({ at, note }) => [timeOf(at), state('to come'), '', note ?? '']);
   const past = [];
   for (const { at } of planned) {
     if (Date.parse(at) <= created || Date.parse(at) < known) continue;
@@ -339,7 +347,7 @@ async function dayRows(task, date, signal) {
     }),
   );
   const rows = past.slice(0, LISTED).map((fire) => pastRow(task, fire, signal));
-  return { rows, ahead, more: !whole || past.length > LISTED };
+  return { rows, ahead, all: coming.all, more: !whole || past.length > LISTED };
 }
 
 function pastRow(task, { at, run, told }, signal) {

@@ -63,4 +63,20 @@ describe('the web page, where there is much', function () {
     await stood.getByText('"Change 215"').waitFor();
     await stood.getByText('"event"').waitFor();
   });
+
+  it('says that fires are to come on days that are too many to be counted', async () => {
+    const { json } = await client.post('/tasks', {
+      ...{ title: 'Each second', description: '-', payload: { pipeline: [] } },
+      ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *', created_by: credentials.agent_id },
+    });
+    const { page } = browsing();
+    await browsing().logIn(credentials, `tasks/${String(json['id'])}`);
+    await page.getByRole('button', { name: 'The month after' }).click();
+    const last = page.locator('.day').last();
+    await last.getByText('more to come').waitFor();
+    expect(await page.getByRole('button', { name: /no fires/ }).count()).to.equal(0);
+    await last.click();
+    await page.getByText('1,000 and more to come').waitFor();
+    await client.post(`/tasks/${String(json['id'])}/cancel`);
+  });
 });
