@@ -1,6 +1,6 @@
 // Agents: who may what, and what their webhooks were told.
 
-import { call, order } from './client.js';
+import { call, callFully, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import {
   button,
@@ -22,15 +22,20 @@ import {
   wide,
 } from './dom.js';
 import { Pages, settled } from './paging.js';
-import { duration, moment, moments, when } from './times.js';
+import { count, duration, moment, moments, when } from './times.js';
 
 export async function agentsView(place, { signal }) {
   const name = h('input', { type: 'search' });
   const results = h('div', { 'aria-live': 'polite' });
-  async function load() {
+  let asked = 0;
+  async function load(before = []) {
+    const turn = (asked += 1);
     try {
-      const query = { name_filter: name.value.trim(), limit: 200 };
-      const agents = await call('GET', 'agents', { query, signal });
+      const query = { name_filter: name.value.trim(), limit: 200, offset: before.length };
+      const { body, headers } = await callFully('GET', 'agents', { query, signal });
+      if (turn !== asked) return;
+      const agents = [...before, ...body];
+      const total = Number(headers.get('x-total-count'));
       const rows = agents.map((agent) => [
         h('a.name', { href: `#/agents/${agent.id}` }, agent.name),
         agent.scopes.map((scope) => [h('span.tag', {}, scope), ' ']),
@@ -45,12 +50,21 @@ export async function agentsView(place, { signal }) {
           rows,
           'None is called so.',
         ),
+        h('p.soft', {}, `${count(total)} ${total === 1 ? 'agent' : 'agents'}`),
+        total > agents.length && button('More', () => load(agents), '.small'),
       );
     } catch (error) {
-      if (!signal.aborted) put(results, failure(error, load));
+      if (!signal.aborted && turn === asked)
+        put(
+          results,
+          failure(error, () => load(before)),
+        );
     }
   }
-  name.addEventListener('input', settled(200, load, signal));
+  name.addEventListener(
+    'input',
+    settled(200, () => load(), signal),
+  );
   put(
     place,
     heading('Agents'),

@@ -7,6 +7,8 @@ import { h } from './dom.js';
 const FRESH = 60_000;
 /** Most that are asked for at once. */
 const MOST = 100;
+/** Agents that one request brings. */
+const PAGE = 200;
 
 const titles = new Map();
 let agents = null;
@@ -36,8 +38,14 @@ export const shortId = (id) => id.slice(-6);
 /** Sees to it that the names of agents are known, where one may know them. */
 export async function learnAgents(signal) {
   if (agents !== null || !may('admin')) return;
-  const all = await call('GET', 'agents', { query: { limit: 200 }, signal });
-  agents = new Map(all.map(({ id, name }) => [id, name]));
+  const all = new Map();
+  for (let read = PAGE; read === PAGE;) {
+    const query = { limit: PAGE, offset: all.size };
+    const page = await call('GET', 'agents', { query, signal });
+    for (const { id, name } of page) all.set(id, name);
+    read = page.length;
+  }
+  agents = all;
 }
 
 /** Forgets them: somebody else may have logged in, or one was added. */

@@ -79,4 +79,40 @@ describe('the web page, where there is much', function () {
     await page.getByText('1,000 and more to come').waitFor();
     await client.post(`/tasks/${String(json['id'])}/cancel`);
   });
+
+  it('lists agents beyond the first page', async () => {
+    for (let n = 0; n < 200; n += 1) {
+      const { status } = await client.post('/agents', { name: `agent ${n}`, scopes: [] });
+      expect(status).to.equal(201);
+    }
+    const { page } = browsing();
+    await browsing().logIn(credentials, 'agents');
+    await page.getByText('201 agents').waitFor();
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
+    // Who is logged in was the first of all agents.
+    await page.getByRole('banner').getByText('admin', { exact: true }).waitFor();
+  });
+
+  it('has room for long rules and addresses, beside what can be done', async () => {
+    const hours = Array.from({ length: 24 }, (_, hour) => hour).join(',');
+    await client.post('/tasks', {
+      ...{ title: 'By a long rule', description: '-', payload: { pipeline: [] } },
+      ...{ schedule_kind: 'rrule', schedule_expr: `FREQ=DAILY;BYHOUR=${hours};BYMINUTE=${hours}` },
+      created_by: credentials.agent_id,
+    });
+    const webhook_url = `https://example.com/${'x'.repeat(300)}`;
+    await client.post('/agents', { name: 'far away', scopes: ['tasks:read'], webhook_url });
+    const { page } = browsing();
+    await browsing().logIn(credentials);
+    for (const [view, name] of [
+      ['tasks', 'By a long rule'],
+      ['agents', 'far away'],
+    ] as const) {
+      await browsing().goTo(view);
+      await page.getByRole('link', { name }).waitFor();
+      const over = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.wide'))`;
+      expect(await page.evaluate<number>(over), view).to.equal(0);
+    }
+  });
 });
