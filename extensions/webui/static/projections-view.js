@@ -13,9 +13,11 @@ export async function projectionsView(place, { signal }) {
   const parked = h('div');
   let busy = false;
 
-  async function load() {
+  async function load({ anyway = true } = {}) {
     try {
-      show((await call('GET', 'projections', { signal })).projections);
+      const { projections } = await call('GET', 'projections', { signal });
+      // Somebody reads how one differs: it stays.
+      if (anyway || results.querySelector('details[open]') === null) show(projections);
     } catch (error) {
       if (!signal.aborted) put(results, failure(error, load));
     }
@@ -182,7 +184,7 @@ export async function projectionsView(place, { signal }) {
   await load();
   if (signal.aborted) return;
   const beat = setInterval(() => {
-    if (!busy && !document.hidden) void load();
+    if (!busy && !document.hidden) void load({ anyway: false });
   }, BEAT);
   signal.addEventListener('abort', () => clearInterval(beat));
 }

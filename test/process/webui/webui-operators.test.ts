@@ -66,6 +66,25 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('leaves open what somebody reads of how a rebuild differs', async () => {
+    const { page } = browsing();
+    await page.route('**/projections', async (route) => {
+      const { projections } = (await (await route.fetch()).json()) as { projections: object[] };
+      const first = [{ key: 'a-key', difference: 'different', fields: ['title'] }];
+      const comparison = {
+        ...{ documents_before: 1, documents_after: 1, compared: 1, different: 1 },
+        ...{ complete: true, first },
+      };
+      const rebuild = { version: 2, state: 'ready', progress: 1, detail: null, comparison };
+      const [view, ...others] = projections;
+      await route.fulfill({ json: { projections: [{ ...view, rebuild }, ...others] } });
+    });
+    await browsing().logIn(credentials, 'projections');
+    await page.getByText('The first that differ').click();
+    for (let beats = 0; beats < 3; beats += 1) await page.waitForResponse('**/projections');
+    expect(await page.getByText('a-key').isVisible()).to.equal(true);
+  });
+
   it('lets a rebuild rest, go on, and be thrown away', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(credentials, 'projections');
