@@ -98,6 +98,8 @@ export async function open(method, path, options = {}) {
 async function renew() {
   const { refresh, agentId } = session;
   const response = await send('POST', 'agents/auth/refresh', { body: { refresh_token: refresh } });
+  // Whoever has logged out meanwhile, or is another by now, is not brought back.
+  if (session?.refresh !== refresh) return;
   if (response.ok) take(await response.json(), agentId);
   // A service that is just restarting has not ended the session.
   else if (response.status < 500 && response.status !== 429) {

@@ -146,6 +146,29 @@ describe('the web page, when things go wrong', function () {
     await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
   });
 
+  it('is left by who logs out while the token is being renewed', async () => {
+    const { page } = browsing();
+    await browsing().logIn(credentials, 'tasks');
+    let letGo = (): void => {};
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    await page.route('**/agents/auth/refresh', async (route) => {
+      await gone;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/agents/auth/refresh');
+    await browsing().goTo('overview');
+    await asked;
+    await page.getByRole('button', { name: 'Log out' }).click();
+    const id = page.getByLabel("The agent's id");
+    await id.fill('another');
+    const answered = page.waitForResponse('**/agents/auth/refresh');
+    letGo();
+    await answered;
+    // The page has taken that answer when it has taken the next.
+    await page.evaluate(`fetch('../../health/live').then((response) => response.text())`);
+    expect(await id.inputValue()).to.equal('another');
+  });
+
   it('asks to log in again when the agent is gone, and comes back to where one was', async () => {
     const { page } = browsing();
     const client = await admin();
