@@ -154,17 +154,17 @@ export const state = (word) =>
     word.replaceAll('_', ' '),
   ]);
 
-/** A button. @param act is called on a click; the button does nothing more until it has ended, and keeps the focus */
+/**
+ * A button.
+ * @param act is called on a click; the button does nothing more until it has ended, and keeps the focus. What fails is told
+ */
 export function button(text, act, kind = '', attributes = {}) {
   const element = h(`button${kind}`, { type: 'button', ...attributes }, text);
   const work = async () => {
     if (element.ariaBusy === 'true') return;
     element.ariaBusy = 'true';
-    try {
-      await act();
-    } finally {
-      element.ariaBusy = null;
-    }
+    await attempt(act);
+    element.ariaBusy = null;
   };
   element.addEventListener('click', () => void work());
   return element;

@@ -49,6 +49,17 @@ describe('the web page, where there is much', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it("tells what a button can't do", async () => {
+    const { page } = browsing();
+    const message = 'the log is being moved';
+    await page.route('**/streams/topic-much?from=200*', (route) =>
+      route.fulfill({ status: 503, json: { error: 'unavailable', message, details: {} } }),
+    );
+    await browsing().logIn(credentials, 'streams/topic-much');
+    await page.getByRole('button', { name: 'Read on after the 200' }).click();
+    await page.getByText(message).waitFor();
+  });
+
   it('folds all of a record that the service folds, up to the event that is asked for', async () => {
     const { json } = await client.post('/tasks', {
       ...{ title: 'Often changed', description: '-', payload: { pipeline: [] } },
