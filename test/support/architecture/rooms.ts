@@ -17,7 +17,7 @@ export interface Room {
 const telemetry = 'observability/telemetry.ts';
 const coordination = 'scheduler/coordination.ts';
 const ports = ['domain/', 'projections/', coordination, telemetry];
-const schemas = ['@sinclair/typebox', 'ajv', 'ajv-formats'];
+const schemas = ['@sinclair/typebox', 'ajv'];
 
 const domain: Room = {
   path: 'domain/',
