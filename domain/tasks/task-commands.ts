@@ -123,11 +123,12 @@ export const rhythmFields: readonly (keyof TaskDefinition)[] = [
   'max_runs',
 ];
 
-/** Changes a task; a new expression is anchored now. */
-export function updateTaskCommand(
+/** Changes a task; a new expression is anchored now. One whose `max_runs` is spent has no fire ahead, whatever the rule. */
+export async function updateTaskCommand(
   command: TaskCommand & { readonly changes: Partial<TaskDefinition> },
 ): Promise<Handled<TaskState>> {
-  const { changes, context } = command;
+  const { store, taskId, changes, context } = command;
+  const last = await lastDecision(store, taskId);
   return onTask(command, (task) => {
     const definition = { ...task.definition, ...changes };
     const rescheduled = rhythmFields.some(
@@ -137,7 +138,8 @@ export function updateTaskCommand(
     if (!rescheduled || task.status === 'canceled') return updateTask(task, changes, null);
     const expressionSet = definition.schedule_expr !== task.definition.schedule_expr;
     const anchor = expressionSet ? anchorAt(context.now) : task.anchor;
-    const next_fire_at = firstFire(definition, anchor, context.now);
+    const first = firstFire(definition, anchor, context.now);
+    const next_fire_at = isSpent(definition, last) ? null : first;
     return updateTask(task, changes, { anchor, next_fire_at });
   });
 }
@@ -166,15 +168,16 @@ export function pauseTaskCommand(command: TaskCommand): Promise<Handled<TaskStat
 }
 
 /** Resumes a task. @param command.missed what becomes of the fires that the pause held back */
-export function resumeTaskCommand(
+export async function resumeTaskCommand(
   command: TaskCommand & { readonly missed: MisfirePolicy },
 ): Promise<Handled<TaskState>> {
-  const { context, missed } = command;
+  const { store, taskId, context, missed } = command;
+  const last = await lastDecision(store, taskId);
   return onTask(command, (task) => {
+    const { definition, anchor, status } = task;
+    const firesNoMore = definition.schedule_kind === 'event' || isSpent(definition, last);
     const next =
-      task.definition.schedule_kind === 'event' || task.status !== 'paused'
-        ? null
-        : scheduleOf(task.definition, task.anchor).next(context.now);
+      firesNoMore || status !== 'paused' ? null : scheduleOf(definition, anchor).next(context.now);
     return resumeTask(task, missed, next === null ? null : toIso(next.at));
   });
 }
@@ -229,6 +232,11 @@ async function lastDecision(store: EventStore, taskId: string): Promise<FiresEve
     limit: 1,
   });
   return last === undefined ? null : (last as unknown as FiresEvent);
+}
+
+/** Whether no more fires may be requested. @param last what the rhythm said last */
+function isSpent({ max_runs }: TaskDefinition, last: FiresEvent | null): boolean {
+  return max_runs !== null && last !== null && last.data.fire_count >= max_runs;
 }
 
 /** Nominal time of the next fire, of what both streams of the task said last. */

@@ -216,6 +216,22 @@ describe('commands on tasks', () => {
       expect(await nextRunAt(store, 't', resumed)).to.equal('2026-03-02T08:10:00.000Z');
     });
 
+    it('have none where `max_runs` is spent, until it is made larger', async () => {
+      await create();
+      await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', 0));
+      const update = (changes: Partial<TaskDefinition>): Promise<Handled<TaskState>> =>
+        updateTaskCommand({ ...command(START + minute), changes });
+      const spent = await update({ max_runs: 1 });
+      expect(taskOf(spent).next_fire_at).to.equal(null);
+      expect(await nextRunAt(store, 't', taskOf(spent))).to.equal(null);
+      expect(taskOf(await update({ schedule_expr: '0 9 * * *' })).next_fire_at).to.equal(null);
+      await pauseTaskCommand(command(START + minute));
+      const resumed = await resumeTaskCommand({ ...command(START + minute), missed: 'skip' });
+      expect(taskOf(resumed).next_fire_at).to.equal(null);
+      const larger = await update({ max_runs: 2 });
+      expect(taskOf(larger).next_fire_at).to.equal('2026-03-02T09:00:00.000Z');
+    });
+
     it('do not bring back a fire that was decided while it was being snoozed', async () => {
       const created = taskOf(await create());
       const snoozed = taskOf(await snoozeTaskCommand({ ...command(), delaySeconds: 600 }));
