@@ -1,5 +1,6 @@
 import type { Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
+import { DAY, LAST_DAY } from './civil.ts';
 import { compileCron } from './cron.ts';
 import { BoundedFires, Once } from './fire-sets.ts';
 import { compileRrule, rruleWarnings } from './rrule.ts';
@@ -20,6 +21,9 @@ export const MOST_STEPS = 800_000;
 
 /** Most steps of work of one answer: about 8 ms. A count through clock changes takes as much for every forty years. */
 export const MOST_STEPS_OF_ANSWER = 800_000;
+
+/** No fire is later, in whatever zone: what comes after 9999 in UTC has no timestamp that could be compared as text. */
+const LAST_INSTANT = (LAST_DAY + 1) * DAY - 1;
 
 /** What a rule is compiled from. */
 export interface ScheduleSpec {
@@ -80,7 +84,8 @@ export function compileSchedule(spec: ScheduleSpec): Schedule {
     throw new ScheduleError('ends_at', 'lies before starts_at');
   }
   const compiled = compileWithin(spec, zone);
-  const fires = new BoundedFires(compiled.fires, spec.startsAt, spec.endsAt);
+  const endsAt = Math.min(spec.endsAt ?? LAST_INSTANT, LAST_INSTANT);
+  const fires = new BoundedFires(compiled.fires, spec.startsAt, endsAt);
   return new CompiledSchedule(fires, compiled.zone, compiled.warnings);
 }
 
@@ -147,6 +152,8 @@ function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
 function compileOnce(expr: string, zone: Zone): FireSource {
   try {
     const { at, kind } = resolveTimestamp(expr, zone.name);
+    if (at > LAST_INSTANT)
+      throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in UTC`);
     if (kind === 'gap') {
       return new Once(
         at,

@@ -245,6 +245,22 @@ describe('any schedule', () => {
   });
 });
 
+describe('a schedule at the end of the calendar', () => {
+  it('has no fire after the year 9999 in UTC, which no timestamp could name', () => {
+    const last = Date.UTC(9999, 0, 1, 10);
+    for (const [kind, expr] of [
+      ['cron', '0 23 31 12 *'],
+      ['rrule', 'DTSTART:20261231T230000\nRRULE:FREQ=YEARLY'],
+    ] as const) {
+      const schedule = compile({ kind, expr, timezone: 'Pacific/Niue', anchor: START });
+      expect(schedule.next(last - 1)?.local).to.equal('9998-12-31T23:00:00-11:00');
+      expect(schedule.next(last), expr).to.equal(null);
+      expect(schedule.previous(END)?.at).to.equal(last);
+      expect(schedule.countBetween(last, END).count).to.equal(0);
+    }
+  });
+});
+
 describe('a recurrence anchored in a repeated hour', () => {
   it('begins at its anchor and takes the rest of both passes', () => {
     // 01:40 EDT, twenty minutes before the clock goes back to 01:00 EST.

@@ -112,6 +112,7 @@ const once: readonly [string, RegExp][] = [
   ['2026-01-01T00:60:00Z', /no minute 60/],
   ['2026-01-01T00:00:61Z', /no second 61/],
   ['2026-01-01T00:00:00+25:00', /no offset \+25:00/],
+  ['9999-12-31T23:59:59-11:00', /"9999-12-31T23:59:59-11:00" lies after the year 9999 in UTC/],
 ];
 
 describe('a schedule is refused', () => {
