@@ -70,6 +70,13 @@ function warningsOf(text: RecurrenceText, parts: RruleParts, taskZone: Zone): re
   if (parts.until?.dateOnly === true) {
     warnings.push('UNTIL is a date: that whole day is included');
   }
+  // A rule without BY-parts takes its start, whatever that is.
+  if (parts.count !== null && text.dtstart === null && !/(?:^|;)\s*BY/i.test(text.rule)) {
+    warnings.push(
+      `COUNT=${parts.count} counts the moment at which the rule is set as the first, so that ` +
+        `${parts.count - 1} more come; a DTSTART says from when to count`,
+    );
+  }
   return warnings;
 }
 

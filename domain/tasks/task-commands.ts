@@ -81,7 +81,9 @@ function whyNone(definition: TaskDefinition, anchor: string, now: Instant): stri
     const unbounded = scheduleOf({ ...definition, ends_at: null }, anchor).next(now);
     if (unbounded !== null) return `: its next, ${toIso(unbounded.at)}, lies after ends_at`;
   }
-  return definition.schedule_kind === 'once' ? ': that moment has passed' : '';
+  if (definition.schedule_kind === 'once') return ': that moment has passed';
+  const last = scheduleOf(definition, anchor).previous(now + 1);
+  return last === null ? '' : `: its last was ${toIso(last.at)}`;
 }
 
 /**

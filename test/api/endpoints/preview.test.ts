@@ -102,6 +102,22 @@ describe('a preview', () => {
     expect(answer.textAt('warnings.0')).to.contain('America/New_York');
   });
 
+  it('warns that COUNT without DTSTART counts the moment at which the rule is set', async () => {
+    const from = '2026-05-01T10:20:30.400Z';
+    const counted = (schedule_expr: string): ReturnType<typeof preview> =>
+      preview({ schedule_kind: 'rrule', schedule_expr, from });
+    const answer = await counted('FREQ=DAILY;COUNT=3');
+    expect(answer.at('fires')).to.have.length(2);
+    expect(answer.textAt('warnings.0')).to.match(/^COUNT=3 counts .* so that 2 more come;/);
+    for (const clear of [
+      'DTSTART:20260501T110000\nRRULE:FREQ=DAILY;COUNT=3',
+      'FREQ=DAILY;BYHOUR=11;COUNT=3',
+      'FREQ=DAILY',
+    ]) {
+      expect((await counted(clear)).at('warnings'), clear).to.deep.equal([]);
+    }
+  });
+
   it('refuses an expression in the words of a creation', async () => {
     const fault = { schedule_kind: 'cron', schedule_expr: '0 25 * * *' };
     const refused = await preview(fault);

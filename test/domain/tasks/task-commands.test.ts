@@ -115,6 +115,12 @@ describe('commands on tasks', () => {
     expect(store.typesOf('task-t')).to.deep.equal([]);
   });
 
+  it('say which fire was the last where none is ahead', async () => {
+    const rule = { schedule_kind: 'rrule', schedule_expr: 'FREQ=DAILY;COUNT=1' } as const;
+    const error = (await rejection(create(rule))) as Refusal;
+    expect(error.message).to.contain('has no fire ahead: its last was 2026-03-02T08:00:00.000Z');
+  });
+
   it('create event tasks without a next fire', async () => {
     const task = taskOf(await create({ schedule_kind: 'event', schedule_expr: null }));
     expect(task.next_fire_at).to.equal(null);
