@@ -5,7 +5,11 @@ import { checkPayload } from '../../domain/pipeline/check.ts';
 import { scheduleWarnings } from '../../domain/schedule/schedule.ts';
 import { zoneOf } from '../../domain/schedule/zone.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import { MAX_PAYLOAD_BYTES, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
+import {
+  MAX_PAYLOAD_BYTES,
+  taskDefaults,
+  type TaskDefinition,
+} from '../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Call, Caller } from '../endpoint.ts';
 import { HttpError, badRequest, forbidden } from '../errors.ts';
@@ -47,7 +51,13 @@ export function checkDefinition(
   return { warnings: [...warningsOfSchedule(definition), ...warnings] };
 }
 
-type ScheduleFields = Pick<TaskDefinition, 'schedule_kind' | 'schedule_expr' | 'timezone'>;
+/** What holds for fires by time alone. */
+const boundFields = ['starts_at', 'ends_at', 'max_runs', 'jitter_seconds'] as const;
+
+type ScheduleFields = Pick<
+  TaskDefinition,
+  'schedule_kind' | 'schedule_expr' | 'timezone' | (typeof boundFields)[number]
+>;
 
 /** What may not be meant in a task: of its schedule, then of its pipeline. */
 export function warningsOf(
@@ -58,9 +68,15 @@ export function warningsOf(
   return [...warningsOfSchedule(definition), ...warnings];
 }
 
-function warningsOfSchedule({ schedule_kind, schedule_expr, timezone }: ScheduleFields): string[] {
-  const spec = { kind: schedule_kind, expr: schedule_expr, timezone };
-  return scheduleWarnings(spec).map((warning) => `schedule_expr: ${warning}`);
+function warningsOfSchedule(definition: ScheduleFields): string[] {
+  const { schedule_kind: kind, schedule_expr: expr, timezone } = definition;
+  if (kind === 'event') {
+    return boundFields
+      .filter((field) => definition[field] !== taskDefaults[field])
+      .map((field) => `${field}: says nothing here: each event on its topics triggers the task`);
+  }
+  const warnings = scheduleWarnings({ kind, expr, timezone });
+  return warnings.map((warning) => `schedule_expr: ${warning}`);
 }
 
 /** Whoever has no `admin` changes only tasks of its own. */

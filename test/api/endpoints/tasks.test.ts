@@ -103,6 +103,21 @@ describe('the tasks of the HTTP interface', () => {
     expect(shown.at('warnings')).to.deep.equal([tool]);
   });
 
+  it('warns that bounds of the schedule say nothing of an event task', async () => {
+    const { client, id: created_by } = api().admin;
+    const bounds = { starts_at: '2090-01-01T00:00:00Z', max_runs: 1, jitter_seconds: 5 };
+    const fields = { schedule_kind: 'event', schedule_expr: 'orders.#', ...bounds };
+    const made = await client.post('/tasks', { ...plainTask(created_by), ...fields });
+    expect(made.status, made.text).to.equal(201);
+    for (const [index, field] of Object.keys(bounds).entries()) {
+      expect(made.textAt(`warnings.${index}`)).to.match(new RegExp(`^${field}: says nothing here`));
+    }
+    const path = made.header('Location');
+    expect((await client.get(path)).at('warnings')).to.deep.equal(made.at('warnings'));
+    const none = await client.put(path, { starts_at: null, max_runs: null, jitter_seconds: 0 });
+    expect(none.at('warnings')).to.deep.equal([]);
+  });
+
   it('lists tasks newest first, by filters', async () => {
     const { admin } = api();
     const owner = await api().signIn(['tasks:read', 'tasks:write']);
