@@ -34,7 +34,9 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
   const decided = fromIso(fired.metadata.occurredAt);
   if (decided - nominal < NOTABLE_DELAY) return { sentences: [], evidence: [] };
   const by = duration(decided - nominal);
-  const pause = history.pauseAt(nominal);
+  const snooze = history.snoozeOver(nominal, fired.data.task_revision);
+  const putOff = snooze !== null && fromIso(snooze.data.next_fire_at) === nominal;
+  const pause = history.pauseAt(putOff ? fromIso(snooze.data.next_run_at) : nominal);
   if (pause !== null && pause.upTo <= decided && pause.ended?.type === 'TaskResumed') {
     const { paused, ended } = pause;
     const sentence =
@@ -42,8 +44,7 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
       `to ${words.at(ended.metadata.occurredAt)}, and was resumed with missed=${ended.data.missed} ${words.by(ended)}.`;
     return { sentences: [sentence], evidence: [paused, ended] };
   }
-  const snooze = history.snoozeOver(nominal, fired.data.task_revision);
-  if (snooze !== null && fromIso(snooze.data.next_fire_at) === nominal) {
+  if (putOff) {
     const put = duration(fromIso(snooze.data.next_run_at) - nominal);
     const sentence =
       `It had been put off by ${put}, to ${words.at(snooze.data.next_run_at)}, at ` +

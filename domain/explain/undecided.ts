@@ -13,8 +13,8 @@ export function explainUndecided(asked: Asked, fire: Fire): Verdict {
     afterCancel(asked, fire.at) ??
     passedOver(asked, fire) ??
     spent(asked, fire.at) ??
-    heldByPause(asked, fire.at) ??
     putOff(asked, fire.at) ??
+    heldByPause(asked, fire.at) ??
     waiting(asked, fire.at)
   );
 }

@@ -114,11 +114,15 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
     case 'TaskPaused':
       return { ...changed, status: 'paused' };
     case 'TaskResumed': {
-      const { missed } = event.data;
-      const owed = owedAt(state, at, 'paused').map((span) =>
+      const { missed, next_fire_at } = event.data;
+      const { next_run_at } = state.set;
+      const isPutOff = next_run_at !== null && next_fire_at === state.set.next_fire_at;
+      // What is put off beyond the pause was not held back by it.
+      const held = isPutOff ? state.owed : owedAt(state, at, 'paused');
+      const owed = held.map((span) =>
         span.reason === 'paused' && span.policy === null ? { ...span, policy: missed } : span,
       );
-      return { ...setAnew(event.data.next_fire_at, null), status: 'active', owed };
+      return { ...setAnew(next_fire_at, isPutOff ? next_run_at : null), status: 'active', owed };
     }
     case 'TaskSnoozed':
       return setAnew(event.data.next_fire_at, event.data.next_run_at);

@@ -178,8 +178,9 @@ export async function resumeTaskCommand(
   return onTask(command, (task) => {
     const { definition, anchor, status } = task;
     const firesNoMore = definition.schedule_kind === 'event' || isSpent(definition, last);
-    const next =
-      firesNoMore || status !== 'paused' ? null : scheduleOf(definition, anchor).next(context.now);
+    if (firesNoMore || status !== 'paused') return resumeTask(task, missed, null);
+    if (isPutOffBeyond(task, last, context.now)) return resumeTask(task, missed, task.next_fire_at);
+    const next = scheduleOf(definition, anchor).next(context.now);
     return resumeTask(task, missed, next === null ? null : toIso(next.at));
   });
 }
@@ -234,6 +235,14 @@ async function lastDecision(store: EventStore, taskId: string): Promise<FiresEve
     limit: 1,
   });
   return last === undefined ? null : (last as unknown as FiresEvent);
+}
+
+/** Whether the next fire was put off to later than now. @param last what the rhythm said last */
+function isPutOffBeyond(task: LiveTask, last: FiresEvent | null, now: Instant): boolean {
+  const { next_fire_at, next_run_at } = task;
+  return (
+    next_run_at !== null && fromIso(next_run_at) > now && nextFire(task, last) === next_fire_at
+  );
 }
 
 /** Whether no more fires may be requested. @param last what the rhythm said last */

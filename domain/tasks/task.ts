@@ -64,7 +64,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
         ...setAnew,
         status: 'active',
         next_fire_at: event.data.next_fire_at,
-        next_run_at: null,
+        next_run_at: event.data.next_fire_at === state.next_fire_at ? state.next_run_at : null,
       };
     case 'TaskSnoozed': {
       const { next_fire_at, next_run_at } = event.data;
@@ -138,7 +138,7 @@ export function pauseTask(state: TaskState, byFailures = false): readonly TaskEv
 
 /**
  * Resumes a task; nothing to do when it is active.
- * @param nextFireAt the next fire after now
+ * @param nextFireAt the next fire after now, or the one that is put off beyond it and stays so
  */
 export function resumeTask(
   state: TaskState,

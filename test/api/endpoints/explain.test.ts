@@ -179,6 +179,24 @@ describe('an explanation', () => {
     expectWords(runs, 'put off to this moment');
   });
 
+  it('of a fire that was put off beyond a pause names the snooze, and not the pause', async () => {
+    const task = await world.create();
+    const at = world.nextHour;
+    await world.command(task, 'snooze', { delay_seconds: 9000, reason: 'lunch' });
+    await world.until(at - minute).command(task, 'pause');
+    await world.until(at + 90 * minute).command(task, 'resume');
+    const own = await world.explain(task, at);
+    expectReason(own, 'snoozed');
+    expectWords(own, '2 h 30 min', 'lunch', at + 150 * minute);
+    expect(await world.decide(task)).to.deep.equal([]);
+    await world.until(at + 150 * minute + 20).decide(task);
+    const ran = await world.explain(task, at);
+    expectReason(ran, 'fired', true);
+    expectWords(ran, '2 h 30 min', 'lunch');
+    expect(ran.textAt('message')).not.to.contain('paused');
+    expectReason(await world.explain(task, at + hour), 'snoozed');
+  });
+
   it('of a fire out of bounds names the bound', async () => {
     const at = world.nextHour;
     const starts_at = toIso(at + hour);

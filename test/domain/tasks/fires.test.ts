@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { fromIso } from '../../../domain/clock.ts';
 import { jitterOf } from '../../../domain/tasks/fires.ts';
 import { scheduledRunId } from '../../../domain/ids.ts';
+import { nextRunOf } from '../../../domain/tasks/rhythm.ts';
 import { minute, Story, TASK } from './rhythm-story.ts';
 
 const hour = 60 * minute;
@@ -247,14 +248,28 @@ describe("deciding a task's fires", () => {
       ]);
     });
 
-    it('drops a snooze with the pause, and records the fire that it put off', () => {
+    it('lets a fire run that was put off beyond the pause, as if there had been none', () => {
       const story = new Story({ schedule_expr: '0 * * * *' }).snooze(2 * 3600).pause();
       story
         .pass(90 * minute)
         .resume('skip')
         .lookAll();
-      expect(story.skipped).to.deep.equal(['paused 09:00:00-09:00:00 (1)']);
-      expect(story.next).to.equal('10:00:00');
+      expect(story.firesEvents).to.deep.equal([]);
+      expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T11:00:00.000Z');
+      story.pass(90 * minute).lookAll();
+      expect(story.fired).to.deep.equal(['09:00:00']);
+      expect(story.skipped).to.deep.equal(['snoozed 10:00:00-11:00:00 (2)']);
+      expect(story.next).to.equal('12:00:00');
+    });
+
+    it('holds back a fire that was put off to a time within the pause', () => {
+      const story = new Story({ schedule_expr: '0 * * * *' }).snooze(1800).pause();
+      story
+        .pass(2.5 * hour)
+        .resume('skip')
+        .lookAll();
+      expect(story.skipped).to.deep.equal(['paused 09:00:00-10:00:00 (2)']);
+      expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T11:00:00.000Z');
     });
   });
 

@@ -74,7 +74,13 @@ export class Story {
   }
 
   resume(missed: MisfirePolicy): this {
-    return this.act({ type: 'TaskResumed', data: { missed, next_fire_at: this.nextByRule() } });
+    const { next_fire_at, next_run_at } = this.rhythm.set;
+    const isPutOff =
+      next_run_at !== null &&
+      fromIso(next_run_at) > this.now &&
+      nextFireOf(this.rhythm) === next_fire_at;
+    const next = isPutOff ? next_fire_at : this.nextByRule();
+    return this.act({ type: 'TaskResumed', data: { missed, next_fire_at: next } });
   }
 
   /** Snoozes what is next, as `known` says (default: as it is). */

@@ -238,6 +238,25 @@ describe('commands on tasks', () => {
       expect(taskOf(larger).next_fire_at).to.equal('2026-03-02T09:00:00.000Z');
     });
 
+    it('keep it put off through a pause that ends before', async () => {
+      await create({ schedule_expr: '0 * * * *' });
+      await snoozeTaskCommand({ ...command(), delaySeconds: 3600 });
+      const pausedUntil = async (now: number): Promise<LiveTask> => {
+        await pauseTaskCommand(command(now - minute));
+        return taskOf(await resumeTaskCommand({ ...command(now), missed: 'skip' }));
+      };
+      const putOff = { next_fire_at: '2026-03-02T09:00:00.000Z' };
+      for (const now of [START + 10 * minute, START + 90 * minute]) {
+        const task = await pausedUntil(now);
+        expect(task).to.include({ ...putOff, next_run_at: '2026-03-02T10:00:00.000Z' });
+        expect(await nextRunAt(store, 't', task)).to.equal('2026-03-02T10:00:00.000Z');
+      }
+      expect(await pausedUntil(START + 120 * minute)).to.include({
+        next_fire_at: '2026-03-02T11:00:00.000Z',
+        next_run_at: null,
+      });
+    });
+
     it('do not bring back a fire that was decided while it was being snoozed', async () => {
       const created = taskOf(await create());
       const snoozed = taskOf(await snoozeTaskCommand({ ...command(), delaySeconds: 600 }));
