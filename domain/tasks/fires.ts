@@ -63,7 +63,7 @@ export function decideFires(
 ): FiresDecision {
   if (rhythm.status !== 'active') return nothing;
   const [owed] = rhythm.owed;
-  if (owed !== undefined) return decideOwed(taskId, rhythm, owed, timetable, now);
+  if (owed !== undefined) return decideOwed(taskId, rhythm, owed, timetable, now, missed);
   const next = nextFireOf(rhythm);
   const runAt = nextRunOf(rhythm);
   if (next === null || runAt === null || fromIso(runAt) > now) return nothing;
@@ -139,6 +139,7 @@ function decideOwed(
   owed: OwedSpan,
   timetable: Timetable,
   now: Instant,
+  missed: MissedOrder | null,
 ): FiresDecision {
   const writer = new FiresWriter(taskId, rhythm, timetable, owed.until - 1);
   const [, then] = rhythm.owed;
@@ -155,10 +156,9 @@ function decideOwed(
   } else if (writer.exhausted) {
     outOfBounds(writer, span.first, to);
   } else if (owed.reason === 'missed') {
-    decideDue(writer, span.first, now, to);
-    if (writer.requested >= MOST_AT_ONCE && writer.decidedUpTo < (span.last ?? to)) {
-      return writer.result();
-    }
+    decideDue(writer, span.first, now, to, missed);
+    // The rest of very many, or what came due after a hold, is decided next.
+    if (!writer.exhausted && writer.decidedUpTo < (span.last ?? to)) return writer.result();
   } else if (owed.policy === 'latest' || owed.policy === 'all') {
     writer.runNewest(owed.policy === 'latest' ? 1 : MOST_AT_ONCE, owed.reason, span);
   } else {

@@ -101,6 +101,33 @@ describe("deciding a task's fires after a change", () => {
       }
     });
 
+    it('goes by the release of a hold that the change fell into, for all that was due up to it', () => {
+      for (const [policy, fired, skipped] of [
+        ['skip', [], ['missed 09:00:00-12:00:00 (4)']],
+        ['latest', ['12:00:00'], ['missed 09:00:00-11:00:00 (3)']],
+        ['all', ['09:00:00', '10:00:00', '11:00:00', '12:00:00'], []],
+      ] as const) {
+        const misfire_policy = policy === 'skip' ? 'all' : 'skip';
+        const story = new Story({ misfire_policy, schedule_expr: '0 * * * *' }).pass(4.5 * hour);
+        story.update({ schedule_expr: '45 * * * *' }).release(policy).lookAll();
+        expect(story.fired, policy).to.deep.equal(fired);
+        expect(story.skipped, policy).to.deep.equal(skipped);
+        expect(story.next).to.equal('12:45:00');
+      }
+    });
+
+    it('decides as the task says what came due between the release of a hold and the change', () => {
+      const story = new Story({ schedule_expr: '0 * * * *', misfire_policy: 'all' });
+      story.pass(2.5 * hour).release('skip');
+      story
+        .pass(2 * hour)
+        .update({ schedule_expr: '45 * * * *' })
+        .lookAll();
+      expect(story.skipped).to.deep.equal(['missed 09:00:00-10:00:00 (2)']);
+      expect(story.fired).to.deep.equal(['11:00:00', '12:00:00']);
+      expect(story.next).to.equal('12:45:00');
+    });
+
     it('decides by each of several rules what came due by it', () => {
       const story = new Story({ schedule_expr: '0 * * * *', misfire_policy: 'all' });
       story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });

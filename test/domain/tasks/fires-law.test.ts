@@ -11,7 +11,7 @@ import { minute, scheduleOf, Story } from './rhythm-story.ts';
 type Act =
   | { readonly kind: 'pass'; readonly ms: number }
   | { readonly kind: 'look' | 'lookAll' | 'pause' | 'race' | 'cancel' }
-  | { readonly kind: 'resume'; readonly missed: (typeof misfirePolicies)[number] }
+  | { readonly kind: 'resume' | 'release'; readonly missed: (typeof misfirePolicies)[number] }
   | { readonly kind: 'snooze'; readonly seconds: number; readonly stale: boolean }
   | { readonly kind: 'update'; readonly expr: string };
 
@@ -33,7 +33,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constant('resume' as const),
+      kind: fc.constantFrom('resume' as const, 'release' as const),
       missed: fc.constantFrom(...misfirePolicies),
     }),
   },
@@ -85,6 +85,9 @@ function perform(story: Story, next: Act): void {
       break;
     case 'resume':
       if (story.rhythm.status === 'paused') story.resume(next.missed);
+      break;
+    case 'release':
+      story.release(next.missed);
       break;
     case 'snooze':
       if (story.rhythm.status === 'active' && nextFireOf(story.rhythm) !== null) {

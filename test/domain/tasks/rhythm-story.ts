@@ -1,6 +1,7 @@
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import type { FiresEvent, TaskEvent } from '../../../domain/events/catalogue.ts';
 import { decideFires, ruleInForce, type FiresDecision } from '../../../domain/tasks/fires.ts';
+import type { MissedOrder } from '../../../domain/operators/operations.ts';
 import { evolveRhythm, nextFireOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { compileSchedule, type Schedule } from '../../../domain/schedule/schedule.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
@@ -38,6 +39,8 @@ export class Story {
   rhythm: Rhythm;
   definition: TaskDefinition;
   anchor: string;
+  /** What the last release of a hold said. */
+  missed: MissedOrder | null = null;
   readonly taskEvents: { event: TaskEvent; at: Instant }[] = [];
   readonly firesEvents: { event: FiresEvent; at: Instant }[] = [];
   /** The order in which they were appended. */
@@ -108,10 +111,16 @@ export class Story {
     return this.act({ type: 'TaskCanceled', data: {} });
   }
 
+  /** A hold is released. */
+  release(policy: MisfirePolicy): this {
+    this.missed = { policy, upTo: this.now };
+    return this;
+  }
+
   /** What a scheduler decides now by what it knows (default: all), without writing it. */
   decision(known: Rhythm = this.rhythm): FiresDecision {
     const { definition: rule, anchor } = ruleInForce(known);
-    return decideFires(TASK, known, scheduleOf(rule, anchor), this.now);
+    return decideFires(TASK, known, scheduleOf(rule, anchor), this.now, this.missed);
   }
 
   /** Writes a decision. */
