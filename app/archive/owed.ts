@@ -1,7 +1,7 @@
 import { fromIso, toIso, type Instant } from '../../domain/clock.ts';
 import { compileRule } from '../../scheduler/fires/due-index.ts';
 import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
-import { ScheduleError } from '../../domain/schedule/schedule.ts';
+import { ScheduleError, type FireCount } from '../../domain/schedule/schedule.ts';
 import type { MisfirePolicy } from '../../domain/vocabulary.ts';
 
 /** Most runs that one decision asks for where all missed fires are to run; the older are recorded. */
@@ -19,47 +19,74 @@ export interface OwedByTask {
   readonly runs: Readonly<Record<'own' | MisfirePolicy, number>>;
 }
 
-/** What an active task owes at a moment; null where nothing is due, or its rule can't be evaluated here. */
-export function owedBy(taskId: string, rhythm: Rhythm, now: Instant): OwedByTask | null {
-  const next = nextFireOf(rhythm);
-  const runAt = nextRunOf(rhythm);
-  if (rhythm.status !== 'active' || next === null || runAt === null) return null;
-  if (fromIso(runAt) > now) return null;
-  const due = countDue(rhythm, fromIso(next), now);
-  if (due === null || due.first === null || due.last === null) return null;
-  const { misfire_policy: policy, misfire_grace_seconds: grace } = rhythm.definition;
-  const bound = rhythm.definition.max_runs ?? Number.POSITIVE_INFINITY;
-  const left = Math.max(0, bound - (rhythm.fires?.fire_count ?? 0));
-  const runs = {
-    skip: 0,
-    latest: Math.min(1, left),
-    all: Math.min(due.count, MOST_AT_ONCE, left),
-  };
-  // What is hardly late runs, whatever the policy says.
-  const late = countDue(rhythm, fromIso(next), now - grace * 1000 - 1)?.count ?? 0;
-  const inTime = Math.min(due.count - late, left);
-  const own = inTime > 0 && policy !== 'all' ? inTime : runs[policy];
-  return {
-    task_id: taskId,
-    count: due.count,
-    first: toIso(due.first),
-    last: toIso(due.last),
-    policy,
-    runs: { ...runs, own },
-  };
+/** Fires of one rule that are due and not decided, and what a resume has said of them already. */
+interface Stretch {
+  readonly rule: Pick<Rhythm, 'definition' | 'anchor'>;
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly said: MisfirePolicy | null;
 }
 
-function countDue(
-  rhythm: Rhythm,
-  next: Instant,
-  upTo: Instant,
-): {
-  readonly count: number;
-  readonly first: Instant | null;
-  readonly last: Instant | null;
-} | null {
+/**
+ * What an active task owes at a moment, also by rules that it had before; null where nothing is due, or its rules
+ * can't be evaluated here.
+ */
+export function owedBy(taskId: string, rhythm: Rhythm, now: Instant): OwedByTask | null {
+  if (rhythm.status !== 'active') return null;
+  const { misfire_policy: policy, max_runs } = rhythm.definition;
+  const left = Math.max(0, (max_runs ?? Infinity) - (rhythm.fires?.fire_count ?? 0));
+  const runs = { own: 0, skip: 0, latest: 0, all: 0 };
+  const ends: Instant[] = [];
+  let count = 0;
+  for (const stretch of stretchesOf(rhythm, now)) {
+    const due = countDue(stretch, stretch.to);
+    if (due === null || due.first === null || due.last === null) continue;
+    count += due.count;
+    ends.push(due.first, due.last);
+    const made = runsOf(stretch, due.count, now);
+    for (const each of ['own', 'skip', 'latest', 'all'] as const) {
+      runs[each] = Math.min(left, runs[each] + made[each]);
+    }
+  }
+  const [first, last] = [ends[0], ends.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return { task_id: taskId, count, first: toIso(first), last: toIso(last), policy, runs };
+}
+
+/** In the order of their times: by rules before a change, or held back by a pause, then by the rule in force. */
+function stretchesOf(rhythm: Rhythm, now: Instant): readonly Stretch[] {
+  const decided = rhythm.fires?.decided ?? null;
+  const undecided = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided) + 1;
+  const stretches: Stretch[] = rhythm.owed.map((span) => ({
+    rule: span,
+    from: Math.max(fromIso(span.from), undecided),
+    to: fromIso(span.to),
+    said: span.policy,
+  }));
+  const next = nextFireOf(rhythm);
+  const runAt = nextRunOf(rhythm);
+  if (next !== null && runAt !== null && fromIso(runAt) <= now) {
+    stretches.push({ rule: rhythm, from: fromIso(next), to: now, said: null });
+  }
+  return stretches;
+}
+
+/** How many runs come of a stretch with so many fires. */
+function runsOf(stretch: Stretch, count: number, now: Instant): OwedByTask['runs'] {
+  const by = { skip: 0, latest: 1, all: Math.min(count, MOST_AT_ONCE) };
+  const { said, rule } = stretch;
+  // What a pause held back is decided as its resume has said, whatever a release says.
+  if (said !== null) return { own: by[said], skip: by[said], latest: by[said], all: by[said] };
+  const { misfire_policy: policy, misfire_grace_seconds: grace } = rule.definition;
+  // What is hardly late runs, whatever the policy says.
+  const late = countDue(stretch, Math.min(stretch.to, now - grace * 1000 - 1))?.count ?? 0;
+  const inTime = count - late;
+  return { ...by, own: inTime > 0 && policy !== 'all' ? inTime : by[policy] };
+}
+
+function countDue({ rule, from }: Stretch, upTo: Instant): FireCount | null {
   try {
-    return compileRule(rhythm).countBetween(next - 1, upTo);
+    return compileRule(rule).countBetween(from - 1, upTo);
   } catch (error) {
     if (error instanceof ScheduleError) return null;
     throw error;

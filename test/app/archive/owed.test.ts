@@ -7,6 +7,7 @@ import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
 import { evolveRhythmOf } from '../../../projections/views/due.ts';
 import { compileRule } from '../../../scheduler/fires/due-index.ts';
+import { Story } from '../../domain/tasks/rhythm-story.ts';
 import { definition, LogOfTest } from '../../projections/recorded.ts';
 
 const MINUTE = 60_000;
@@ -50,6 +51,33 @@ describe('what a task owes', () => {
       }
     });
   }
+
+  it('is also what is due by the rules before a change, and what a resume has said', () => {
+    const hourly = { schedule_expr: '0 * * * *' };
+    const changed = (): Story =>
+      new Story({ ...hourly, misfire_policy: 'all' })
+        .pass(210 * MINUTE)
+        .update({ schedule_expr: '45 * * * *' })
+        .pass(120 * MINUTE);
+    const resumed = (): Story =>
+      new Story(hourly)
+        .pause()
+        .pass(210 * MINUTE)
+        .resume('all')
+        .pass(90 * MINUTE);
+    for (const [make, count] of [
+      [changed, 5],
+      [resumed, 5],
+    ] as const) {
+      for (const said of ['own', ...misfirePolicies] as const) {
+        const story = make();
+        const owed = owedBy('1', story.rhythm, story.now);
+        expect(owed).to.include({ count, first: '2026-03-02T09:00:00.000Z' });
+        if (said !== 'own') story.release(said);
+        expect(owed?.runs[said], said).to.equal(story.lookAll().fired.length);
+      }
+    }
+  });
 
   it('is nothing for one that is paused, not due, or has had its runs', () => {
     const late = fromIso('2026-03-01T09:00:00.000Z');
