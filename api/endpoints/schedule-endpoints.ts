@@ -8,6 +8,7 @@ import {
   type Budget,
   type PreviewedFire,
 } from '../../domain/tasks/preview.ts';
+import type { EventPlace } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import { anchorAt, type LiveTask } from '../../domain/tasks/task.ts';
 import { scheduleOf } from '../../domain/tasks/task-commands.ts';
@@ -97,7 +98,10 @@ async function taskSchedule(
   ]);
   if (state.status === 'none') throw notFound('task', id);
   // A stream holds the events of its kind alone.
-  const budget = budgetOf(state, (last as unknown as FiresEvent | undefined) ?? null);
+  const budget = budgetOf(
+    state,
+    (last as unknown as (FiresEvent & EventPlace) | undefined) ?? null,
+  );
   const { definition, anchor } = state;
   return { definition, anchor, budget, warnings: taskWarnings(state), fires: firesByTime(state) };
 }

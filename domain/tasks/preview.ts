@@ -1,5 +1,6 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { FiresEvent } from '../events/catalogue.ts';
+import type { EventPlace } from '../handle.ts';
 import { decidedBy } from './rhythm.ts';
 import type { Fire, Schedule } from '../schedule/schedule.ts';
 import type { LiveTask } from './task.ts';
@@ -51,9 +52,13 @@ export function wholeBudget(max_runs: number | null): Budget {
 }
 
 /** What is left of a task's `max_runs`. @param last the last event of its rhythm, null before the first fire */
-export function budgetOf({ definition }: LiveTask, last: FiresEvent | null): Budget {
+export function budgetOf(
+  { definition }: LiveTask,
+  last: (FiresEvent & Pick<EventPlace, 'metadata'>) | null,
+): Budget {
   const { max_runs } = definition;
-  const decided = last === null ? null : decidedBy(last);
+  // A correction comes when nothing is due: all before it is decided.
+  const decided = last === null ? null : (decidedBy(last) ?? last.metadata.occurredAt);
   return {
     fires: max_runs === null ? null : Math.max(0, max_runs - (last?.data.fire_count ?? 0)),
     after: decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided),
