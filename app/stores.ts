@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import type { Clock } from '../domain/clock.ts';
 import { createEventCodec } from '../domain/events/codec.ts';
 import type { EventCodec, EventStore } from '../domain/event-store.ts';
@@ -9,6 +8,7 @@ import { readingOlderShapes } from '../projections/generations/older-shape.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
 import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
+import { makeFolder } from '../stores/sqlite/folder.ts';
 import { watchAppends } from './watching/append-watch.ts';
 import type { Configuration } from './configuration/configuration.ts';
 
@@ -89,7 +89,7 @@ export async function openStores(settings: StoreSettings, telemetry: Telemetry):
 /** @throws Error naming the setting and the folder */
 function makeDirectory(directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`SVC_DATA_DIR: ${directory} can't be made: ${why}`, { cause: error });

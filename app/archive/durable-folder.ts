@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { makeFolder } from '../../stores/sqlite/folder.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
 /** Between the name of a folder and what makes its unfinished form another. */
@@ -21,7 +22,7 @@ export async function makeWholeFolder<T>(
   const target = resolve(path);
   if (existsSync(target)) throw new ArchiveFault('refused', `${path} is there already`);
   const parent = dirname(target);
-  mkdirSync(parent, { recursive: true });
+  makeFolder(parent, 0o777);
   const unfinished = makeUnfinished(parent, basename(target));
   try {
     const made = await fill(unfinished);

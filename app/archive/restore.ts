@@ -1,5 +1,5 @@
 import { copyFile, link, rename } from 'node:fs/promises';
-import { constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { constants, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
@@ -13,6 +13,7 @@ import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
+import { makeFolder } from '../../stores/sqlite/folder.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import {
   isUnfinished,
@@ -90,7 +91,7 @@ export async function restore<T>(
     return { ...restored, found: await look(place) };
   }
   refuseUsedFolder(place.dataDirectory, archive, manifest);
-  mkdirSync(place.dataDirectory, { recursive: true, mode: 0o700 });
+  makeFolder(place.dataDirectory);
   const staging = makeUnfinished(place.dataDirectory, STAGING);
   try {
     await fillFolder(filling, manifest, staging);

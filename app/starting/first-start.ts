@@ -1,6 +1,5 @@
 import {
   existsSync,
-  mkdirSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -16,6 +15,7 @@ import { isConflict, type EventStore } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
+import { makeFolder } from '../../stores/sqlite/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { credentialsFile } from './credentials-file.ts';
 
@@ -68,7 +68,7 @@ export async function makeFirstAdmin(
   }
   const secret = adminSecret ?? newSecret();
   const credentials = { agent_id: agentId, agent_secret: secret };
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  makeFolder(dataDirectory);
   const draft = join(dataDirectory, `admin-credentials.${newId(now)}${DRAFT}`);
   writeFileSync(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600, flush: true });
   const fields = { name: NAME, scopes: ['admin'], webhook_url: null };

@@ -1,7 +1,8 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../observability/telemetry.ts';
+import { makeFolder } from '../../stores/sqlite/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 
 /** Where the key of tokens is kept in the data directory. */
@@ -48,7 +49,7 @@ function keptKey(directory: string, log: Log): string {
   const path = join(directory, KEY_FILE);
   const kept = readKept(path);
   if (kept !== null) return kept;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory);
   // Not the process's number: in containers over one volume, several may have the same.
   const own = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(own, randomBytes(48).toString('base64url'), { mode: 0o600, flush: true });

@@ -1,6 +1,7 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
+import { makeFolder } from './folder.ts';
 
 /**
  * The oldest SQLite that may touch our files: before it, two connections writing or checkpointing one
@@ -79,10 +80,7 @@ export function openMemoryDatabase(migrate: (database: Database) => void): Datab
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const readOnly = options.readOnly ?? false;
-  if (!readOnly && options.create !== false) {
-    // What was said to nobody but the service stands in its files.
-    mkdirSync(dirname(options.file), { recursive: true, mode: 0o700 });
-  }
+  if (!readOnly && options.create !== false) makeFolder(dirname(options.file));
   // Without `create`, SQLite's URI form is the only way to say "read and write, but do not make it".
   const location =
     readOnly || options.create !== false ? options.file : `${fileUri(options.file)}?mode=rw`;

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -9,6 +8,7 @@ import {
   type LiveMember,
 } from '../../../scheduler/coordination.ts';
 import { describeFault, faultOf } from '../database.ts';
+import { makeFolder } from '../folder.ts';
 import { CoordinationFile, type Statements } from './coordination-file.ts';
 
 /** How long a call tries again while others write, in milliseconds. */
@@ -31,7 +31,7 @@ export async function openSqliteCoordination(options: {
 }): Promise<Coordination> {
   const path = join(options.directory, 'coordination.db');
   try {
-    mkdirSync(options.directory, { recursive: true, mode: 0o700 });
+    makeFolder(options.directory);
     const file = new CoordinationFile(path, options.telemetry);
     return new SqliteCoordination(path, file, options.clock ?? Date.now);
   } catch (error) {

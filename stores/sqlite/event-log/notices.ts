@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeFolder } from '../folder.ts';
 
 /**
  * What the processes that share a data directory tell each other at once: that something was committed.
@@ -41,7 +42,7 @@ export async function openNotices(directory: string): Promise<Notices> {
 /** The folder of the sockets; undefined where there can be none. */
 function peersFolder(directory: string): string | undefined {
   if (process.platform === 'win32') return undefined;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory);
   const beside = join(realpathSync(directory), 'peers');
   const longest = join(beside, socketName());
   const folder =
@@ -52,7 +53,7 @@ function peersFolder(directory: string): string | undefined {
           `svc-peers-${createHash('sha256').update(beside).digest('hex').slice(0, 16)}`,
         );
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     // Among everybody's temporary files, a folder of that name may be somebody else's.
     return statSync(folder).uid === process.getuid?.() ? folder : undefined;
   } catch {

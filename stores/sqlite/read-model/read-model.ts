@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
+import { makeFolder } from '../folder.ts';
 import { ReaderPool } from './reader-pool.ts';
 import { SqliteReadModel } from './sqlite-read-model.ts';
 import { ViewFiles } from './view-files.ts';
@@ -28,7 +28,7 @@ export async function openSqliteReadModel(options: {
 }): Promise<ReadModel> {
   const { directory, telemetry } = options;
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
     return new SqliteReadModel({
       files: new ViewFiles(directory, telemetry),
       pool: new ReaderPool(Math.max(1, options.readers ?? DEFAULT_READERS)),

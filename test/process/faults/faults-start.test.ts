@@ -70,6 +70,14 @@ describe('the start of the service', function () {
     expect(existsSync(join(directory(), 'data'))).to.equal(false);
   });
 
+  it('fails on a folder that the system can not make, although the one above it is there', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const refused = ServiceProcess.begin({ SVC_DATA_DIR: '/proc/data' });
+    expect((await refused.ended()).code).to.equal(1);
+    expect(said(refused), refused.output).to.have.lengthOf(1);
+    expect(said(refused)[0]).to.include("SVC_DATA_DIR: /proc/data can't be made: ENOENT");
+  });
+
   it('makes one admin where two processes begin with an empty store, who signs in at both', async () => {
     const both = [ServiceProcess.begin(settings()), ServiceProcess.begin(settings())];
     await Promise.all(both.map((service) => service.ready()));
