@@ -175,11 +175,13 @@ function isOrigin(text: string): boolean {
 
 function isProxy(entry: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(entry)) return true;
-  const [address = '', bits] = entry.split('/', 2);
+  const [address = '', bits, ...more] = entry.split('/');
   const family = isIP(address);
-  if (family === 0) return false;
+  if (family === 0 || more.length > 0) return false;
+  // A network of no bits, everybody, is not taken by Express either.
   return (
-    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+    bits === undefined ||
+    (/^\d{1,3}$/.test(bits) && Number(bits) > 0 && Number(bits) <= (family === 4 ? 32 : 128))
   );
 }
 

@@ -137,6 +137,8 @@ describe('the configuration', () => {
     [{ SVC_RATE_LIMIT: '-1' }, /^SVC_RATE_LIMIT is "-1"/],
     [{ SVC_RATE_LIMIT_WINDOW_SECONDS: '0' }, /^SVC_RATE_LIMIT_WINDOW_SECONDS is "0"/],
     [{ SVC_TRUST_PROXY: '10.0.0.0/33' }, /^SVC_TRUST_PROXY is "10.0.0.0\/33"/],
+    [{ SVC_TRUST_PROXY: '0.0.0.0/0' }, /^SVC_TRUST_PROXY is "0.0.0.0\/0"/],
+    [{ SVC_TRUST_PROXY: '10.0.0.0/8/9' }, /^SVC_TRUST_PROXY is "10.0.0.0\/8\/9"/],
     [{ SVC_ADMIN_ID: 'admin' }, /^SVC_ADMIN_ID is "admin"; it must be a UUID$/],
     [{ SVC_EVENT_STORE_URL: 'http://store' }, /^SVC_EVENT_STORE_URL must begin with esdb:\/\/, /],
     [{ SVC_READ_MODEL_URL: 'mongodb://' }, /^SVC_READ_MODEL_URL names no host/],
