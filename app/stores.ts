@@ -11,6 +11,7 @@ import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts
 import { makeFolder } from '../stores/sqlite/folder.ts';
 import { watchAppends } from './watching/append-watch.ts';
 import type { Configuration } from './configuration/configuration.ts';
+import { ConfigurationError } from './configuration/setting-readers.ts';
 
 /** The three ports, as the settings say. */
 export interface Stores {
@@ -46,7 +47,8 @@ export type StoreSettings = Pick<Configuration, 'dataDirectory' | 'eventStoreUrl
 
 /**
  * Opens the stores. A server that is away does not keep this from succeeding: each call says so instead.
- * @throws Error when the data directory can't be made or written, naming it
+ * @throws Error when the data directory can't be made or written, naming it; ConfigurationError for an address that can't
+ *   be read
  */
 export async function openStores(settings: StoreSettings, telemetry: Telemetry): Promise<Stores> {
   const { dataDirectory: directory, eventStoreUrl, readModelUrl } = settings;
@@ -96,6 +98,20 @@ function makeDirectory(directory: string): void {
   }
 }
 
+/**
+ * Opens what a setting has the address of. As a server that is away keeps nothing from being opened, what fails is the
+ * reading of the address.
+ * @throws ConfigurationError naming the setting
+ */
+async function at<T>(variable: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(variable, `can't be used: ${why}`);
+  }
+}
+
 // The adapters are loaded when they are asked for: the drivers that a process does not use would be most of what
 // it loads.
 
@@ -107,7 +123,7 @@ async function openEventStore(
 ): Promise<EventStore> {
   if (url !== undefined) {
     const { openEventStoreDb } = await import('../stores/eventstoredb/event-store.ts');
-    return openEventStoreDb({ url, codec, telemetry });
+    return at('SVC_EVENT_STORE_URL', () => openEventStoreDb({ url, codec, telemetry }));
   }
   const { openSqliteEventStore } = await import('../stores/sqlite/event-log/event-store.ts');
   return openSqliteEventStore({ directory, codec, telemetry, ...(notices ? { notices } : {}) });
@@ -120,10 +136,10 @@ async function openViews(
   if (url !== undefined) {
     const { openMongoReadModel } = await import('../stores/mongodb/read-model.ts');
     const { openMongoCoordination } = await import('../stores/mongodb/coordination.ts');
-    return [
+    return at('SVC_READ_MODEL_URL', async () => [
       await openMongoReadModel({ url, telemetry }),
       await openMongoCoordination({ url, telemetry }),
-    ];
+    ]);
   }
   const { openSqliteReadModel } = await import('../stores/sqlite/read-model/read-model.ts');
   const { openSqliteCoordination } = await import('../stores/sqlite/coordination/coordination.ts');

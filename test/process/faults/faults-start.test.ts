@@ -46,11 +46,19 @@ describe('the start of the service', function () {
     expect(first.end).to.equal(undefined);
   });
 
+  const elsewhere = {
+    JWT_SECRET_KEY: 'a key of the tokens of these tests',
+    SVC_EVENT_STORE_URL: 'esdb://127.0.0.1:1?tls=false',
+    SVC_READ_MODEL_URL: 'mongodb://127.0.0.1:1',
+  };
   const wrong: readonly (readonly [variable: string, value: string, more?: object])[] = [
     ['SVC_PORT', '80a'],
     ['SVC_ROLES', 'api,boss'],
     ['SVC_LEASE_SECONDS', '0'],
     ['SVC_EVENT_STORE_URL', 'http://127.0.0.1'],
+    ['SVC_EVENT_STORE_URL', 'esdb://127.0.0.1:1?tls=perhaps', elsewhere],
+    ['SVC_READ_MODEL_URL', 'mongodb://127.0.0.1:65536', elsewhere],
+    ['SVC_READ_MODEL_URL', 'mongodb://127.0.0.1/?pace=slow', elsewhere],
     ['JWT_SECRET_KEY', 'short'],
     ['JWT_SECRET_KEY', '', { NODE_ENV: 'production' }],
     ['JWT_SECRET_KEY', '', { SVC_EVENT_STORE_URL: 'esdb://127.0.0.1:1?tls=false' }],
