@@ -16,12 +16,19 @@ import { pageParameters } from '../endpoints/listing.ts';
 
 export const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 
+/**
+ * For texts that are told apart by a hash of them. JSON can say the half of a pair of surrogates, of which UTF-8 has none:
+ * two texts that differ by such halves alone would be one.
+ */
+const wellFormed = { format: 'well-formed', description: 'a text in well-formed Unicode' } as const;
+
 /** Of an agent. Two that differ by spaces around them alone would look like one. */
 const name = Type.String({
   minLength: 1,
   maxLength: 100,
   pattern: String.raw`^\S([\s\S]*\S)?$`,
-  description: 'a text without spaces at its beginning and end',
+  format: wellFormed.format,
+  description: `${wellFormed.description}, without spaces at its beginning and end`,
 });
 const scope = Type.String({
   pattern: '^[a-z0-9_:.*-]{1,100}$',
@@ -60,7 +67,7 @@ export type AgentQuery = Static<typeof AgentQuery>;
 export const RemoveAgentQuery = Type.Object({ cancel_tasks: Type.Boolean({ default: false }) });
 export type RemoveAgentQuery = Static<typeof RemoveAgentQuery>;
 
-const secret = Type.String({ minLength: 16, maxLength: 200 });
+const secret = Type.String({ minLength: 16, maxLength: 200, ...wellFormed });
 
 export const SetCredentials = Type.Partial(closed({ agent_secret: secret }));
 export type SetCredentials = Static<typeof SetCredentials>;
@@ -78,7 +85,9 @@ export type RefreshRequest = Static<typeof RefreshRequest>;
 export const RevokeRequest = Type.Partial(closed({ token, refresh_token: token }));
 export type RevokeRequest = Static<typeof RevokeRequest>;
 
-const { title, description, schedule_kind, payload, ...otherTaskFields } = taskFields;
+const key = Nullable(Type.String({ minLength: 1, maxLength: 200, ...wellFormed }));
+const givenFields = { ...taskFields, dedupe_key: key, concurrency_key: key };
+const { title, description, schedule_kind, payload, ...otherTaskFields } = givenFields;
 const { created_by: _owner, ...optionalTaskFields } = otherTaskFields;
 const owner = { created_by: uuid };
 
@@ -91,7 +100,7 @@ export const CreateTask = Type.Composite(
 );
 export type CreateTask = Static<typeof CreateTask>;
 
-export const UpdateTask = Type.Partial(closed({ ...taskFields, ...owner }), {
+export const UpdateTask = Type.Partial(closed({ ...givenFields, ...owner }), {
   title: 'UpdateTask',
 });
 export type UpdateTask = Static<typeof UpdateTask>;

@@ -18,7 +18,7 @@ const common = {
   meta: false,
   validateSchema: false,
   code: { optimize: false },
-  formats: { uuid: isUuid, 'http-url': isHttpUrl },
+  formats: { uuid: isUuid, 'http-url': isHttpUrl, 'well-formed': isWellFormed },
 } as const;
 const bodies = new Ajv({ ...common, strictNumbers: true });
 // Not strict with numbers: a text that becomes `Infinity` would be looked at no further, and pass.
@@ -62,6 +62,11 @@ export function queryCheck(schema: TSchema): (query: Record<string, unknown>) =>
     if (!check(values)) throw faultsOf(check, 'query');
     return values;
   };
+}
+
+/** Whether no half of a pair of surrogates stands alone. */
+function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
 }
 
 function isHttpUrl(text: string): boolean {

@@ -114,6 +114,17 @@ describe('the agents of the HTTP interface', () => {
     );
   });
 
+  it('refuses names and secrets that no text in UTF-8 is, as two of them would be one', async () => {
+    const { admin } = api();
+    const named = await admin.client.post('/agents', { name: 'reader-\ud800', scopes: [] });
+    expect(named.status).to.equal(400);
+    expect(named.at('details.field')).to.equal('name');
+    const agent_secret = 'sixteen characters \udfff';
+    const given = await admin.client.post(`/agents/${admin.id}/credentials`, { agent_secret });
+    expect(given.status).to.equal(400);
+    expect(given.at('details.field')).to.equal('agent_secret');
+  });
+
   it('registers a name once, of many who ask for it at once', async () => {
     const { admin } = api();
     const body = { name: 'coveted', scopes: [] };

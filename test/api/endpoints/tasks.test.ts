@@ -67,6 +67,27 @@ describe('the tasks of the HTTP interface', () => {
     expect(created.at('ends_at')).to.equal('2090-12-31T22:00:00.000Z');
   });
 
+  it('refuses keys that no text in UTF-8 is, as two of them would be one', async () => {
+    const { admin } = api();
+    const created = await admin.client.post('/tasks', plainTask(admin.id));
+    const task = created.header('Location');
+    for (const field of ['concurrency_key', 'dedupe_key']) {
+      for (const key of ['orders-\ud800', '\udfff']) {
+        const issue = { field, issue: 'must be a text in well-formed Unicode' };
+        const refused = [
+          await admin.client.post('/tasks', { ...plainTask(admin.id), [field]: key }),
+          await admin.client.put(task, { [field]: key }),
+        ];
+        for (const { status, json } of refused) {
+          expect(status).to.equal(400);
+          expect(json).to.have.nested.property('details.issues').that.deep.equals([issue]);
+        }
+      }
+      const { status } = await admin.client.put(task, { [field]: 'orders-\u{1f680}' });
+      expect(status).to.equal(200);
+    }
+  });
+
   it('accepts a tool that nobody has registered, and warns', async () => {
     const { admin } = api();
     const payload = { pipeline: [{ uses: 'weather.lookup', with: { city: 'Oslo' } }] };
