@@ -10,7 +10,7 @@ import { startService, version, type RunningService } from './service.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
 
-/** The service as a process: settings from the environment, ends by SIGTERM or SIGINT with exit code 0. */
+/** The service as a process: settings from the environment, ends by SIGTERM, SIGINT or SIGHUP with exit code 0. */
 async function main(): Promise<void> {
   outliveOutput();
   collectOnceWhenIdle();
@@ -21,16 +21,19 @@ async function main(): Promise<void> {
   for (const warning of configuration.warnings) bare.log.warn(warning);
   const traces = await openTraces(configuration.traces, { version, log: bare.log });
   const telemetry = withTraces(bare, traces);
-  const service = await startService({
+  const starting = startService({
     configuration,
     clock: new SystemClock(),
     telemetry,
     secrets: (name) => process.env[`SVC_SECRET_${name}`],
   });
+  // From here on: it fires tasks and answers requests before all of it has started.
   stopOnSignals(async () => {
+    const service = await starting;
     await service.stop();
     await traces.close();
   }, telemetry.log);
+  const service = await starting;
   telemetry.log.info('listening', {
     address: service.address,
     version,
@@ -44,10 +47,11 @@ function outliveOutput(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
-/** The first signal stops the service; a second one shortens nothing. */
+/** The first signal stops the service, once it has started; a second one shortens nothing. */
 function stopOnSignals(stop: () => Promise<void>, log: Log): void {
   let stopping = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  // SIGHUP comes when the terminal is closed; `nohup` keeps it from no program of Node's, which heeds it anew.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (stopping) return;
       stopping = true;

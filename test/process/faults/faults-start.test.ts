@@ -11,7 +11,7 @@ import {
   endsItsProcesses,
   signIn,
 } from '../../support/service-process.ts';
-import { eventually } from '../../support/signals.ts';
+import { eventually, found } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { Ledger } from '../ledger.ts';
 
@@ -85,6 +85,18 @@ describe('the start of the service', function () {
     expect(said(refused), refused.output).to.have.lengthOf(1);
     expect(said(refused)[0]).to.include("SVC_DATA_DIR: /proc/data can't be made: ENOENT");
   });
+
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    it(`ends in order by ${signal} in the midst of it`, async () => {
+      const service = ServiceProcess.begin(settings());
+      const begun = (): boolean => service.output.includes('made a key for signing tokens');
+      await found(() => begun() || service.end, { limitMs: 30_000, what: 'the start to go on' });
+      service.signal(signal);
+      expect(await service.ended(), service.output).to.deep.equal({ code: 0, signal: null });
+      expect(service.output).to.include('"message":"stopped"');
+      expect(readdirSync(join(directory(), 'data', 'peers'))).to.deep.equal([]);
+    });
+  }
 
   it('makes one admin where two processes begin with an empty store, who signs in at both', async () => {
     const both = [ServiceProcess.begin(settings()), ServiceProcess.begin(settings())];
