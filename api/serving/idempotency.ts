@@ -52,7 +52,8 @@ export class IdempotencyKeys {
   /**
    * Carries a command out once for its key: it is remembered before, and its answer after. A crash between
    * leaves a command that is remembered and not answered: the repetition carries it out again with the
-   * same ids, which completes it. A refusal is an answer too; faults of the service are not remembered.
+   * same ids, which completes it. A refusal is an answer too; faults of the service are not remembered, nor is that others
+   * were faster each time.
    *
    * @param carryOut gets the id of the command that the key stands for: what it creates has its id from there
    * @throws HttpError, Refusal 409 when the key was used for something else or the first is under way
@@ -93,7 +94,7 @@ export class IdempotencyKeys {
     try {
       return await this.answer(stream, receivedAt, { ...context, commandId }, carryOut);
     } catch (error) {
-      if (errorStatuses[toHttpError(error).code] >= 500) this.lose(stream);
+      if (!isAnswer(error)) this.lose(stream);
       throw error;
     }
   }
@@ -143,7 +144,7 @@ export class IdempotencyKeys {
       const error = toHttpError(thrown);
       const status = errorStatuses[error.code];
       const body = errorBody(error, context.correlationId);
-      if (status < 500) await remember({ status, body, headers: { ...error.headers } });
+      if (isAnswer(thrown)) await remember({ status, body, headers: { ...error.headers } });
       throw thrown;
     }
     await remember({ status: answer.status ?? 200, body: answer.body, headers: headersOf(answer) });
@@ -156,6 +157,11 @@ export class IdempotencyKeys {
     const [oldest] = this.lost;
     if (oldest !== undefined) this.lost.delete(oldest);
   }
+}
+
+/** Whether a repetition would meet the same. */
+function isAnswer(thrown: unknown): boolean {
+  return errorStatuses[toHttpError(thrown).code] < 500 && !isConflict(thrown);
 }
 
 function underWay(): HttpError {

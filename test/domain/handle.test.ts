@@ -116,7 +116,7 @@ describe('handling a command', () => {
     };
     const error = (await rejection(rename(store, 'c1', 'mine'))) as EventStoreError;
     expect(error.code).to.equal('CONFLICT');
-    expect(n).to.equal(6);
+    expect(n).to.equal(20);
   });
 
   it('gets all through of many who change a stream at once', async () => {

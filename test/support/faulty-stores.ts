@@ -13,8 +13,8 @@ type Appending = readonly [stream: string, events: readonly NewEvent[]];
 
 interface PlannedFault {
   readonly fits: (stream: string, events: readonly NewEvent[]) => boolean;
-  /** `before`: nothing is written; `after`: it is, and the answer is lost. */
-  readonly when: 'before' | 'after';
+  /** `before`: nothing is written; `after`: it is, and the answer is lost; `race`: somebody else was faster. */
+  readonly when: 'before' | 'after' | 'race';
 }
 
 /** A held append: it has come, and goes on once it is let. */
@@ -63,6 +63,7 @@ export class FaultyEventStore implements EventStore {
     const fault = this.#faults.find(({ fits }) => fits(stream, events));
     this.#faults = this.#faults.filter((each) => each !== fault);
     if (fault?.when === 'before') throw away();
+    if (fault?.when === 'race') throw new EventStoreError('CONFLICT', 'others were faster');
     const result = await this.#store.append(stream, events, expected);
     if (fault?.when === 'after') throw away();
     this.appended.push(stream);

@@ -126,6 +126,16 @@ describe('an Idempotency-Key', () => {
       });
     }
 
+    it('carries out a command for which others were faster each time', async () => {
+      const { json } = await send('/tasks', plainTask(caller.id));
+      const path = `/tasks/${String(json['id'])}/pause`;
+      for (let race = 0; race < 20; race += 1) api().store.failNext('task-', 'race');
+      expect((await send(path, undefined, 'pause')).status).to.equal(409);
+      const second = await send(path, undefined, 'pause');
+      expect(second.status, second.text).to.equal(200);
+      expect(second.at('details.new_status')).to.equal('paused');
+    });
+
     it('completes a one-time task whose time has passed meanwhile', async () => {
       const at = new Date(api().clock.now() + 60_000).toISOString();
       const once = { ...plainTask(caller.id), schedule_kind: 'once', schedule_expr: at };
