@@ -1,4 +1,4 @@
-import { copyFile, link, rename } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
 import { constants, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
@@ -14,6 +14,7 @@ import { silent } from '../../observability/telemetry.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { makeFolder } from '../../stores/sqlite/folder.ts';
+import { putWhereNothingIs } from '../free-name.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import {
   isUnfinished,
@@ -221,9 +222,9 @@ async function putInPlace(
   archive: string,
   { keys }: Manifest,
 ): Promise<void> {
-  const place = async (from: string, to: string): Promise<void> => {
+  const place = (from: string, to: string): void => {
     try {
-      await putWhereNothingIs(from, to);
+      putWhereNothingIs(from, to);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       // What an earlier try has left.
@@ -232,26 +233,11 @@ async function putInPlace(
       throw new ArchiveFault('refused', what, error);
     }
   };
-  for (const { file } of keys) await place(join(staging, file), join(directory, file));
+  for (const { file } of keys) place(join(staging, file), join(directory, file));
   await syncFolder(directory);
   await syncFile(logFile(staging));
-  await place(logFile(staging), logFile(directory));
+  place(logFile(staging), logFile(directory));
   await syncFolder(directory);
-}
-
-/** What file systems without hard links say of one. */
-const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
-
-/** Gives a file a name that is free. @throws the system's error, `EEXIST` where it is taken */
-async function putWhereNothingIs(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to);
-  } catch (error) {
-    if (!WITHOUT_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    // Whoever takes the name between the two loses it: no more can be had there.
-    if (existsSync(to)) throw Object.assign(new Error(`${to} exists`), { code: 'EEXIST' });
-    await rename(from, to);
-  }
 }
 
 /** @throws ArchiveFault `refused` where the folder holds more than an earlier try has left */

@@ -1,9 +1,10 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../observability/telemetry.ts';
 import { makeFolder } from '../../stores/sqlite/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
+import { putWhereNothingIs } from '../free-name.ts';
 
 /** Where the key of tokens is kept in the data directory. */
 export const KEY_FILE = 'jwt-secret.key';
@@ -55,7 +56,7 @@ function keptKey(directory: string, log: Log): string {
   writeFileSync(own, randomBytes(48).toString('base64url'), { mode: 0o600, flush: true });
   try {
     // Whole or not at all, and only where there is none: of several that start at once, one wins.
-    linkSync(own, path);
+    putWhereNothingIs(own, path);
     log.info('made a key for signing tokens, as JWT_SECRET_KEY is not set', { file: path });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

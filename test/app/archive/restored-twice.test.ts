@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
-import files from 'node:fs/promises';
-import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import type { ArchiveFault } from '../../../app/archive/archive-fault.ts';
 import { makeBackup } from '../../../app/archive/make-archive.ts';
 import { restore } from '../../../app/archive/restore.ts';
 import { SystemClock } from '../../../app/clock.ts';
+import { withoutHardLinks } from '../../support/hard-links.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { addTask, onLog } from './small-log.ts';
@@ -70,19 +69,13 @@ describe('a backup that is restored twice at once', () => {
 
   it('has its place once, too, on a file system without hard links', async () => {
     await backUp();
-    const { link } = files;
-    files.link = () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }));
-    syncBuiltinESMExports();
-    try {
+    await withoutHardLinks(async () => {
       const ends: string[] = [];
       const first = await restored(async () => {
         ends.push(await restored(async () => {}));
       });
       expect([...ends, first]).to.deep.equal(['restored', refused()]);
       expect(readdirSync(path('there'))).to.deep.equal(['events.sqlite']);
-    } finally {
-      files.link = link;
-      syncBuiltinESMExports();
-    }
+    });
   });
 });

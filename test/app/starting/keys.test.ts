@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { readConfiguration, type Configuration } from '../../../app/configuration/configuration.ts';
 import { jwtKeys, webhookSecrets } from '../../../app/starting/keys.ts';
 import { silent } from '../../../observability/telemetry.ts';
+import { withoutHardLinks } from '../../support/hard-links.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 describe('the keys of tokens', () => {
@@ -39,6 +40,15 @@ describe('the keys of tokens', () => {
   it('are the same after a restart, and for all processes over one directory', () => {
     const { jwtKey } = keys();
     expect(keys().jwtKey.equals(jwtKey)).to.equal(true);
+  });
+
+  it('are made and kept, too, on a file system without hard links', async () => {
+    await withoutHardLinks(() => {
+      const { jwtKey } = keys();
+      expect(keys().jwtKey.equals(jwtKey)).to.equal(true);
+      expect(statSync(file()).mode & 0o777).to.equal(0o600);
+      expect(readdirSync(join(directory(), 'data'))).to.deep.equal(['jwt-secret.key']);
+    });
   });
 
   it('are refused, and not replaced, where the file holds none', () => {
