@@ -7,7 +7,7 @@ export interface ProjectionState {
   readonly name: string;
   /** How far behind the end of the log, in seconds; 0 when it has caught up. */
   readonly lagSeconds: number;
-  /** Whether its checkpoint has moved since it was last looked at. */
+  /** Whether its checkpoint has moved of late. */
   readonly progressed: boolean;
   /** How many documents are parked on an event that could not be folded. */
   readonly parked: number;
@@ -17,11 +17,14 @@ export interface ProjectionState {
 
 /**
  * A projection that lags is unhealthy only when it also makes no progress: one that is catching up after an
- * outage, or being filled, needs time and not a restart. Parked documents and lag alone degrade.
+ * outage, or being filled, needs time and not a restart. Parked documents and lag alone degrade, and that nobody folds.
+ *
+ * @param led whether some process has the projector's role
  */
 export function projectionsCheck(
   states: readonly ProjectionState[],
   limitSeconds: number,
+  led: boolean,
 ): HealthCheck {
   const late = states.filter((state) => state.lagSeconds > limitSeconds);
   const stuck = late.filter((state) => !state.progressed);
@@ -36,13 +39,16 @@ export function projectionsCheck(
     const message = `${namesOf(stuck)}: behind by more than ${String(limitSeconds)} s, and not moving`;
     return { name, status: 'unhealthy', message };
   }
+  if (!led) return { name, status: 'degraded', message: 'no process is projecting' };
   if (late.length > 0) {
     return { name, status: 'degraded', message: `${namesOf(late)}: catching up` };
   }
   if (parked.length > 0) {
     return { name, status: 'degraded', message: `${namesOf(parked)}: with parked documents` };
   }
-  return { name, status: 'healthy', message: 'caught up' };
+  const behind = Math.max(0, ...states.map((state) => state.lagSeconds));
+  const message = behind < 1 ? 'caught up' : `up to ${String(Math.ceil(behind))} s behind`;
+  return { name, status: 'healthy', message };
 }
 
 /** What the last pass of an audit came to. */

@@ -42,6 +42,9 @@ import type { Stores } from '../stores.ts';
 /** A view that is further behind than this, and does not move, is stuck. Seconds. */
 const LAG_LIMIT = 30;
 
+/** One that has not moved for so long does not move: a batch takes a moment, and two may look at once. Milliseconds. */
+const STILL = 10_000;
+
 /** A task that is due for longer than this and has no fire and no recorded reason is overdue. Milliseconds. */
 const OVERDUE = 60_000;
 
@@ -98,7 +101,9 @@ export function createHealth(options: {
     const parked = new Map(report?.views.map((view) => [view.name, view.parked]));
     const states = await lag.look();
     const shown = states.map((state) => ({ ...state, parked: parked.get(state.name) ?? 0 }));
-    return projectionsCheck(shown, LAG_LIMIT);
+    const members = await coordination.alive();
+    const led = members.some(({ about }) => hasRole(about['roles'], 'projector'));
+    return projectionsCheck(shown, LAG_LIMIT, led);
   };
 
   const readable = async (): Promise<HealthCheck> =>
@@ -192,7 +197,8 @@ class ViewLag {
   private readonly store: EventStore;
   private readonly readModel: ReadModel;
   private readonly clock: Clock;
-  private readonly last = new Map<string, Position>();
+  /** Where each was found, and when it was there first. */
+  private readonly found = new Map<string, { readonly position: Position; readonly at: number }>();
 
   constructor(store: EventStore, readModel: ReadModel, clock: Clock) {
     this.store = store;
@@ -208,8 +214,12 @@ class ViewLag {
   private async lookAt(projection: Projection, head: Position): Promise<Place> {
     const { name } = projection;
     const position = await this.readModel.checkpoint(projection);
-    const progressed = this.last.get(name) !== position;
-    this.last.set(name, position);
+    const now = this.clock.now();
+    const before = this.found.get(name);
+    // The clock may have been put back since.
+    const at = before?.position === position ? Math.min(before.at, now) : now;
+    this.found.set(name, { position, at });
+    const progressed = now - at < STILL;
     // The log may have gone on since; a view that is ahead of it still is of another log.
     const ahead = position > head && position > (await this.store.head());
     return { name, lagSeconds: await this.lagOf(position, head), progressed, ahead };

@@ -94,31 +94,47 @@ describe('the check of projections', () => {
   const fine = { name: 'tasks', lagSeconds: 0, progressed: false, parked: 0 };
 
   it('is healthy when all have caught up, moving or not', () => {
-    expect(projectionsCheck([fine], 10).status).to.equal('healthy');
-    expect(projectionsCheck([{ ...fine, lagSeconds: 10 }], 10).status).to.equal('healthy');
+    expect(projectionsCheck([fine], 10, true).status).to.equal('healthy');
+    expect(projectionsCheck([{ ...fine, lagSeconds: 10 }], 10, true).status).to.equal('healthy');
   });
 
   it('is degraded by one that lags and moves', () => {
     const late = { ...fine, lagSeconds: 11, progressed: true };
-    expect(projectionsCheck([fine, late], 10).status).to.equal('degraded');
+    expect(projectionsCheck([fine, late], 10, true).status).to.equal('degraded');
   });
 
   it('is unhealthy by one that lags and does not move, and names it', () => {
     const stuck = { ...fine, name: 'runs', lagSeconds: 11 };
-    const found = projectionsCheck([fine, stuck], 10);
+    const found = projectionsCheck([fine, stuck], 10, true);
     expect(found.status).to.equal('unhealthy');
     expect(found.message).to.match(/^runs: /);
   });
 
   it('is unhealthy by one that is ahead of the log, as what it says is of another', () => {
     const ahead = { ...fine, name: 'runs', ahead: true };
-    const found = projectionsCheck([fine, ahead], 10);
+    const found = projectionsCheck([fine, ahead], 10, true);
     expect(found.status).to.equal('unhealthy');
     expect(found.message).to.match(/^runs: ahead of the log/);
   });
 
+  it('is degraded where nobody folds, though all have caught up', () => {
+    const found = projectionsCheck([fine], 10, false);
+    expect(found).to.include({ status: 'degraded', message: 'no process is projecting' });
+  });
+
+  it('says how far they are behind within the limit', () => {
+    const said = (...lags: readonly number[]): string =>
+      projectionsCheck(
+        lags.map((lagSeconds) => ({ ...fine, lagSeconds })),
+        10,
+        true,
+      ).message;
+    expect(said(0, 0.9)).to.equal('caught up');
+    expect(said(0.2, 4.5, 3)).to.equal('up to 5 s behind');
+  });
+
   it('is degraded by parked documents', () => {
-    expect(projectionsCheck([{ ...fine, parked: 1 }], 10).status).to.equal('degraded');
+    expect(projectionsCheck([{ ...fine, parked: 1 }], 10, true).status).to.equal('degraded');
   });
 });
 
