@@ -108,7 +108,10 @@ export interface EventStore {
     readonly limit: number;
   }): Promise<StreamPage>;
 
-  /** Forgets a stream's events before a revision. They may stay in `readAll` until the engine cleans up. */
+  /**
+   * Forgets a stream's events before a revision, the oldest first: a death in the midst of it leaves the others. They may
+   * stay in `readAll` until the engine cleans up.
+   */
   truncate(stream: string, before: number): Promise<void>;
 
   /** Whether a text is a position as this log writes them, {@link BEGINNING} left out; it may lie beyond the end. */

@@ -12,6 +12,9 @@ import {
 } from './protocol.ts';
 import { StreamMemory, type KnownStream } from './stream-memory.ts';
 
+/** Events that one transaction removes at most: while it lasts nobody else of any process writes. */
+const REMOVED_AT_ONCE = 500;
+
 /** What became of the sequences of one transaction. */
 export interface Written {
   readonly createdAt: number;
@@ -97,9 +100,14 @@ export class LogWriter {
     });
   }
 
-  /** Removes a stream's events before a revision. Blocks until that is durable. */
-  truncate(stream: string, before: number): void {
-    this.#transaction(() => this.#memory.truncate(stream, before));
+  /**
+   * Removes a stream's oldest events before a revision, some of them. Blocks until that is durable.
+   *
+   * @returns whether there may be more, for another call
+   * @throws the driver's error when nothing was removed; {@link UnsureCommit}
+   */
+  truncate(stream: string, before: number): boolean {
+    return this.#transaction(() => this.#memory.truncate(stream, before, REMOVED_AT_ONCE));
   }
 
   #transaction<T>(work: (timing: CommitTiming) => T): T {

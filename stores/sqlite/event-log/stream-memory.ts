@@ -20,6 +20,7 @@ export class StreamMemory {
   readonly #selectType: Statement;
   readonly #insertType: Statement;
   readonly #setTruncated: Statement;
+  readonly #first: Statement;
   readonly #delete: Statement;
   #young = new Map<string, KnownStream>();
   #old = new Map<string, KnownStream>();
@@ -37,6 +38,8 @@ export class StreamMemory {
     this.#selectType.setReturnArrays(true);
     this.#insertType = database.prepare('INSERT INTO types (name) VALUES (?)');
     this.#setTruncated = database.prepare('UPDATE streams SET truncated_revision = ? WHERE id = ?');
+    this.#first = database.prepare('SELECT min(revision) FROM events WHERE stream = ?');
+    this.#first.setReturnArrays(true);
     this.#delete = database.prepare('DELETE FROM events WHERE stream = ? AND revision < ?');
   }
 
@@ -76,12 +79,19 @@ export class StreamMemory {
     return id;
   }
 
-  /** Removes events of a stream; its revision is kept. */
-  truncate(name: string, before: number): void {
+  /**
+   * Removes the oldest events of a stream before a revision, so many at most; its own revision is kept.
+   *
+   * @returns whether there may be more
+   */
+  truncate(name: string, before: number, most: number): boolean {
     const stream = this.find(name, false);
-    if (stream === undefined) return;
-    this.#delete.run(stream.id, before);
+    if (stream === undefined) return false;
+    const first = this.#first.get(stream.id)?.[0];
+    const end = typeof first === 'number' ? Math.min(before, first + most) : before;
+    this.#delete.run(stream.id, end);
     this.#setTruncated.run(stream.revision, stream.id);
+    return end < before;
   }
 
   #remember(name: string, stream: KnownStream): KnownStream {

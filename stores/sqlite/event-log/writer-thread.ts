@@ -154,10 +154,15 @@ class WriterThread {
     }
   }
 
-  #truncate(task: { readonly ticket: number; readonly stream: string; readonly before: number }) {
+  /** A part of it; what is left comes behind the appends that wait, as their callers shall not wait for all of it. */
+  #truncate(task: Extract<Task, { readonly kind: 'truncate' }>): void {
     try {
-      this.#opened().writer.truncate(task.stream, task.before);
-      this.#answer({ kind: 'done', ticket: task.ticket });
+      if (!this.#opened().writer.truncate(task.stream, task.before)) {
+        this.#answer({ kind: 'done', ticket: task.ticket });
+        return;
+      }
+      const behind = this.#tasks.findIndex((each, i) => i >= this.#next && !('appends' in each));
+      this.#tasks.splice(behind === -1 ? this.#tasks.length : behind, 0, task);
     } catch (error) {
       const failure = { ticket: task.ticket, stream: task.stream, ...this.#fail(error) };
       this.#answer({ kind: 'failed', failure });

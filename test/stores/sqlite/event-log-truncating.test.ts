@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { LogReader } from '../../../stores/sqlite/event-log/reader.ts';
+import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
+import { event, events } from '../../contracts/event-store-subject.ts';
+import { plainCodec } from '../../support/plain-codec.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** So many that to remove them takes some tenths of a second. */
+const MANY = 20_000;
+
+describe('truncating a long stream of the embedded event log', () => {
+  const directory = useTemporaryDirectory();
+  let store: EventStore;
+
+  beforeEach(async () => {
+    const shared = { directory: directory(), codec: plainCodec, telemetry: silent };
+    store = await openSqliteEventStore(shared);
+    const parts = Array.from({ length: MANY / 1000 }, () => events(1000));
+    await Promise.all(parts.map((part) => store.append('long', part, 'any')));
+  });
+  afterEach(() => store.close());
+
+  it('lets appends go between its parts', async () => {
+    const ended: string[] = [];
+    const truncated = store.truncate('long', MANY - 1).then(() => ended.push('truncated'));
+    for (const name of ['one', 'two', 'three']) {
+      await store.append(name, [event(0)], 'none');
+      ended.push(name);
+    }
+    await truncated;
+    expect(ended).to.deep.equal(['one', 'two', 'three', 'truncated']);
+    const [left, ...more] = await store.readStream('long');
+    expect(left?.revision).to.equal(MANY - 1);
+    expect(more).to.deep.equal([]);
+    expect((await store.append('long', [event(0)], MANY - 1)).revision).to.equal(MANY);
+  });
+
+  it('is done to its end by a store that is closed meanwhile', async () => {
+    const truncated = store.truncate('long', MANY);
+    await store.close();
+    await truncated;
+    const reader = new LogReader(logFile(directory()), plainCodec);
+    try {
+      expect(reader.stream('long', undefined, false, 10)).to.deep.equal([]);
+      expect(reader.head()).to.equal(MANY);
+    } finally {
+      reader.close();
+    }
+  });
+});
