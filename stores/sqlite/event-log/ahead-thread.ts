@@ -12,11 +12,15 @@ function readAhead({ file, until, prefixes }: AheadOrder): void {
   const database = openLogForReading(file);
   const rows = new LogRows(database);
   let position = 0;
+  let ended = false;
   const end = (): void => {
+    ended = true;
     database.close();
     parentPort?.close();
   };
   parentPort?.on('message', (message: ToAhead) => {
+    // A closed port still hands over what was on its way.
+    if (ended) return;
     if (message.kind === 'end') {
       end();
       return;

@@ -98,6 +98,21 @@ describe('reading the log ahead', function () {
     expect(await ahead.next(500)).to.equal(undefined);
   });
 
+  it('has not failed where it is ended again, or asked for more, when it has just ended', async () => {
+    const warnings: string[] = [];
+    const warn = (message: string): number => warnings.push(message);
+    const telemetry = { ...silent, log: { ...silent.log, warn } };
+    const store = await open();
+    await store.append('one', events(3_000), 'none');
+    const twice = readAhead(3_000, undefined, telemetry);
+    await Promise.all([twice.end(), twice.end()]);
+    const reader = openReader();
+    const all = readAhead(reader.head(), undefined, telemetry);
+    expect(await allOf(all, reader, undefined)).to.have.lengthOf(3_000);
+    await all.end();
+    expect(warnings).to.deep.equal([]);
+  });
+
   it('delivers a long log as following it does, and what comes behind it', async () => {
     const told: Signal<string> = new Signal('what is told of reading ahead');
     const store = await open({ ...silent, log: { ...silent.log, debug: told.send } });
