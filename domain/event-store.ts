@@ -48,18 +48,9 @@ export interface EventStore {
    * A page of one stream, ascending or descending by revision. A stream that does not exist, or that is
    * truncated away, is empty.
    *
-   * @param options.from revision to begin with; default: the stream's first (last, when backwards)
-   * @param options.limit default 1,000
    * @throws EventStoreError `CORRUPT_EVENT` when one does not fit its schema, `UNAVAILABLE`
    */
-  readStream(
-    stream: string,
-    options?: {
-      readonly from?: number;
-      readonly direction?: 'forwards' | 'backwards';
-      readonly limit?: number;
-    },
-  ): Promise<readonly RecordedEvent[]>;
+  readStream(stream: string, part?: StreamPart): Promise<readonly RecordedEvent[]>;
 
   /**
    * A page of the whole log, ascending, strictly after a position. Fewer than `limit` does not mean the
@@ -157,6 +148,20 @@ export type RecordedEvent = DomainEvent & {
   /** Set where the data does not fit its schema; then `data` is what was found. */
   readonly fault?: string;
 };
+
+/** Which part of a stream is wanted. */
+export interface StreamPart {
+  /** Revision to begin with; default: the stream's first (last, when backwards). */
+  readonly from?: number;
+  readonly direction?: 'forwards' | 'backwards';
+  /** Default 1,000. */
+  readonly limit?: number;
+  /**
+   * Whether events that do not fit their schema come with `fault` set, for those who tell or take away what is there;
+   * default: the page is refused, as no decision can rest on a part of it.
+   */
+  readonly faulty?: boolean;
+}
 
 /** A part of the streams of a log. */
 export interface StreamPage {
@@ -291,6 +296,17 @@ export class EventStoreError extends Error {
     this.actual = details.actual;
     this.revision = details.revision;
   }
+}
+
+/**
+ * An event that can be read.
+ * @throws EventStoreError `CORRUPT_EVENT` for one that does not fit its schema
+ */
+export function sound(event: RecordedEvent): RecordedEvent {
+  const { fault, stream, revision } = event;
+  if (fault === undefined) return event;
+  const text = `revision ${revision} of ${stream} does not fit its schema: ${fault}`;
+  throw new EventStoreError('CORRUPT_EVENT', text, { stream, revision });
 }
 
 /** Whether an error is a lost race for a stream. */

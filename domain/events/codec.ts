@@ -9,6 +9,7 @@ import {
   type RawEvent,
   type RecordedEvent,
 } from '../event-store.ts';
+import { isJsonObject } from '../json.ts';
 import { catalogue, type EventType } from './catalogue.ts';
 import { MetadataSchema } from './metadata.ts';
 import { countCharactersRarely } from './text-length.ts';
@@ -72,11 +73,12 @@ export function createEventCodec(): ServiceEventCodec {
     const { id, type, stream, revision, position, createdAt } = parsed;
     const { data, metadata, fault: versionFault } = atPresentVersion(parsed);
     const fault = versionFault ?? dataFault(type, data) ?? metadataFault(type, metadata);
+    if (fault !== null) return faulty(parsed, fault);
     // Written out, as this is on the way of every event that is read and copying objects costs as much as
     // checking them.
     const event = { id, stream, revision, position, createdAt, type, data, metadata };
-    // The schema has just been checked, or `fault` says that it does not hold.
-    return (fault === null ? event : { ...event, fault }) as unknown as RecordedEvent;
+    // The schema has just been checked.
+    return event as unknown as RecordedEvent;
   };
 
   return {
@@ -113,9 +115,9 @@ export function createEventCodec(): ServiceEventCodec {
         data = JSON.parse(raw.data);
         metadata = JSON.parse(raw.metadata);
       } catch (error) {
-        const fault = `not JSON: ${messageOf(error)}`;
         const broken = { id, stream, revision, position, createdAt, type, data: raw.data };
-        return { ...broken, metadata: {}, fault } as unknown as RecordedEvent;
+        const fault = `not JSON: ${messageOf(error)}`;
+        return faulty({ ...broken, metadata: parsedIfJson(raw.metadata) }, fault);
       }
       return decodeParsed({ id, stream, revision, position, createdAt, type, data, metadata });
     },
@@ -135,6 +137,28 @@ interface PreparedEvent {
 function splitAt(metadata: string, occurredAt: string): readonly [string, string] {
   const at = metadata.indexOf(`"occurredAt":"${occurredAt}"`) + '"occurredAt":"'.length;
   return [metadata.slice(0, at), metadata.slice(at + occurredAt.length)];
+}
+
+/** An event that does not fit its schema, with what there is; where it does not say when it occurred, the store does. */
+function faulty(found: ParsedEvent, fault: string): RecordedEvent {
+  const { id, stream, revision, position, createdAt, type, data } = found;
+  const known = isJsonObject(found.metadata) ? found.metadata : {};
+  const { occurredAt } = known;
+  const metadata = {
+    ...known,
+    occurredAt: typeof occurredAt === 'string' ? occurredAt : createdAt,
+  };
+  const event = { id, stream, revision, position, createdAt, type, data, metadata, fault };
+  return event as unknown as RecordedEvent;
+}
+
+function parsedIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Said already: the event has the fault.
+    return undefined;
+  }
 }
 
 /** Brings an event of an older release up to the present version of its type. */

@@ -47,7 +47,7 @@ export async function* oldEvents(
   }
 }
 
-/** The whole of a stream. @throws EventStoreError */
+/** The whole of a stream, with what of it can't be read. @throws EventStoreError */
 export async function wholeStream(
   store: EventStore,
   stream: string,
@@ -56,7 +56,7 @@ export async function wholeStream(
   for (;;) {
     const last = events.at(-1);
     const from = last === undefined ? {} : { from: last.revision + 1 };
-    const page = await store.readStream(stream, { ...from, limit: PAGE });
+    const page = await store.readStream(stream, { ...from, limit: PAGE, faulty: true });
     events.push(...page);
     if (page.length < PAGE) return events;
   }

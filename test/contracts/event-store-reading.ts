@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { BEGINNING } from '../../domain/event-store.ts';
+import { BEGINNING, type StreamPart } from '../../domain/event-store.ts';
 import {
   brokenEvent,
   event,
@@ -87,6 +87,22 @@ function describeStreams(subject: Subject): void {
       const error = await rejected('CORRUPT_EVENT', store.readStream(stream));
       expect(error.stream).to.equal(stream);
       expect(await store.readStream(stream, { limit: 1 })).to.have.lengthOf(1);
+    });
+
+    it('gives such an event with a fault to those who ask for it, and when it occurred', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const broken = brokenEvent();
+      await store.append(stream, [event(0), broken, event(2)], 'none');
+      const faults = async (part: StreamPart): Promise<readonly string[]> =>
+        (await store.readStream(stream, part)).map(({ fault }) => typeof fault);
+      const forwards = ['undefined', 'string', 'undefined'];
+      expect(await faults({ faulty: true })).to.deep.equal(forwards);
+      const part = { faulty: true, direction: 'backwards', limit: 2 } as const;
+      expect(await faults(part)).to.deep.equal(['undefined', 'string']);
+      const [read] = await store.readStream(stream, { faulty: true, from: 1, limit: 1 });
+      expect(read?.data).to.deep.equal(broken.data);
+      expect(read?.metadata).to.deep.equal(broken.metadata);
     });
 
     it('throws NEWER_SCHEMA when one is of a newer release', async () => {

@@ -11,6 +11,7 @@ import {
   type RecordedEvent,
   type StreamAppend,
   type StreamPage,
+  type StreamPart,
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -24,8 +25,6 @@ import { subscribe } from './subscription.ts';
 import { Tail } from './tail.ts';
 import { Writer, type Rehearsed } from './writer.ts';
 
-/** Events of a page of a stream where nothing is said. */
-const DEFAULT_LIMIT = 1_000;
 /** Most events that one call of `readAll` gives, so that it never holds the event loop for long. */
 const MOST_OF_ALL = 1_000;
 /** Milliseconds in which the log has to answer a ping. */
@@ -153,16 +152,8 @@ class SqliteEventStore implements EventStore {
     await this.#rehearsing;
   }
 
-  async readStream(
-    stream: string,
-    options: {
-      readonly from?: number;
-      readonly direction?: 'forwards' | 'backwards';
-      readonly limit?: number;
-    } = {},
-  ): Promise<readonly RecordedEvent[]> {
-    const { from, direction, limit = DEFAULT_LIMIT } = options;
-    return this.#reader().stream(stream, from, direction === 'backwards', limit);
+  async readStream(stream: string, part: StreamPart = {}): Promise<readonly RecordedEvent[]> {
+    return this.#reader().stream(stream, part);
   }
 
   async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {

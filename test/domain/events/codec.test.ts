@@ -177,6 +177,16 @@ describe('the codec of events', () => {
       expect(codec.decode(raw('Fired', '{}', '{')).fault).to.match(/not JSON/);
     });
 
+    it('gives what can be read of the metadata of a broken event, and the time of the store else', () => {
+      const about = metadata('Fired');
+      const { metadata: read } = codec.decode(raw('Fired', '{"nominal":', about));
+      expect(read).to.deep.equal(about);
+      for (const unreadable of ['{', null, [], { actor: 'a', occurredAt: 7 }]) {
+        const broken = raw('Fired', '{}', unreadable);
+        expect(codec.decode(broken).metadata.occurredAt).to.equal(broken.createdAt);
+      }
+    });
+
     it('gives a fault for metadata without a version', () => {
       for (const about of [
         {},

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { decorated } from '../../../domain/decorated.ts';
 import { join } from 'node:path';
 import { SystemClock } from '../../../app/clock.ts';
-import type { EventStore } from '../../../domain/event-store.ts';
+import { sound, type EventStore } from '../../../domain/event-store.ts';
 import type { DataOf } from '../../../domain/events/catalogue.ts';
 import { hasEnded, runFold } from '../../../domain/runs/run.ts';
 import { load } from '../../../domain/handle.ts';
@@ -128,6 +128,18 @@ describe('the retention of records', () => {
       log.pass(DAY - 60_000);
     }
     await harness.append();
+  }
+
+  /** A log in which an event of a stream does not fit its schema. */
+  function withBroken(stream: string): EventStore {
+    const { store } = harness;
+    const readStream: EventStore['readStream'] = async (name, part) => {
+      const events = await store.readStream(name, part);
+      if (name !== stream) return events;
+      const broken = events.map((event) => ({ ...event, fault: 'broken' }));
+      return part?.faulty === true ? broken : broken.map(sound);
+    };
+    return decorated(store, { readStream });
   }
 
   /** The documents of all views, by view and key, without the positions. */
@@ -274,6 +286,15 @@ describe('the retention of records', () => {
     const again = (await records()).length;
     await pass();
     expect(await records()).to.have.length(again);
+  });
+
+  it('leaves a record with an event that can not be read, and takes the others', async () => {
+    await seed();
+    await pass(forAll, withBroken('run-task-1-1'));
+    expect(await left('run-task-1-1')).to.match(/RunSucceeded$/);
+    expect(await left('run-task-1-2')).to.equal('RunRemoved');
+    expect(await removedOf('runs')).to.deep.equal({ records: 7, events: 15 });
+    expect(await removedOf('sessions')).to.deep.equal({ records: 2, events: 2 });
   });
 
   it('keeps everything of a kind without a limit', async () => {
