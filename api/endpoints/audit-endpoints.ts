@@ -155,7 +155,7 @@ async function byTheService(
 const one = (store: EventStore, stream: string): Backwards => ({
   read: async (from) => {
     if (from !== undefined && !/^\d{1,15}$/.test(from)) throw noCursor();
-    const options = { direction: 'backwards', limit: READ } as const;
+    const options = { direction: 'backwards', limit: READ, faulty: true } as const;
     return store.readStream(
       stream,
       from === undefined ? options : { ...options, from: Number(from) },

@@ -1,4 +1,4 @@
-import { EventStoreError, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
 import {
   auditDocumentOf,
   isAudited,
@@ -51,25 +51,13 @@ export async function auditOfStream(
   };
 }
 
-/** The events of a stream that can be read, from the first on. One that can't be is in no view either. */
+/** The events of a stream from the first on, with those that can't be read, which are in no view either. */
 async function* eventsOf(store: EventStore, stream: string): AsyncGenerator<RecordedEvent> {
-  let from = 0;
-  let limit = READ;
-  for (;;) {
-    let page: readonly RecordedEvent[];
-    try {
-      page = await store.readStream(stream, { from, limit });
-    } catch (error) {
-      if (!(error instanceof EventStoreError) || error.code !== 'CORRUPT_EVENT') throw error;
-      if (error.revision === undefined) throw error;
-      // One by one up to it, then past it.
-      if (limit === 1) from = error.revision + 1;
-      limit = limit === 1 ? READ : 1;
-      continue;
-    }
+  for (let from = 0; ;) {
+    const page = await store.readStream(stream, { from, limit: READ, faulty: true });
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < limit) return;
+    if (last === undefined || page.length < READ) return;
     from = last.revision + 1;
   }
 }

@@ -1,4 +1,9 @@
-import { EventStoreError, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import {
+  EventStoreError,
+  sound,
+  type EventStore,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
 import { StreamEvents, StreamPage } from '../schemas/answer-schemas-audit.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { EventsQuery, StreamsQuery } from '../schemas/audit-schemas.ts';
@@ -65,6 +70,7 @@ async function listed(store: EventStore, options: Parameters<EventStore['listStr
   }
 }
 
+/** @throws EventStoreError `CORRUPT_EVENT` where the first event can't be read; later ones end the page */
 async function page(
   store: EventStore,
   stream: string,
@@ -74,48 +80,20 @@ async function page(
   let characters = 0;
   for (let at = from; events.length < limit && characters < PAGE_CHARACTERS;) {
     const wanted = Math.min(READ, limit - events.length);
-    const options = { direction, limit: wanted, ...(at === undefined ? {} : { from: at }) };
-    const part = await readable(store, stream, options, events.length > 0);
-    for (const event of part) characters += JSON.stringify(event.data).length;
-    events.push(...part);
+    const options = { direction, limit: wanted, faulty: true };
+    const part = await store.readStream(
+      stream,
+      at === undefined ? options : { ...options, from: at },
+    );
+    for (const event of part) {
+      if (event.fault !== undefined && events.length > 0) return events;
+      events.push(sound(event));
+      characters += JSON.stringify(event.data).length;
+    }
     const last = part.at(-1);
-    // Cut short by an event that can't be read: the next page begins with that.
     if (last === undefined || part.length < wanted) break;
     at = last.revision + (direction === 'forwards' ? 1 : -1);
     if (at < 0) break;
-  }
-  return events;
-}
-
-type Part = { readonly from?: number; readonly direction: Direction; readonly limit: number };
-type Direction = EventsQuery['direction'];
-
-/**
- * As the log reads it; where it comes upon an event that can't be read, those before it.
- * @throws EventStoreError `CORRUPT_EVENT` where there are none, unless the page has some already
- */
-async function readable(
-  store: EventStore,
-  stream: string,
-  part: Part,
-  begun: boolean,
-): Promise<readonly RecordedEvent[]> {
-  const events: RecordedEvent[] = [];
-  try {
-    return await store.readStream(stream, part);
-  } catch (error) {
-    if (!isCorrupt(error)) throw error;
-  }
-  try {
-    for (let at = part.from; at === undefined || at >= 0;) {
-      const one = { ...part, limit: 1, ...(at === undefined ? {} : { from: at }) };
-      const [event] = await store.readStream(stream, one);
-      if (event === undefined) break;
-      events.push(event);
-      at = event.revision + (part.direction === 'forwards' ? 1 : -1);
-    }
-  } catch (error) {
-    if (!isCorrupt(error) || (events.length === 0 && !begun)) throw error;
   }
   return events;
 }
@@ -131,26 +109,14 @@ async function nextFrom(
   if (last === undefined) return null;
   const from = last.revision + (direction === 'forwards' ? 1 : -1);
   if (from < 0) return null;
-  try {
-    const [more] = await store.readStream(stream, { from, direction, limit: 1 });
-    return more?.revision ?? null;
-  } catch (error) {
-    if (isCorrupt(error)) return error.revision ?? from;
-    throw error;
-  }
+  const [more] = await store.readStream(stream, { from, direction, limit: 1, faulty: true });
+  return more?.revision ?? null;
 }
 
 async function isThere(store: EventStore, stream: string): Promise<boolean> {
-  try {
-    return (await store.readStream(stream, { direction: 'backwards', limit: 1 })).length > 0;
-  } catch (error) {
-    if (isCorrupt(error)) return true;
-    throw error;
-  }
+  const options = { direction: 'backwards', limit: 1, faulty: true } as const;
+  return (await store.readStream(stream, options)).length > 0;
 }
-
-const isCorrupt = (error: unknown): error is EventStoreError =>
-  error instanceof EventStoreError && error.code === 'CORRUPT_EVENT';
 
 const cursorAt = (place: string, prefix: string): string =>
   Buffer.from(JSON.stringify([prefix, place])).toString('base64url');

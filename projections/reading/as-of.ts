@@ -1,4 +1,9 @@
-import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
+import {
+  sound,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Projection, Query, ReadModel } from '../read-model.ts';
@@ -29,7 +34,7 @@ const CANDIDATES = 20;
 /**
  * A record of one stream as it was at a moment, by the same folding that makes its view.
  * @returns null where it was not there (yet, or any more)
- * @throws EventStoreError `CORRUPT_EVENT`, `UNAVAILABLE`
+ * @throws EventStoreError `CORRUPT_EVENT` for an event up to that moment, `UNAVAILABLE`
  */
 export async function documentAsOf<D extends JsonObject>(
   store: EventStore,
@@ -39,7 +44,9 @@ export async function documentAsOf<D extends JsonObject>(
   moment: Moment,
 ): Promise<D | null> {
   const events = upTo(await wholeStream(store, stream), moment);
-  return events.reduce<D | null>((document, event) => projection.evolve(document, event, id), null);
+  return events
+    .map(sound)
+    .reduce<D | null>((document, event) => projection.evolve(document, event, id), null);
 }
 
 /** A task as it was at a moment; null where it was not there yet. Reads its rhythm by halves, not from the start. */
@@ -54,6 +61,7 @@ export async function taskAsOf(
   const end = [upTo(changes, moment).at(-1)?.position ?? '', fire?.position ?? ''].sort().at(-1);
   const task = changes
     .filter(({ position }) => position <= (end ?? ''))
+    .map(sound)
     .reduce<TaskDocument | null>((document, event) => evolve(document, event, id), null);
   return withFiresUpTo(store, task, id, end ?? '');
 }
@@ -91,7 +99,7 @@ export async function lastRunAsOf(
   const bound = next === undefined ? query : startedUpTo(query, next.metadata.occurredAt);
   const found = await readModel.find(runsProjection, { ...bound, limit: CANDIDATES });
   for (const { key, document } of found) {
-    const events = await store.readStream(streams.run(key), { limit: PAGE });
+    const events = await store.readStream(streams.run(key), { limit: PAGE, faulty: true });
     const started = events.find(({ type }) => type === 'RunStarted');
     if (started !== undefined && started.position <= moment.position) return document.started_at;
   }
@@ -135,11 +143,12 @@ async function lastFire(
   return low;
 }
 
+/** With what of it can't be read: that may be of later. */
 async function wholeStream(store: EventStore, stream: string): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = [];
   for (;;) {
     const from = (events.at(-1)?.revision ?? -1) + 1;
-    const page = await store.readStream(stream, { from, limit: PAGE });
+    const page = await store.readStream(stream, { from, limit: PAGE, faulty: true });
     events.push(...page);
     if (page.length < PAGE) return events;
   }

@@ -1,5 +1,5 @@
 import { changesBetween, type Change } from '../../domain/differences.ts';
-import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
+import { sound, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
 import { agentsProjection, type AgentDocument } from '../views/agents.ts';
@@ -108,6 +108,10 @@ function withoutMarks(shown: object): object {
   return rest;
 }
 
+/**
+ * A part of a history. It ends before an event that can't be read: what those behind it changed can't be told.
+ * @throws EventStoreError `CORRUPT_EVENT` where the part begins with such an event, or behind it
+ */
 async function historyOf<D>(
   store: EventStore,
   { from, limit }: HistorySpan,
@@ -117,15 +121,17 @@ async function historyOf<D>(
   let document: D | null = null;
   let characters = 0;
   for (let next = 0; ;) {
-    const page = await store.readStream(stream, { from: next, limit: READ });
+    const page = await store.readStream(stream, { from: next, limit: READ, faulty: true });
     for (const event of page) {
       next = event.revision + 1;
+      const isFull = items.length === limit || characters > PAGE_CHARACTERS;
+      if (isFull || (event.fault !== undefined && items.length > 0)) {
+        return { items, next: event.revision };
+      }
+      sound(event);
       if (event.revision < from) {
         document = evolve(document, event);
         continue;
-      }
-      if (items.length === limit || characters > PAGE_CHARACTERS) {
-        return { items, next: event.revision };
       }
       const known: D | null = before === undefined ? document : await before(document, event);
       document = evolve(known, event);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { HIDDEN } from '../../../api/endpoints/event-records.ts';
-import { EventStoreError } from '../../../domain/event-store.ts';
+import { sound } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
 import type { FaultyEventStore } from '../../support/faulty-stores.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
@@ -104,17 +104,19 @@ describe('streams over HTTP', () => {
       const page = await get(path);
       return [...(page.at('items') as Items).map(({ revision }) => revision), page.at('next_from')];
     };
+    let task = '';
     let stream = '';
     let whole: typeof FaultyEventStore.prototype.readStream;
     before(async () => {
-      stream = streams.task(await makeTask(3));
+      task = await makeTask(3);
+      stream = streams.task(task);
       const { store } = api();
       whole = store.readStream.bind(store);
-      store.readStream = async (name, options) => {
-        const events = await whole(name, options);
-        const broken = name === stream && events.some(({ revision }) => revision === BROKEN);
-        if (!broken) return events;
-        throw new EventStoreError('CORRUPT_EVENT', 'broken', { stream, revision: BROKEN });
+      store.readStream = async (name, part) => {
+        const events = (await whole(name, part)).map((event) =>
+          name === stream && event.revision === BROKEN ? { ...event, fault: 'broken' } : event,
+        );
+        return part?.faulty === true ? events : events.map(sound);
       };
     });
     after(() => {
@@ -131,13 +133,35 @@ describe('streams over HTTP', () => {
     it('are refused from it on, saying which it is', async () => {
       const { client } = auditor;
       const paths = [`/streams/${stream}?from=2`, `/streams/${stream}?from=2&direction=backwards`];
-      for (const path of [...paths, `/tasks/${stream.slice('task-'.length)}/history`]) {
+      const histories = [2, 3].map((cursor) => `/tasks/${task}/history?cursor=${cursor}`);
+      for (const path of [...paths, ...histories]) {
         const answer = await client.get(path);
         expect(answer.status, path).to.equal(500);
         expect(answer.at('error')).to.equal('internal_error');
         const details = { error_type: 'CORRUPT_EVENT', stream, revision: BROKEN };
         expect(answer.at('details')).to.deep.include(details);
       }
+    });
+
+    it('tell what was done up to it', async () => {
+      const page = await get(`/tasks/${task}/history`);
+      expect((page.at('items') as Items).map(({ revision }) => revision)).to.deep.equal([0, 1]);
+      expect(page.at('next_cursor')).to.equal(String(BROKEN));
+    });
+
+    it('are a record of before it, and none of after', async () => {
+      const { client } = await api().signIn(['audit:read', 'tasks:read']);
+      const events = await api().store.readStream(stream, { faulty: true });
+      const statuses: number[] = [];
+      for (const { position } of events) {
+        statuses.push((await client.get(`/tasks/${task}?as_of=${position}`)).status);
+      }
+      expect(statuses).to.deep.equal([200, 200, 500, 500]);
+    });
+
+    it('say without it what the service did', async () => {
+      const page = await get(`/audit?actor=service&stream=${stream}`);
+      expect(page.at('items')).to.deep.equal([]);
     });
   });
 });
