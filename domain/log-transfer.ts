@@ -13,7 +13,7 @@ export interface LogTransfer {
 
   /**
    * All that the log holds now, in its order, a part at a time; what is appended meanwhile is left out. Streams that
-   * were cut off (truncated) are told of as well as the engine knows them.
+   * were cut off (truncated), or deleted as a whole, are told of as well as the engine knows them.
    * @throws EventStoreError `UNAVAILABLE`
    */
   contents(): AsyncIterable<LogPart>;

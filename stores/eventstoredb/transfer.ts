@@ -31,6 +31,9 @@ const READ_LIMIT = 30_000;
 /** Stands where an event was that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
 const FILLER = '$filler';
 
+/** Ends a stream for ever. One that may begin again has metadata that say it counts from beyond every revision. */
+const DELETED = '$streamDeleted';
+
 /**
  * Opens the log of an EventStoreDB server to be moved.
  * @throws ConnectionUrlError when the connection string can't be meant so
@@ -71,6 +74,7 @@ class EventStoreDbTransfer implements LogTransfer {
     // The engine's own events count: a stream may have been cut off last of all.
     const end = await this.#reading.end();
     const length = byteOf(end);
+    const deleted = new Set<string>();
     let after: Position = BEGINNING;
     for (let ended = false; !ended && after < end;) {
       const events: RawEvent[] = [];
@@ -79,12 +83,31 @@ class EventStoreDbTransfer implements LogTransfer {
         if (position > end) return 'enough';
         after = position;
         const truncation = truncationOf(event);
-        if (truncation !== null) truncations.push(truncation);
-        else if (!isSystemEvent(event)) events.push(toRaw(event));
+        if (truncation === null) {
+          if (!isSystemEvent(event)) events.push(toRaw(event));
+        } else if (truncation.before === Infinity) deleted.add(truncation.stream);
+        else {
+          // It began again, where it was deleted before.
+          deleted.delete(truncation.stream);
+          truncations.push(truncation);
+        }
         return events.length < PART && position < end ? 'more' : 'enough';
       });
       yield { events, truncations, share: length === 0 ? 1 : byteOf(after) / length };
     }
+    if (deleted.size === 0) return;
+    yield { events: [], truncations: await this.#wholly(deleted, end), share: 1 };
+  }
+
+  /** Streams that are gone with all their events. Nobody can read where one ended but in the log itself. */
+  async #wholly(deleted: ReadonlySet<string>, end: Position): Promise<readonly Truncation[]> {
+    const befores = new Map<string, number>();
+    await this.#reading.forwards(BEGINNING, PART, ({ streamId, type, revision }, position) => {
+      if (position > end) return 'enough';
+      if (deleted.has(streamId) && type !== DELETED) befores.set(streamId, Number(revision) + 1);
+      return position < end ? 'more' : 'enough';
+    });
+    return Array.from(befores, ([stream, before]) => ({ stream, before }));
   }
 
   async append(appends: readonly RawAppend[]): Promise<void> {
@@ -141,10 +164,11 @@ function byteOf(position: Position): number {
   return place === 'start' ? 0 : Number(place.commit);
 }
 
-/** A stream's metadata that say from where on it counts; those of a stream that was deleted as a whole do not. */
+/** From where on a stream counts, where an event of the engine says so; `Infinity` where it was deleted as a whole. */
 function truncationOf({ streamId, type, data }: ClientEvent): Truncation | null {
+  if (type === DELETED) return { stream: streamId, before: Infinity };
   if (type !== '$metadata' || !streamId.startsWith('$$')) return null;
   const before = (data as { readonly $tb?: unknown } | null)?.$tb;
-  if (typeof before !== 'number' || before <= 0 || before >= Number.MAX_SAFE_INTEGER) return null;
-  return { stream: streamId.slice(2), before };
+  if (typeof before !== 'number' || before <= 0) return null;
+  return { stream: streamId.slice(2), before: Number.isSafeInteger(before) ? before : Infinity };
 }

@@ -197,6 +197,31 @@ describe('a log that is moved', function () {
     });
   });
 
+  it('leaves behind what a server has deleted and not cleaned away, but for a stream that began again', async () => {
+    await onLog(path('here'), async (store) => {
+      for (const stream of ['demo-1', 'demo-2', 'demo-3', 'demo-4']) {
+        await addCutStream(store, stream, 3, 0);
+      }
+    });
+    const server = await startServer();
+    await done(on('here', 'export', path('out')));
+    await done(on(server, 'import', path('out')));
+    server.log.softDelete('demo-1');
+    server.log.tombstone('demo-2');
+    server.log.softDelete('demo-3');
+    server.write('demo-3', 'StreamEntryAdded', '{"data":{}}');
+    await done(on(server, 'export', path('back')));
+    const { out } = await done(on('there', 'import', path('back')));
+    expect(out).to.include('9 had been cut off');
+    await onLog(path('there'), async (store) => {
+      const revisions = async (stream: string): Promise<readonly number[]> =>
+        (await store.readStream(stream, { faulty: true })).map(({ revision }) => revision);
+      expect([await revisions('demo-1'), await revisions('demo-2')]).to.deep.equal([[], []]);
+      expect(await revisions('demo-3')).to.deep.equal([3]);
+      expect(await revisions('demo-4')).to.deep.equal([0, 1, 2]);
+    });
+  });
+
   it('goes on where an import was broken off, and is refused where something else stands', async () => {
     await seed('here', 700);
     await done(on('here', 'export', path('out')));
