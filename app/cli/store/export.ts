@@ -1,5 +1,9 @@
-import { resolveTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
+import { parseInstant, readTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
 import { toIso } from '../../../domain/clock.ts';
+import { load } from '../../../domain/handle.ts';
+import { isUuid } from '../../../domain/ids.ts';
+import { streams } from '../../../domain/streams.ts';
+import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { exportEvents, type ExportedPart } from '../../analysis/export-events.ts';
 import type { ExportFormat } from '../../analysis/export-formats.ts';
@@ -8,6 +12,7 @@ import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
 import { exportArchive } from '../../archive/make-archive.ts';
 import { onTransfer } from '../../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../../archive/progress.ts';
+import type { StoreSettings } from '../../stores.ts';
 import { withScreen } from './archive-screen.ts';
 import type { ExportOptions } from './export-command.ts';
 import { CommandFault, exitCodes, usageFault } from '../calling/faults.ts';
@@ -66,12 +71,15 @@ export async function exportRows(
   if (ofOthers !== undefined) {
     throw usageFault('--kind and --type are for events, --state and --trigger for runs');
   }
-  const filter = {
-    since: instantOf('--since', since),
-    until: instantOf('--until', until),
-    taskId: task?.toLowerCase(),
-  };
+  if (task !== undefined && !isUuid(task)) throw usageFault('--task is no UUID');
+  const taskId = task?.toLowerCase();
   const settings = storeSettings(session.surroundings.env, options.dataDir);
+  const zone = (): Promise<string | null> => zoneOfTask(settings, taskId);
+  const filter = {
+    since: await instantOf('--since', since, zone),
+    until: await instantOf('--until', until, zone),
+    taskId,
+  };
   const counted = await withScreen(session, async (progress) => {
     progress.stage('exporting');
     const open = (): Promise<RowWriter> =>
@@ -120,12 +128,26 @@ async function writeRows(
   }
 }
 
-function instantOf(option: string, text: string | undefined): string | undefined {
+/** A time as the service writes it. One without an offset is of the zone of the task, and refused where there is none. */
+async function instantOf(
+  option: string,
+  text: string | undefined,
+  zoneOf: () => Promise<string | null>,
+): Promise<string | undefined> {
   if (text === undefined) return undefined;
   try {
-    return toIso(resolveTimestamp(text, 'UTC').at);
+    const { offset } = readTimestamp(text);
+    return toIso(parseInstant(text, offset === null ? await zoneOf() : null));
   } catch (error) {
     if (error instanceof TimestampError) throw usageFault(`${option}: ${error.message}`);
     throw error;
   }
+}
+
+function zoneOfTask(settings: StoreSettings, taskId: string | undefined): Promise<string | null> {
+  if (taskId === undefined) return Promise.resolve(null);
+  return onStore(settings, async ({ store }) => {
+    const { state } = await load(store, streams.task(taskId), taskFold);
+    return state.status === 'none' ? null : state.definition.timezone;
+  });
 }

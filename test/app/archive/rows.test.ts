@@ -5,6 +5,7 @@ import { csvLine } from '../../../app/analysis/csv.ts';
 import { exportRuns } from '../../../app/analysis/export-runs.ts';
 import { progressBar } from '../../../app/cli/store/archive-screen.ts';
 import { toIso } from '../../../domain/clock.ts';
+import { newId } from '../../../domain/ids.ts';
 import { folded, LogOfTest, request, success } from '../../projections/recorded.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import type { Query, ReadModel } from '../../../projections/read-model.ts';
@@ -82,6 +83,28 @@ describe('svc export --format', function () {
     expect(await events('--until', '2026-05-01T10:00:00.001Z')).to.have.lengthOf(1);
   });
 
+  it('takes a time without an offset as one of the zone of the task that is asked for', async () => {
+    const place = await makeTemporaryDirectory();
+    try {
+      const task = await onLog(place.path, async (store) => {
+        const id = await addTask(store, AT, { timezone: 'Asia/Kathmandu' });
+        await addRuns(store, id, AT + 60_000, 2);
+        return id;
+      });
+      const taken = (...words: string[]): Promise<Called> =>
+        svc(['export', '--format', 'ndjson', ...words], { env: { SVC_DATA_DIR: place.path } });
+      const { out } = await taken('--task', task, '--since', '2026-05-01T15:46:01');
+      expect(out.trimEnd().split('\n')).to.have.lengthOf(3);
+      for (const words of [['--task', newId(AT)], []]) {
+        const refused = await taken(...words, '--since', '2026-05-01T15:46:01');
+        expect([refused.code, refused.out]).to.deep.equal([2, '']);
+        expect(refused.err).to.include('--since').and.to.include('offset');
+      }
+    } finally {
+      await place.remove();
+    }
+  });
+
   it('writes CSV with a head, and a file that is there whole or not at all', async () => {
     const file = join(directory.path, 'rows.csv');
     const { out, err } = await rows('csv', '--type', 'TaskCreated', '--output', file);
@@ -117,6 +140,7 @@ describe('svc export --format', function () {
       [['export', '--format', 'csv', '--state', 'failed'], 2],
       [['export', '--format', 'csv', '--of', 'runs', '--type', 'Fired'], 2],
       [['export', '--format', 'csv', '--since', 'soon'], 2],
+      [['export', '--format', 'csv', '--task', 'report'], 2],
       [['export', '--format', 'csv', '--of', 'runs'], 5],
       [['export', '--format', 'csv', '--data-dir', nowhere], 5],
     ];
