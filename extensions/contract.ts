@@ -232,6 +232,8 @@ export interface ToolView {
   readonly description: string;
   /** JSON schema of the arguments. */
   readonly schema: object;
+  /** @throws ExtensionError `bad_request` for arguments that do not fit the schema; a call looks at them, too */
+  check(args: unknown): void;
   /**
    * Calls the tool outside of a pipeline.
    * @param options.actAs id of the agent for which it acts: one whose request, WebSocket or step of a run is being

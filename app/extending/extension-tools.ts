@@ -1,6 +1,7 @@
 import type { Clock } from '../../domain/clock.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
+import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { ToolError } from '../../scheduler/tools/tool.ts';
@@ -12,22 +13,15 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
   const view = (name: string, caller: string): LentTool | undefined => {
     const found = registry.find(name);
     if (found === undefined) return undefined;
-    const { tool, check } = found;
+    const { tool } = found;
+    const check = (args: unknown): void => refuseFaults(found.check(args));
     return {
       name,
       description: tool.description,
       schema: frozen(tool.schema),
+      check,
       async call(args, { actAs, signal, origin }) {
-        const [fault, ...more] = check(args);
-        if (fault !== undefined) {
-          const issues = [fault, ...more].map(({ path, issue }) => ({
-            field: ['parameters', ...path].join('.'),
-            issue,
-          }));
-          const first = issues[0] ?? { field: 'parameters', issue: 'is at fault' };
-          const message = `${first.field}: ${first.issue}`;
-          throw new ExtensionError('bad_request', message, { ...first, issues });
-        }
+        check(args);
         const id = origin?.commandId ?? newId(clock.now());
         return tool.run(args as JsonValue, {
           signal: signal ?? new AbortController().signal,
@@ -67,6 +61,18 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       }),
     get: view,
   };
+}
+
+/** @throws ExtensionError `bad_request` where there are any, with fields below `parameters` */
+function refuseFaults(faults: readonly ArgumentFault[]): void {
+  const issues = faults.map(({ path, issue }) => ({
+    field: ['parameters', ...path].join('.'),
+    issue,
+  }));
+  const [first] = issues;
+  if (first === undefined) return;
+  const message = `${first.field}: ${first.issue}`;
+  throw new ExtensionError('bad_request', message, { ...first, issues });
 }
 
 /** Who is behind a call; the id of the command is the call's own affair. */

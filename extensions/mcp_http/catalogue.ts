@@ -98,12 +98,9 @@ export class Catalogue {
     });
   }
 
-  /**
-   * Checks what one of the service's own tools is given; those that are registered look at it themselves.
-   * @throws ExtensionError `bad_request` (fields below `parameters`)
-   */
+  /** @throws ExtensionError `bad_request` (fields below `parameters`) for what the tool does not take */
   check(entry: Entry, parameters: Parameters): void {
-    if (entry.kind !== 'service') return;
+    if (entry.kind === 'registered') return entry.tool.check(parameters);
     // Compiled by the first call of the tool: Ajv keeps it.
     const check = this.#ajv.compile(entry.tool.parameters);
     if (!check(parameters)) throw faultsOf(check);

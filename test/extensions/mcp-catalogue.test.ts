@@ -10,7 +10,8 @@ describe('the catalogue of tools', () => {
 
   /** A catalogue with one registered tool, which is given up after 20 ms. */
   function withTool(tool: Pick<ToolView, 'name' | 'call'>): Catalogue {
-    const view: ToolView = { description: 'A tool', schema: { type: 'object' }, ...tool };
+    const about = { description: 'A tool', schema: { type: 'object' } };
+    const view: ToolView = { ...about, check: nothing, ...tool };
     const parts = {
       core: { request: () => Promise.reject(new Error('asks nothing of the service')) },
       log: {

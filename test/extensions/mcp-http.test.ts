@@ -166,8 +166,10 @@ describe('the tool protocol over plain HTTP', () => {
     for (let times = 0; times < 2; times += 1) {
       expect((await keyed('refused', 'run_task', refused)).status).to.equal(404);
     }
-    expect((await keyed('mended', 'run_task', {})).status).to.equal(400);
-    expect((await keyed('mended', 'run_task', { task_id })).status).to.equal(200);
+    for (const tool of ['run_task', 'tasks.run']) {
+      expect((await keyed(`mended ${tool}`, tool, {})).status).to.equal(400);
+      expect((await keyed(`mended ${tool}`, tool, { task_id })).status).to.equal(200);
+    }
     const read = await keyed('key of run_task', 'list_tasks', {});
     expect(read.status, read.text).to.equal(200);
   });
