@@ -36,7 +36,12 @@ const scope = Type.String({
 });
 const scopes = Type.Array(scope, { maxItems: 100, uniqueItems: true });
 const webhookUrl = Nullable(
-  Type.String({ maxLength: 2000, format: 'http-url', description: 'an http or https URL' }),
+  Type.String({
+    maxLength: 2000,
+    format: 'http-url',
+    description:
+      'an http or https URL without user and password: a receiver knows messages by their signature',
+  }),
 );
 
 export const CreateAgent = Type.Object(

@@ -69,8 +69,11 @@ function isWellFormed(text: string): boolean {
   return !/\p{Surrogate}/u.test(text);
 }
 
+/** Without a user and a password: an address stands in events and answers, where no secret may. */
 function isHttpUrl(text: string): boolean {
-  return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
+  if (!/^https?:\/\/[^\s/]/i.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
 }
 
 function faultsOf(check: ValidateFunction, whole: string): Error {

@@ -102,7 +102,6 @@ export class WebhookSender {
           'content-type': 'application/json',
           'user-agent': agent,
           ...span?.headers,
-          ...credentialsOf(url),
           ...signedHeaders(post, clock.now()),
         },
         body: post.body,
@@ -141,13 +140,6 @@ export function signedHeaders(
     'webhook-timestamp': String(Math.floor(now / 1000)),
     'webhook-signature': secrets.map((each) => new Signer(each).sign(id, at, body)).join(' '),
   };
-}
-
-/** What an address has before its `@`, as the HTTP client leaves it out. */
-function credentialsOf({ username, password }: URL): Readonly<Record<string, string>> {
-  if (username === '' && password === '') return {};
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
 }
 
 function reasonOf(error: unknown): string {

@@ -11,6 +11,14 @@ describe('the agents of the HTTP interface', () => {
     return { id: created.textAt('id'), created };
   };
 
+  it('refuses a webhook with a password, and names the signature that is in its place', async () => {
+    const body = { name: 'Grace', scopes: [], webhook_url: 'https://u:pass-4711@a.example/' };
+    const refused = await api().admin.client.post('/agents', body);
+    expect([refused.status, refused.at('details.field')]).to.deep.equal([400, 'webhook_url']);
+    expect(refused.textAt('message')).to.match(/signature/);
+    expect(refused.text).to.not.contain('pass-4711');
+  });
+
   it('registers an agent, and shows it right after', async () => {
     const { admin } = api();
     const body = {

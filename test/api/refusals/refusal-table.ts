@@ -103,6 +103,8 @@ export const refusalTable: readonly Row[] = [
       ['webhook_url', 'ftp://a.example'],
       ['webhook_url', 'http://'],
       ['webhook_url', 'https://a b'],
+      ['webhook_url', 'https://user:password@a.example/hook'],
+      ['webhook_url', 'https://token@a.example/hook'],
       ['webhook_url', 5],
       ['extra', 1],
     ],

@@ -46,12 +46,6 @@ describe('the sender of webhooks', () => {
     expect(received?.headers).to.not.have.property('authorization');
   });
 
-  it('sends the credentials of an address', async () => {
-    await sender.send(post({ url: url.replace('http://', 'http://u:p%40@') }), signal);
-    const basic = Buffer.from('u:p@').toString('base64');
-    expect(receiver.all[0]?.headers.authorization).to.equal(`Basic ${basic}`);
-  });
-
   it('reads when it may try again, as seconds and as a date', async () => {
     receiver.answer = (response) => response.writeHead(503, { 'retry-after': '7' }).end();
     expect((await sender.send(post(), signal)).retryAfter).to.equal(7000);
