@@ -31,6 +31,8 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
           taskId: id,
           step: name,
           actAs,
+          // Secrets are a pipeline's affair.
+          mask: (text) => text,
           origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
           log: (level, message, data) => log[level](message, { tool: name, caller, data }),
         });

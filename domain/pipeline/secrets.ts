@@ -72,11 +72,25 @@ export class Secrets {
       secret,
       JSON.stringify(secret).slice(1, -1),
       encodeURIComponent(secret.replace(/\p{Surrogate}/gu, '\ufffd')),
+      ...inAddress(secret),
       base64(secret),
     ]);
     // Longer ones first: a secret may be part of another.
     this.pieces = [...new Set(forms)].sort((one, other) => other.length - one.length);
   }
+}
+
+/**
+ * How a text stands in an address: in its path, in its query, and as a parameter. Each escapes other characters. What a
+ * path loses by that (`..`, tabs) leaves less than there was, which would be found where no secret is.
+ */
+function inAddress(text: string): readonly string[] {
+  const forms = [
+    new URL(`http://a/${text}`).href.slice('http://a/'.length),
+    new URL(`http://a/?${text}`).href.slice('http://a/?'.length),
+    new URLSearchParams([['', text]]).toString().slice('='.length),
+  ];
+  return forms.filter(({ length }) => length >= text.length);
 }
 
 /** Base64 of the text in UTF-8, without the padding that depends on what follows. */

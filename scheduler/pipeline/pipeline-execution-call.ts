@@ -212,6 +212,7 @@ class Call {
       taskId,
       step: this.name,
       actAs,
+      mask: (text: string) => this.progress.secrets.maskText(text),
       log: (level: string, message: string, data?: unknown) =>
         this.addLine(environment.clock.now(), level, message, data),
     };
@@ -247,6 +248,7 @@ class AboutQuickly implements ToolCall {
   readonly taskId: string;
   readonly step: string;
   readonly actAs: string;
+  readonly mask: ToolCall['mask'];
   readonly log: ToolCall['log'];
   readonly span?: Span;
   private readonly signalOf: () => AbortSignal;
@@ -258,6 +260,7 @@ class AboutQuickly implements ToolCall {
     this.taskId = about.taskId;
     this.step = about.step;
     this.actAs = about.actAs;
+    this.mask = about.mask;
     this.log = about.log;
     this.signalOf = signalOf;
     if (about.span !== undefined) this.span = about.span;

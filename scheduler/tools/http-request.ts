@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { Dispatcher } from 'undici';
+import { start } from '../../domain/pipeline/size.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { traceRequest } from '../tracing.ts';
 import { defineTool } from './basic-tools.ts';
@@ -54,9 +55,14 @@ type Arguments = Static<typeof Arguments>;
 /** Headers that may go to another origin than the one they were meant for. All others may hold credentials. */
 const harmlessHeaders = new Set(['accept', 'accept-language', 'content-type', 'user-agent']);
 
+/** Characters of an answer that an error tells. */
+const TOLD_OF_ANSWER = 500;
+
 /** One hop of a request. */
 interface Hop {
   readonly url: URL;
+  /** What errors call it: without query, credentials and secrets. */
+  readonly shown: string;
   readonly method: Method;
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
@@ -109,7 +115,7 @@ async function fetchAll(args: Arguments, call: ToolCall, means: Means): Promise<
     if (redirected === MOST_REDIRECTS) {
       throw new ToolError(`more than ${MOST_REDIRECTS} redirects`, { retryable: false });
     }
-    hop = nextHop(hop, response.statusCode, String(location));
+    hop = nextHop(hop, response.statusCode, String(location), call);
   }
 }
 
@@ -151,8 +157,8 @@ async function conclude(
   if (isExpected(status, args)) {
     return { status, headers, ...decodeBody(read, headers['content-type'] ?? '') };
   }
-  const text = read.bytes.toString('utf8', 0, 500).trim();
-  const message = `${hop.method} ${hop.url.origin}${hop.url.pathname} answered ${status}`;
+  const text = start(call.mask(read.bytes.toString()), TOLD_OF_ANSWER).trim();
+  const message = `${hop.method} ${hop.shown} answered ${status}`;
   throw new ToolError(text === '' ? message : `${message}: ${text}`, {
     retryable: mayPass(status),
     retryAfterMs: retryAfterMs(headers['retry-after'], call.clock.now()),
@@ -160,7 +166,7 @@ async function conclude(
 }
 
 function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
-  const url = parseUrl(args.url);
+  const url = parseUrl(args.url, call);
   for (const [name, value] of Object.entries(args.query ?? {})) {
     for (const each of Array.isArray(value) ? value : [value]) {
       url.searchParams.append(name, String(each));
@@ -186,6 +192,7 @@ function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
   }
   return {
     url,
+    shown: shownAs(call.mask(args.url)),
     method: (args.method ?? 'GET').toUpperCase() as Method,
     headers,
     body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
@@ -193,8 +200,8 @@ function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
 }
 
 /** As browsers do: 303 turns into GET, 301 and 302 do so for POST; to another origin goes nothing private. */
-function nextHop(hop: Hop, status: number, location: string): Hop {
-  const url = parseUrl(location, hop.url);
+function nextHop(hop: Hop, status: number, location: string, call: ToolCall): Hop {
+  const url = parseUrl(location, call, hop.url);
   // Credentials in a redirect's address are the other side's affair.
   url.username = '';
   url.password = '';
@@ -208,10 +215,24 @@ function nextHop(hop: Hop, status: number, location: string): Hop {
         !(toGet && name.startsWith('content-')),
     ),
   );
-  return toGet ? { url, method: 'GET', headers, body: null } : { ...hop, url, headers };
+  const shown = shownAs(call.mask(location), hop.shown);
+  const there = { url, shown, headers };
+  return toGet ? { ...there, method: 'GET', body: null } : { ...hop, ...there };
 }
 
-function parseUrl(text: string, base?: URL): URL {
+/**
+ * An address without its query and credentials.
+ * @param masked as it was given: written anew, without a part, the value of a secret would no longer be found in it
+ */
+function shownAs(masked: string, base?: string): string {
+  if (!URL.canParse(masked, base)) {
+    return base ?? masked.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
+  }
+  const { protocol, host, pathname } = new URL(masked, base);
+  return `${protocol}//${host}${pathname}`;
+}
+
+function parseUrl(text: string, call: ToolCall, base?: URL): URL {
   let url: URL | null = null;
   try {
     url = new URL(text, base);
@@ -219,7 +240,8 @@ function parseUrl(text: string, base?: URL): URL {
     // Said below, as for another protocol.
   }
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new ToolError(`${text.slice(0, 200)} is no http or https URL`, { retryable: false });
+    const shown = start(call.mask(text), 200);
+    throw new ToolError(`${shown} is no http or https URL`, { retryable: false });
   }
   return url;
 }
@@ -243,12 +265,12 @@ function printable(text: string): string {
 }
 
 /** Requests that can't even be written stay so; everything on the way may pass. */
-function toolErrorOf(error: unknown, { method, url }: Hop): unknown {
+function toolErrorOf(error: unknown, { method, shown }: Hop): unknown {
   if (error instanceof ToolError || !(error instanceof Error)) return error;
   const code = 'code' in error ? String(error.code) : '';
   const retryable = !/^(UND_ERR_INVALID_ARG|UND_ERR_NOT_SUPPORTED|ERR_INVALID)/.test(code);
   const what = error.message || code || error.name;
-  return new ToolError(`${method} ${url.origin}${url.pathname} failed: ${what}`, {
+  return new ToolError(`${method} ${shown} failed: ${what}`, {
     retryable,
     cause: error,
   });

@@ -42,6 +42,11 @@ export interface ToolCall {
   readonly origin?: CallOrigin;
   /** Of the step; none where it is not traced. */
   readonly span?: Span;
+  /**
+   * Puts `***` for the values of secrets. All that a tool gives or throws is masked later; what it takes a part of,
+   * or writes anew, has to be before.
+   */
+  mask(text: string): string;
   /** Adds a line to the run's log. */
   log(level: LogLevel, message: string, data?: unknown): void;
 }

@@ -7,6 +7,8 @@ describe('a secret', () => {
     ['LONG', 'pa"ss wörd and more'],
     ['PIN', '1234'],
     ['EMPTY', ''],
+    ['ODD', 'p@ss word:1/x$é|"'],
+    ['UP', 'a/../b'],
   ]);
 
   it('is masked once it was given out', () => {
@@ -56,5 +58,20 @@ describe('a secret', () => {
     const secrets = new Secrets((name) => values.get(name));
     secrets.get('EMPTY');
     expect(secrets.maskText('text')).to.equal('text');
+  });
+
+  it('is masked as it stands in the path, the query and the parameters of an address', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    const value = secrets.get('ODD');
+    const url = new URL(`https://a.example/${value}?q=${value}`);
+    expect(secrets.maskText(url.href)).to.equal('https://a.example/***?q=***');
+    url.searchParams.append('p', value);
+    expect(secrets.maskText(url.href)).to.equal('https://a.example/***?q=***&p=***');
+  });
+
+  it('masks nothing else for what an address leaves of it', () => {
+    const secrets = new Secrets((name) => values.get(name));
+    secrets.get('UP');
+    expect(secrets.maskText('a text of b')).to.equal('a text of b');
   });
 });

@@ -55,6 +55,7 @@ export interface RequestOptions {
   readonly isPrivate?: AddressCheck;
   readonly clock?: VirtualClock;
   readonly signal?: AbortSignal;
+  readonly secrets?: Readonly<Record<string, string>>;
   /** More fields of the step. */
   readonly step?: object;
 }
@@ -100,6 +101,7 @@ export function httpHarness(): HttpHarness {
       isPrivate,
       clock = new VirtualClock(),
       signal,
+      secrets = { KEY: 's3cret' },
       step,
     } = options;
     const { tool, close } = createHttpTool({
@@ -111,7 +113,7 @@ export function httpHarness(): HttpHarness {
     const { result, output } = await execute({
       pipeline: [{ uses: 'http.request', with: args, ...step }],
       tools: { 'http.request': tool },
-      secrets: { KEY: 's3cret' },
+      secrets,
       clock,
       ...(signal ? { signal } : {}),
     });

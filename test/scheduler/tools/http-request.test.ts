@@ -200,6 +200,32 @@ describe('the tool http.request', () => {
     expect(JSON.stringify(answered)).not.to.include('s3cret');
   });
 
+  it('shows no part of a secret, however its address is written and its answer is cut', async () => {
+    const { origin } = await server(({ url }, response) => {
+      const location = '/moved/to%20ken@1?wait=no';
+      if (url.startsWith('/first')) return response.writeHead(307, { location }).end();
+      return response.writeHead(400).end(`${'y'.repeat(480)}to ken@1, and behind it`);
+    });
+    const secrets = {
+      TOKEN: 'to ken@1',
+      HOOK: `${origin}/hook/to ken@1?wait=true`,
+      LONG: `${'x'.repeat(190)}to ken@1${'x'.repeat(190)}`,
+    };
+    const cut = `${'y'.repeat(480)}***, and behind it`;
+    const told: readonly (readonly [string, string])[] = [
+      [`${origin}/\${secrets.TOKEN}?\${secrets.TOKEN}`, `GET ${origin}/*** answered 400: ${cut}`],
+      ['${secrets.HOOK}', `GET *** answered 400: ${cut}`],
+      [`${origin}/first/\${secrets.TOKEN}`, `GET ${origin}/moved/*** answered 400: ${cut}`],
+      ['/${secrets.LONG}', '/*** is no http or https URL'],
+    ];
+    for (const [url, error] of told) {
+      // The token is a part of the others, and known by itself.
+      const headers = { 'x-token': '${secrets.TOKEN}' };
+      const { failure } = await request({ url, headers }, { secrets });
+      expect(failure?.error).to.equal(error);
+    }
+  });
+
   it('turns credentials in the URL into a header', async () => {
     const { origin, seen } = await server((_, response) => response.end());
     await request({ url: origin.replace('//', '//me:p%40ss@') });
