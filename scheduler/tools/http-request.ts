@@ -179,7 +179,7 @@ function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
     ['idempotency-key', printable(call.idempotencyKey)],
   ]);
   if (url.username !== '' || url.password !== '') {
-    const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    const credentials = `${unescaped(url.username)}:${unescaped(url.password)}`;
     headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
     url.username = '';
     url.password = '';
@@ -197,6 +197,16 @@ function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
     headers,
     body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
   };
+}
+
+/** Of a user or a password. @throws ToolError for a `%` that escapes nothing */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    const message = 'the user or the password in its URL holds a % that escapes nothing';
+    throw new ToolError(message, { retryable: false, cause: error });
+  }
 }
 
 /** As browsers do: 303 turns into GET, 301 and 302 do so for POST; to another origin goes nothing private. */
@@ -268,7 +278,9 @@ function printable(text: string): string {
 function toolErrorOf(error: unknown, { method, shown }: Hop): unknown {
   if (error instanceof ToolError || !(error instanceof Error)) return error;
   const code = 'code' in error ? String(error.code) : '';
-  const retryable = !/^(UND_ERR_INVALID_ARG|UND_ERR_NOT_SUPPORTED|ERR_INVALID)/.test(code);
+  const retryable = !/^(UND_ERR_INVALID_ARG|UND_ERR_NOT_SUPPORTED|UND_ERR_REQ_|ERR_INVALID)/.test(
+    code,
+  );
   const what = error.message || code || error.name;
   return new ToolError(`${method} ${shown} failed: ${what}`, {
     retryable,

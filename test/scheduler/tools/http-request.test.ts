@@ -151,6 +151,27 @@ describe('the tool http.request', () => {
     expect(failure).to.include({ retryable: false });
   });
 
+  const unsendable: readonly (readonly [string, object, RegExp])[] = [
+    [
+      'another length than the body has',
+      { body: 'abc', headers: { 'content-length': 9 } },
+      /length/,
+    ],
+    [
+      'an escape in the password that is none',
+      { url: 'http://a:50%@a.example/' },
+      /escapes nothing/,
+    ],
+  ];
+  for (const [what, args, error] of unsendable) {
+    it(`does not try ${what} again`, async () => {
+      const { origin } = await server((_, response) => response.end());
+      const { failure } = await request({ url: origin, method: 'POST', ...args });
+      expect(failure?.error).to.match(error);
+      expect(failure?.retryable).to.equal(false);
+    });
+  }
+
   it('reads no more than 1 MiB of a response, and keeps 256 KiB', async () => {
     let closed = false;
     const { origin } = await server((_, response) => {
