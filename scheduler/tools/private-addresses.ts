@@ -19,14 +19,19 @@ export class PrivateAddressError extends ToolError {
   }
 }
 
+/** All of IPv6 that is given out (IANA's registry of its address space); the rest is reserved. */
+const GIVEN_OUT = ipaddr.IPv6.parseCIDR('2000::/3');
+
 /**
  * Whether an IP address is anything but a public one: loopback, private, link-local, shared, reserved,
- * multicast, or IPv6 that stands for an IPv4 address (mapped, NAT64, 6to4, Teredo) unless that is public and merely
- * mapped.
+ * multicast, or IPv6 that stands for an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) unless that is public
+ * and merely mapped.
  */
 export function isPrivateAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return true;
-  return ipaddr.process(address).range() !== 'unicast';
+  const parsed = ipaddr.process(address);
+  if (parsed.range() !== 'unicast') return true;
+  return parsed instanceof ipaddr.IPv6 && !parsed.match(GIVEN_OUT);
 }
 
 /** Says of an IP address whether it is out of bounds. */
