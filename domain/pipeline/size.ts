@@ -3,6 +3,12 @@ import { setOwn } from './own.ts';
 /** Largest result of a step, as JSON text; what is larger is cut. Together with its log it fits an event. */
 export const MAX_RESULT_BYTES = 256 * 1024;
 
+/**
+ * What the steps of a run leave in all, as JSON text: results, errors, logs. Its worker holds all of that in memory, and
+ * so does whoever shows the run; a `for_each` of 10,000 items would else be gigabytes. Room for four outputs.
+ */
+export const MAX_RUN_BYTES = 16 * 1024 * 1024;
+
 /** Deeper values are measured by writing them out, which also finds cycles. */
 const MOST_DEPTH = 100;
 
@@ -40,7 +46,15 @@ export function jsonBytes(value: unknown): number {
 
 /** What stands for a value that was cut away as a whole. */
 export function cutMarker(value: unknown, bytes: number): object {
-  return { truncated: true, size_bytes: bytes, preview: start(JSON.stringify(value), 1000) };
+  return { ...bareMarker(bytes), preview: start(JSON.stringify(value), 1000) };
+}
+
+/** The same where there is no room for its beginning either. */
+export function bareMarker(bytes: number): {
+  readonly truncated: true;
+  readonly size_bytes: number;
+} {
+  return { truncated: true, size_bytes: bytes };
 }
 
 /** The first characters of a text, not ending in half of a pair. */

@@ -7,9 +7,11 @@ import { itemName, resultOf, splitName } from '../../domain/pipeline/output.ts';
 import { finishedSteps, storedOutput } from '../../domain/pipeline/progress.ts';
 import { Secrets } from '../../domain/pipeline/secrets.ts';
 import {
+  bareMarker,
   cutTo,
   jsonBytes,
   MAX_RESULT_BYTES,
+  MAX_RUN_BYTES,
   start,
   toPlainJson,
   type Measured,
@@ -29,8 +31,11 @@ const BREATH_MS = 5;
 /** A step's log, as JSON text. */
 const MOST_LOG_BYTES = 64 * 1024;
 
-/** From here on it pays to measure what was estimated. */
-const WORTH_MEASURING = 32 * 1024;
+/** What a step leaves is kept up to here whatever there is already; from here on it is measured, not estimated. */
+const LITTLE = 1024;
+
+/** Characters of an error where there is no room for more. */
+const LITTLE_ERROR = 250;
 
 export type LogLine = StepEnd['log'][number];
 
@@ -44,6 +49,14 @@ export interface Ending {
   readonly log?: readonly LogLine[];
 }
 
+/** What is kept of a step's end. Sizes are those of JSON text, in bytes. */
+interface Kept {
+  readonly result: Measured;
+  readonly error: string | null;
+  readonly log: { readonly lines: LogLine[]; readonly bytes: number };
+  readonly bytes: number;
+}
+
 /** What a run has done so far: its steps' ends, which of them are recorded, and what later steps see of them. */
 export class Progress {
   readonly execution: Execution;
@@ -53,6 +66,8 @@ export class Progress {
   /** Results by id and `save_as`; without a prototype, so that any name is free. */
   private readonly results = Object.create(null) as Record<string, unknown>;
   private readonly ids: ReadonlyMap<string, CompiledCall>;
+  /** Of all that has ended. Bytes of JSON text. */
+  private keptBytes = 0;
   /** Ended but not recorded, with their estimated sizes. */
   private pending: { readonly end: StepEnd; readonly bytes: number }[] = [];
   private recording: Promise<void> = Promise.resolve();
@@ -66,7 +81,10 @@ export class Progress {
     for (const name of pipeline.secretNames) this.secrets.expect(name);
     this.ids = callsById(execution);
     this.finished = finishedSteps(pipeline, execution.finished);
-    for (const end of this.finished.values()) this.show(end);
+    for (const end of this.finished.values()) {
+      this.keptBytes += jsonBytes([end.result, end.error, end.log]);
+      this.show(end);
+    }
   }
 
   isFinished(step: string): boolean {
@@ -91,10 +109,7 @@ export class Progress {
 
   /** Notes that a step has ended: masked, cut, seen by the steps behind it, not recorded yet. */
   ended(ending: Ending): void {
-    const log = this.bounded(ending.log ?? []);
-    const result = this.plainResult(ending.result);
-    const error =
-      ending.error === undefined ? null : start(this.secrets.maskText(ending.error), MOST_ERROR);
+    const { result, error, log, bytes } = this.withinRoom(this.keptOf(ending));
     const end: StepEnd = {
       step: ending.step,
       status: ending.status,
@@ -105,7 +120,8 @@ export class Progress {
       attempt: this.execution.attempt,
       log: log.lines,
     };
-    this.pending.push({ end, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 + 300 });
+    this.keptBytes += bytes;
+    this.pending.push({ end, bytes: bytes + 300 });
     this.finished.set(end.step, end);
     this.show(end);
   }
@@ -177,16 +193,30 @@ export class Progress {
     return this.pending.splice(0, count);
   }
 
+  private keptOf({ result: given, error: told, log: lines = [] }: Ending): Kept {
+    const log = this.bounded(lines);
+    const result = this.plainResult(given);
+    const error = told === undefined ? null : start(this.secrets.maskText(told), MOST_ERROR);
+    return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
+  }
+
+  /** Cut to little where the run would keep too much in all. */
+  private withinRoom(kept: Kept): Kept {
+    if (kept.bytes <= LITTLE || this.keptBytes + kept.bytes <= MAX_RUN_BYTES) return kept;
+    const { bytes } = kept.result;
+    const result = bytes <= LITTLE ? kept.result : toPlainJson(bareMarker(bytes));
+    const error = kept.error === null ? null : start(kept.error, LITTLE_ERROR);
+    const log = kept.log.bytes <= LITTLE ? kept.log : inPlaceOf(kept.log.lines);
+    return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
+  }
+
   private plainResult(result: unknown): Measured {
     if (result === undefined) return { value: null, bytes: 4 };
     return cutTo(MAX_RESULT_BYTES, exactly(toPlainJson(this.secrets.mask(result))));
   }
 
   /** Masked, and no longer than leaves room for a result in the same event. */
-  private bounded(log: readonly LogLine[]): {
-    readonly lines: LogLine[];
-    readonly bytes: number;
-  } {
+  private bounded(log: readonly LogLine[]): Kept['log'] {
     if (log.length === 0) return { lines: [], bytes: 0 };
     const lines: LogLine[] = [];
     let bytes = 0;
@@ -221,6 +251,14 @@ export class Progress {
   }
 }
 
+/** What stands for lines for which there is no room. */
+function inPlaceOf([first]: readonly LogLine[]): Kept['log'] {
+  if (first === undefined) return { lines: [], bytes: 0 };
+  const { at, step } = first;
+  const lines = [{ at, level: 'warn', message: 'there is no room for more in the log', step }];
+  return { lines, bytes: jsonBytes(lines) };
+}
+
 /** The steps that use a tool, by id; kept for each pipeline. */
 function callsById({ pipeline }: Execution): ReadonlyMap<string, CompiledCall> {
   let ids = known.get(pipeline);
@@ -241,6 +279,6 @@ export function logData(data: unknown, limit: number): JsonValue {
 
 /** An estimate is far too high for long texts, which would be recorded one by one then. */
 function exactly(measured: Measured): Measured {
-  if (measured.bytes <= WORTH_MEASURING) return measured;
+  if (measured.bytes <= LITTLE) return measured;
   return { value: measured.value, bytes: jsonBytes(measured.value) };
 }

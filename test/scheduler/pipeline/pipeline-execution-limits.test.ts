@@ -206,3 +206,53 @@ describe('a run that is told to stop', () => {
     expect(clock.pending).to.equal(0);
   });
 });
+
+describe('a run whose steps leave a great deal', () => {
+  const KIB = 1024;
+  const large = 'x'.repeat(200 * KIB);
+  /** A tool that says as much as it gives. */
+  const talk: Tool['run'] = (text, { log }) => {
+    for (let line = 0; line < 40; line += 1) log('info', String(text).slice(0, 1000));
+    return text;
+  };
+  const bytesOf = (ends: readonly StepEnd[]): number => JSON.stringify(ends).length;
+
+  it('keeps 16 MiB of it, and says of the rest how large it was', async () => {
+    const pipeline = [
+      { uses: 'talk', for_each: new Array<string>(200).fill('${params.large}'), with: '${item}' },
+      { id: 'little', uses: 'echo', with: '${length(steps.step_0)}' },
+      { id: 'seen', uses: 'echo', with: '${steps.step_0[199]}' },
+    ];
+    const went = await execute({ pipeline, params: { large }, tools: { talk } });
+    const of = (step: string): StepEnd | undefined => went.ends.find((end) => end.step === step);
+    expect(bytesOf(went.ends)).to.be.within(16_000 * KIB, 17_000 * KIB);
+    expect(of('step_0[0]')?.result).to.equal(large);
+    const cut = { truncated: true, size_bytes: 200 * KIB + 2 };
+    expect(of('step_0[199]')?.result).to.deep.equal(cut);
+    expect(of('step_0[199]')?.log.map(({ message }) => message)).to.deep.equal([
+      'there is no room for more in the log',
+    ]);
+    expect([of('little')?.result, of('seen')?.result]).to.deep.equal([200, cut]);
+  });
+
+  it('counts what stands in its stream already', async () => {
+    const items = new Array<string>(100).fill('${params.large}');
+    const pipeline = [
+      { uses: 'echo', for_each: items, with: '${item}' },
+      { uses: 'echo', with: '${params.large}' },
+    ];
+    const first = await execute({ pipeline: pipeline.slice(0, 1), params: { large } });
+    const { ends } = await execute({ pipeline, params: { large }, finished: first.ends });
+    expect(ends.map(({ result }) => result)).to.deep.equal([
+      { truncated: true, size_bytes: 200 * KIB + 2 },
+    ]);
+  });
+
+  it('keeps the beginnings of errors that it goes on behind', async () => {
+    const step = { uses: 'fail', with: { message: '${params.large}' }, on_error: 'continue' };
+    const pipeline = [{ ...step, for_each: new Array<number>(1500).fill(0) }];
+    const { ends } = await execute({ pipeline, params: { large } });
+    const errors = ends.flatMap(({ error }) => (error === null ? [] : [error]));
+    expect([errors[0]?.length, errors.at(-1)?.length]).to.deep.equal([4000, 250]);
+  });
+});
