@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { toIso } from '../../domain/clock.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import {
+  EventStoreError,
   isConflict,
   type EventStore,
   type ExpectedRevision,
@@ -53,7 +54,7 @@ export class IdempotencyKeys {
    * Carries a command out once for its key: it is remembered before, and its answer after. A crash between
    * leaves a command that is remembered and not answered: the repetition carries it out again with the
    * same ids, which completes it. A refusal is an answer too; faults of the service are not remembered, nor is that others
-   * were faster each time.
+   * were faster each time, nor an answer that is too large for an event.
    *
    * @param carryOut gets the id of the command that the key stands for: what it creates has its id from there
    * @throws HttpError, Refusal 409 when the key was used for something else or the first is under way
@@ -133,8 +134,10 @@ export class IdempotencyKeys {
       try {
         await this.store.append(stream, appended, receivedAt);
       } catch (error) {
+        // It is carried out: a repetition answers anew, with the same ids.
+        if (error instanceof EventStoreError && error.code === 'TOO_LARGE') this.lose(stream);
         // Another took the key up in the meantime, after this process seemed gone: it did the same.
-        if (!isConflict(error)) throw error;
+        else if (!isConflict(error)) throw error;
       }
     };
     let answer: Answer;

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { IdempotencyKeys } from '../../../api/serving/idempotency.ts';
+import { MAX_EVENT_BYTES } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
@@ -101,6 +103,25 @@ describe('an Idempotency-Key', () => {
     expect(fresh).to.have.length(1);
     for (const { status } of answers) expect(status).to.be.oneOf([201, 409]);
     expect(await tasks()).to.equal(1);
+  });
+
+  it('answers a command anew whose answer was too large to be kept, for the same ids', async () => {
+    const { store, clock } = api();
+    const keys = new IdempotencyKeys(store);
+    const request = { agentId: caller.id, key: 'large', method: 'POST', path: '/x', body: null };
+    const about = { actor: caller.id, source: 'test', correlationId: 'test' };
+    const text = 'x'.repeat(MAX_EVENT_BYTES);
+    const ids: string[] = [];
+    for (let times = 0; times < 2; times += 1) {
+      const context = { ...about, commandId: `command ${times}`, now: clock.now() };
+      const answer = await keys.once(request, context, (id) => {
+        ids.push(id);
+        return Promise.resolve({ body: { text } });
+      });
+      expect(answer.body).to.deep.equal({ text });
+    }
+    expect(ids).to.have.length(2);
+    expect(ids[0]).to.equal(ids[1]);
   });
 
   describe('whose command was cut short', () => {
