@@ -235,7 +235,7 @@ export interface ToolView {
   /** @throws ExtensionError `bad_request` for arguments that do not fit the schema; a call looks at them, too */
   check(args: unknown): void;
   /**
-   * Calls the tool outside of a pipeline.
+   * Calls the tool outside of a pipeline. A result over 256 KiB is cut, as that of a step is.
    * @param options.actAs id of the agent for which it acts: one whose request, WebSocket or step of a run is being
    *   served, or the extension's own
    * @param options.onBehalfOf the request that is being answered, as the handler got it: what the tool does to the

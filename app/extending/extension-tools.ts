@@ -2,6 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
+import { cutTo, MAX_RESULT_BYTES, toPlainJson } from '../../domain/pipeline/size.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { ToolError } from '../../scheduler/tools/tool.ts';
@@ -23,7 +24,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       async call(args, { actAs, signal, origin }) {
         check(args);
         const id = origin?.commandId ?? newId(clock.now());
-        return tool.run(args as JsonValue, {
+        const result: unknown = await tool.run(args as JsonValue, {
           signal: signal ?? new AbortController().signal,
           idempotencyKey: id,
           clock,
@@ -36,6 +37,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
           origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
           log: (level, message, data) => log[level](message, { tool: name, caller, data }),
         });
+        return cutTo(MAX_RESULT_BYTES, toPlainJson(result)).value;
       },
     };
   };

@@ -50,6 +50,9 @@ const REGISTERED_SCOPE = 'tasks:write';
 /** How long a registered tool may take outside of a pipeline. Milliseconds. */
 const MOST_TIME = 60_000;
 
+/** Characters of what a tool says that has failed; a step tells as many. */
+const LONGEST_MESSAGE = 4000;
+
 type Parts = Pick<ExtensionContext, 'core' | 'log' | 'toolRegistry'>;
 
 type Entry =
@@ -140,7 +143,8 @@ export class Catalogue {
       return { success: true, result: asObject(result) };
     } catch (error) {
       if (error instanceof ExtensionError) throw error;
-      const message = error instanceof Error ? error.message : String(error);
+      const said = error instanceof Error ? error.message : String(error);
+      const message = said.slice(0, LONGEST_MESSAGE);
       this.#context.log.warn('a tool failed', { tool: tool.name, agent: caller.agentId, error });
       return { success: false, result: { error: 'tool_failed', message } };
     }

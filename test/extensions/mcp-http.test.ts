@@ -187,6 +187,22 @@ describe('the tool protocol over plain HTTP', () => {
     });
   });
 
+  it('cuts what a tool gives as a pipeline does, so that a key keeps it', async () => {
+    const headers = { 'idempotency-key': 'large' };
+    const body = {
+      tool: 'transform',
+      parameters: { expression: 'pad_left(@, `600000`)', input: 'x' },
+    };
+    const first = await admin.post('/ext/mcp_http/invoke', body, { headers });
+    expect([first.status, first.at('success')], first.text).to.deep.equal([200, true]);
+    expect(first.textAt('result.value')).to.match(/\[cut: 600002 bytes in all\]$/);
+    const again = await admin.post('/ext/mcp_http/invoke', body, { headers });
+    expect(again.header('idempotent-replayed')).to.equal('true');
+    expect(again.json).to.deep.equal(first.json);
+    const failed = await invoke('fail', { message: 'x'.repeat(600_000) });
+    expect(failed.textAt('result.message')).to.have.length(4000);
+  });
+
   it('has the tools of other extensions', async () => {
     const { json } = await admin.get('/ext/mcp_http/tools');
     const tools = json['tools'] as readonly Readonly<Record<string, unknown>>[];
