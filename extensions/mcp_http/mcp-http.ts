@@ -41,7 +41,8 @@ export function setup(context: ExtensionContext): void {
 
   routes.post('/handshake', (request, response) => {
     const { agentId } = callerOf(context, request);
-    const client = objectAt(objectAt(request.body, 'body')['client'], 'client');
+    const body = closedAt(request.body, 'body', ['client']);
+    const client = closedAt(body['client'], 'client', ['name', 'version']);
     const name = textAt(client['name'], 'client.name');
     const version = textAt(client['version'], 'client.version');
     const session_id = randomUUID();
@@ -66,7 +67,7 @@ export function setup(context: ExtensionContext): void {
   });
 
   routes.post('/invoke', async (request, response) => {
-    const body = objectAt(request.body, 'body');
+    const body = closedAt(request.body, 'body', ['tool', 'parameters']);
     const tool = textAt(body['tool'], 'tool');
     const parameters = objectAt(body['parameters'] ?? {}, 'parameters');
     const invoker = invokerOf(context, request, response);
@@ -166,6 +167,14 @@ function objectAt(value: unknown, field: string): Parameters {
     return value as Parameters;
   }
   throw badInput(field, 'must be an object');
+}
+
+/** An object with no other fields than these. @throws ExtensionError `bad_request` */
+function closedAt(value: unknown, field: string, known: readonly string[]): Parameters {
+  const object = objectAt(value, field);
+  const other = Object.keys(object).find((name) => !known.includes(name));
+  if (other === undefined) return object;
+  throw badInput(field === 'body' ? other : `${field}.${other}`, 'is not a known field');
 }
 
 function textAt(value: unknown, field: string): string {

@@ -53,6 +53,8 @@ describe('the tool protocol over plain HTTP', () => {
       [{}, 'client'],
       [{ client: { name: 'test' } }, 'client.version'],
       [{ client: { name: 7, version: '1' } }, 'client.name'],
+      [{ client: { ...client, title: 'Test' } }, 'client.title'],
+      [{ client, clients: [] }, 'clients'],
       [[], 'body'],
     ];
     for (const [body, field] of faults) {
@@ -215,6 +217,9 @@ describe('the tool protocol over plain HTTP', () => {
   });
 
   it('refuses tools that are not there or not allowed, and parameters at fault', async () => {
+    const mistyped = { tool: 'echo', params: { text: 'hello' } };
+    const taken = await admin.post('/ext/mcp_http/invoke', mistyped);
+    expect([taken.status, taken.at('details.field')]).to.deep.equal([400, 'params']);
     const unknown = await invoke('nothing', {});
     expect(unknown.status).to.equal(404);
     expect(unknown.at('details')).to.include({ resource: 'tool', id: 'nothing' });
