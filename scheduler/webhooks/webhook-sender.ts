@@ -110,18 +110,10 @@ export class WebhookSender {
     const { statusCode, headers, body } = await (post.span === undefined
       ? sendWithin()
       : traceRequest(post.span, 'POST', url, sendWithin));
-    const chunks: Buffer[] = [];
-    let length = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      length += chunk.length;
-      // Leaving the loop destroys the stream, and with it the connection.
-      if (length >= KEPT_OF_ANSWER) break;
-    }
     const after = headers['retry-after'];
     return {
       status: statusCode,
-      answer: Buffer.concat(chunks).toString('utf8', 0, KEPT_OF_ANSWER),
+      answer: await beginningOf(body),
       error: null,
       retryAfter: retryAfterMs(Array.isArray(after) ? after[0] : after, clock.now()),
       refused: false,
@@ -140,6 +132,23 @@ export function signedHeaders(
     'webhook-timestamp': String(Math.floor(now / 1000)),
     'webhook-signature': secrets.map((each) => new Signer(each).sign(id, at, body)).join(' '),
   };
+}
+
+/** What comes of a body, as far as it is kept. The status has said all that counts, so a body may break off. */
+async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      length += chunk.length;
+      // Leaving the loop destroys the stream, and with it the connection.
+      if (length >= KEPT_OF_ANSWER) break;
+    }
+  } catch {
+    // Broken off, or out of time: what has come is kept.
+  }
+  return Buffer.concat(chunks).toString('utf8', 0, KEPT_OF_ANSWER);
 }
 
 function reasonOf(error: unknown): string {
