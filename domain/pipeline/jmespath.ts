@@ -20,8 +20,11 @@ export type { Node as ExpressionNode };
 /** Nodes that one evaluation may visit: some 50 ms. */
 const MOST_VISITS = 500_000;
 
-/** A let expression makes an interpreter of its own, which costs as much as this many visits. */
-const LET_COST = 100;
+/** Nodes that cost more than a visit, or less: a let expression makes an interpreter of its own. */
+const nodeCosts: ReadonlyMap<string, number> = new Map([
+  ['LetExpression', 100],
+  ['Literal', 0],
+]);
 
 /** Longest text, in characters, and longest array that a function may give. */
 const MOST_TEXT = 4_000_000;
@@ -29,6 +32,19 @@ const MOST_ITEMS = 500_000;
 
 /** Most replacements that `replace` may be asked to count; the library makes an array of as many. */
 const MOST_COUNTED = 10_000;
+
+/** What a function costs for each item, member or two characters that it is given, in visits. */
+const COST = 0.25;
+
+/** The same of those that look at each of them longer, or not at all. */
+const costs: ReadonlyMap<string, number> = new Map([
+  ['contains', 1 / 32],
+  ...['not_null', 'to_array', 'type'].map((name) => [name, 0] as const),
+  ...['map', 'max_by', 'min_by', 'reverse'].map((name) => [name, 1] as const),
+  ...['from_items', 'group_by', 'items', 'keys', 'merge'].map((name) => [name, 4] as const),
+  ...['to_string', 'values', 'zip'].map((name) => [name, 4] as const),
+  ...['sort', 'sort_by'].map((name) => [name, 8] as const),
+]);
 
 let visits = 0;
 const interpreter = bounded(TreeInterpreter.withScope({}));
@@ -57,16 +73,54 @@ function bounded(target: Interpreter): Interpreter {
   const withScope = target.withScope.bind(target);
   target.withScope = (scope) => bounded(withScope(scope));
   target.visit = (node, value) => {
-    visits -= node.type === 'LetExpression' ? LET_COST : 1;
-    if (visits < 0) throw new Error('it needs too many steps');
+    pay(nodeCosts.get(node.type) ?? 1);
     if (node.type === 'Field') return member(value, node.name) as Value;
+    if (node.type === 'Comparator' && (node.name === 'EQ' || node.name === 'NE')) {
+      const [left, right] = [target.visit(node.left, value), target.visit(node.right, value)];
+      if (isLarge(left) && isLarge(right) && left !== right) {
+        pay(Math.min(weightOf(left), weightOf(right)));
+      }
+      return visit({ ...node, left: literal(left), right: literal(right) }, value);
+    }
     if (node.type !== 'Function') return visit(node, value);
     const args = node.children.map((child) => target.visit(child, value));
+    const cost = costs.get(node.name) ?? COST;
+    if (cost > 0) for (const arg of args) pay(sizeOf(arg) * cost);
     const own = ownFunctions.get(node.name)?.(args);
     return withinBounds(node.name, own ?? target.runtime.callFunction(node.name, args as Value[]));
   };
   return target;
 }
+
+/** @throws Error where the evaluation has had all that it may */
+function pay(cost: number): void {
+  visits -= cost;
+  if (visits < 0) throw new Error('it needs too many steps');
+}
+
+/** How much a function has to look at; to list an object's members takes as long again. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length >>> 1;
+  if (!isLarge(value)) return 0;
+  return Array.isArray(value) ? value.length : 2 * Object.keys(value).length;
+}
+
+/** What may hold others, and so takes longer to compare. */
+const isLarge = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** All that stands in a value, on every level, as far as there are visits left. */
+function weightOf(value: object): number {
+  const inside = [value];
+  let weight = 0;
+  for (let next = inside.pop(); next !== undefined && weight <= visits; next = inside.pop()) {
+    const members: readonly unknown[] = Object.values(next);
+    weight += members.length;
+    for (const each of members) if (isLarge(each)) inside.push(each);
+  }
+  return weight;
+}
+
+const literal = (value: unknown): Node => ({ type: 'Literal', value: value as Value });
 
 function withinBounds<T>(name: string, value: T): T {
   const tooLong =

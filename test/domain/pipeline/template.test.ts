@@ -194,18 +194,32 @@ describe('a template', () => {
 
   describe('that asks for too much', () => {
     const list = Array.from({ length: 2000 }, (_, index) => index);
+    const many = Array.from({ length: 20_000 }, (_, index) => `text ${index}`);
+    const some = many.map((name) => ({ name }));
+    const same = many.map((name) => ({ name }));
     const cases: readonly (readonly [what: string, text: string])[] = [
       ['nested projections', '${params.list[*].[$.params.list[*].[$.params.list[*].[@]]]}'],
       ['padding', "${pad_left('x', `300000000`)}"],
       ['counted replacements', "${replace('x', 'x', 'y', `4000000000`)}"],
+      ['all looked at for each', '${params.many[?max($.params.many) == @]}'],
+      ['all sorted for each', '${params.many[?sort($.params.many)[0] == @]}'],
+      ['large values compared for each', '${params.many[?$.params.some == $.params.same]}'],
     ];
+    const params = { list, many, some, same };
     for (const [what, text] of cases) {
       it(`fails soon: ${what}`, () => {
         const started = performance.now();
-        expect(() => render(text, { params: { list } })).to.throw(PipelineFault);
+        expect(() => render(text, { params })).to.throw(PipelineFault);
         expect(performance.now() - started).to.be.lessThan(2000);
       });
     }
+
+    it('is not what looks at much once', () => {
+      const text = "${length(sort_by(params.some, &name)[?name != 'text 7'])}";
+      expect(render(text, { params })).to.equal(19_999);
+      expect(render('${params.some == params.same}', { params })).to.equal(true);
+      expect(render('${max(params.many)}', { params })).to.equal('text 9999');
+    });
 
     it('trims long texts in linear time', () => {
       const text = `${' '.repeat(200_000)}x${' '.repeat(200_000)}`;
