@@ -44,7 +44,7 @@ describe('truncating a long stream of the embedded event log', () => {
     await truncated;
     const reader = new LogReader(logFile(directory()), plainCodec);
     try {
-      expect(reader.stream('long', undefined, false, 10)).to.deep.equal([]);
+      expect(reader.stream('long', { limit: 10 })).to.deep.equal([]);
       expect(reader.head()).to.equal(MANY);
     } finally {
       reader.close();
