@@ -5,7 +5,8 @@ import { resolve } from 'node:path';
  * into `/var/tmp`, which may be small, or not there. Unless `SQLITE_TMPDIR` names another folder already. The files have
  * no name by the time that anything stands in them: they are gone with the process, however that ends.
  *
- * On the main thread, before others are started: these have an environment of their own, of which SQLite knows nothing.
+ * On the main thread, where the environment is the process's own, and before the first file is opened: SQLite looks there
+ * once.
  *
  * @see https://www.sqlite.org/tempfiles.html#temporary_file_storage_locations
  */

@@ -1,0 +1,24 @@
+import { sortIn } from '../../../app/starting/sorting-folder.ts';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { at, thing, thingsProjection, writerOf } from '../../contracts/read-model-things.ts';
+
+// Makes a view in one folder and sorts in another, as a process of its own: SQLite looks into its environment once.
+
+/** More than is sorted in memory: 24 MiB. */
+const KEYS = 1_500;
+const KEY_LENGTH = 16 * 1024;
+
+const [, , views = '', sorting = ''] = process.argv;
+sortIn(sorting);
+const readModel = await openSqliteReadModel({ directory: views, telemetry: silent });
+const writer = await writerOf(readModel, thingsProjection(), { bulk: true });
+const documents = Array.from({ length: KEYS }, (_, i) =>
+  thing(String(i).padEnd(KEY_LENGTH, '.'), i + 1, {}),
+);
+await writer.write({ documents, from: BEGINNING, to: at(KEYS) });
+await writer.finish();
+process.stdout.write(String(await writer.count()));
+await writer.close();
+await readModel.close();
