@@ -91,13 +91,6 @@ export function parseExpression(text: string): Expression {
   return { text, fault: null, path, roots: namesIn(node, path), evaluate };
 }
 
-/** As in JMESPath: null, false, and what is empty. Zero is true. */
-export function isFalsy(value: unknown): boolean {
-  if (value === null || value === undefined || value === false || value === '') return true;
-  if (typeof value !== 'object') return false;
-  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
-}
-
 /** An instant, moved by a chain such as `+24h - 5m`. @throws PipelineFault when that is no date */
 export function shiftNow(now: Instant, chain: string): string {
   let instant = now;

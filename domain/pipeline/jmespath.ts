@@ -1,5 +1,6 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
 import { PipelineFault } from './fault.ts';
+import { areKeys, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
 import { Secrets } from './secrets.ts';
 
 /**
@@ -7,6 +8,8 @@ import { Secrets } from './secrets.ts';
  *
  * - a field is one of the object's own; `constructor` and the like are null where nobody set them;
  * - evaluation is bounded: no expression holds the event loop or fills the memory;
+ * - what orders a list does so as JMESPath says, by the keys of all items once: the library sorts numbers as texts, and
+ *   finds nothing that is largest by a text;
  * - `secrets` gives out its members by name only.
  *
  * The library's interpreter asks itself for every node (`this.visit`), which is where this steps in.
@@ -14,17 +17,16 @@ import { Secrets } from './secrets.ts';
 type Interpreter = typeof TreeInterpreter;
 type Node = Parameters<Interpreter['search']>[0];
 type Value = Parameters<Interpreter['search']>[1];
+type Visit = (node: Node, value: unknown) => unknown;
+type FunctionNode = Extract<Node, { readonly type: 'Function' }>;
 
 export type { Node as ExpressionNode };
 
 /** Nodes that one evaluation may visit: some 50 ms. */
 const MOST_VISITS = 500_000;
 
-/** Nodes that cost more than a visit, or less: a let expression makes an interpreter of its own. */
-const nodeCosts: ReadonlyMap<string, number> = new Map([
-  ['LetExpression', 100],
-  ['Literal', 0],
-]);
+/** A let expression makes an interpreter of its own, which costs as much as this many visits. */
+const LET_COST = 100;
 
 /** Longest text, in characters, and longest array that a function may give. */
 const MOST_TEXT = 4_000_000;
@@ -33,18 +35,29 @@ const MOST_ITEMS = 500_000;
 /** Most replacements that `replace` may be asked to count; the library makes an array of as many. */
 const MOST_COUNTED = 10_000;
 
-/** What a function costs for each item, member or two characters that it is given, in visits. */
+/** What a function costs for each item or two characters that it is given, in visits. Measured, as all of these. */
 const COST = 0.25;
 
 /** The same of those that look at each of them longer, or not at all. */
 const costs: ReadonlyMap<string, number> = new Map([
   ['contains', 1 / 32],
   ...['not_null', 'to_array', 'type'].map((name) => [name, 0] as const),
-  ...['map', 'max_by', 'min_by', 'reverse'].map((name) => [name, 1] as const),
-  ...['from_items', 'group_by', 'items', 'keys', 'merge'].map((name) => [name, 4] as const),
-  ...['to_string', 'values', 'zip'].map((name) => [name, 4] as const),
-  ...['sort', 'sort_by'].map((name) => [name, 8] as const),
+  ...['map', 'max', 'max_by', 'min', 'min_by', 'reverse', 'trim', 'trim_left', 'trim_right'].map(
+    (name) => [name, 1] as const,
+  ),
+  ...['sort', 'sort_by', 'zip'].map((name) => [name, 2] as const),
+  ...['from_items', 'group_by'].map((name) => [name, 4] as const),
 ]);
+
+/** To list an object's members takes as long as so many items for each of them. */
+const ITEMS_OF_MEMBER = 16;
+
+/** Characters that are compared, or become a list of characters to be cut, for a visit. */
+const COMPARED = 1_024;
+const CUT = 16;
+
+/** Pairs of characters of a text and of what is looked for from its end that are compared for a visit. */
+const FOUND_LAST = 256;
 
 let visits = 0;
 const interpreter = bounded(TreeInterpreter.withScope({}));
@@ -71,25 +84,59 @@ export function member(value: unknown, name: string): unknown {
 function bounded(target: Interpreter): Interpreter {
   const visit = target.visit.bind(target);
   const withScope = target.withScope.bind(target);
+  // What is visited is of JSON, as the library knows it, or an expression.
+  const given: Visit = (node, value) => visit(node, value as Value);
+  const own: Visit = (node, value) => target.visit(node, value as Value);
   target.withScope = (scope) => bounded(withScope(scope));
   target.visit = (node, value) => {
-    pay(nodeCosts.get(node.type) ?? 1);
-    if (node.type === 'Field') return member(value, node.name) as Value;
-    if (node.type === 'Comparator' && (node.name === 'EQ' || node.name === 'NE')) {
-      const [left, right] = [target.visit(node.left, value), target.visit(node.right, value)];
-      if (isLarge(left) && isLarge(right) && left !== right) {
-        pay(Math.min(weightOf(left), weightOf(right)));
-      }
-      return visit({ ...node, left: literal(left), right: literal(right) }, value);
-    }
-    if (node.type !== 'Function') return visit(node, value);
-    const args = node.children.map((child) => target.visit(child, value));
-    const cost = costs.get(node.name) ?? COST;
-    if (cost > 0) for (const arg of args) pay(sizeOf(arg) * cost);
-    const own = ownFunctions.get(node.name)?.(args);
-    return withinBounds(node.name, own ?? target.runtime.callFunction(node.name, args as Value[]));
+    pay(node.type === 'LetExpression' ? LET_COST : 1);
+    if (node.type === 'Function') return call(target, node, value);
+    return evaluate(node, value, own, given) as Value;
   };
   return target;
+}
+
+/** @param visit for the nodes within one @param given how the library evaluates a node */
+function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unknown {
+  switch (node.type) {
+    case 'Field':
+      return member(value, node.name);
+    case 'Slice':
+      if (typeof value === 'string') pay(value.length / CUT);
+      return given(node, value);
+    case 'Comparator':
+      if (node.name === 'EQ') return areEqual(visit(node.left, value), visit(node.right, value));
+      if (node.name === 'NE') return !areEqual(visit(node.left, value), visit(node.right, value));
+      return given(node, value);
+    case 'NotExpression':
+      return !holds(visit(node.child, value));
+    case 'AndExpression': {
+      const left = visit(node.left, value);
+      return holds(left) ? visit(node.right, value) : left;
+    }
+    case 'OrExpression': {
+      const left = visit(node.left, value);
+      return holds(left) ? left : visit(node.right, value);
+    }
+    case 'Ternary':
+      return visit(holds(visit(node.condition, value)) ? node.trueExpr : node.falseExpr, value);
+    case 'FilterProjection': {
+      const base = visit(node.left, value);
+      if (!Array.isArray(base)) return null;
+      const found: readonly unknown[] = base.filter((item) => holds(visit(node.condition, item)));
+      return found.map((item) => visit(node.right, item)).filter((item) => item !== null);
+    }
+    default:
+      return given(node, value);
+  }
+}
+
+function call(target: Interpreter, { name, children }: FunctionNode, value: Value | Node): Value {
+  const args = children.map((child) => target.visit(child, value));
+  const cost = costs.get(name) ?? COST;
+  if (cost > 0) for (const arg of args) pay(sizeOf(arg) * cost);
+  const own = ownFunctions.get(name)?.(args) ?? inOrder(target, name, args);
+  return withinBounds(name, (own as Value | undefined) ?? target.runtime.callFunction(name, args));
 }
 
 /** @throws Error where the evaluation has had all that it may */
@@ -98,29 +145,54 @@ function pay(cost: number): void {
   if (visits < 0) throw new Error('it needs too many steps');
 }
 
-/** How much a function has to look at; to list an object's members takes as long again. */
+/** How much a function has to look at. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length >>> 1;
   if (!isLarge(value)) return 0;
-  return Array.isArray(value) ? value.length : 2 * Object.keys(value).length;
+  return Array.isArray(value) ? value.length : ITEMS_OF_MEMBER * Object.keys(value).length;
 }
 
-/** What may hold others, and so takes longer to compare. */
-const isLarge = (value: unknown): value is object => typeof value === 'object' && value !== null;
+/** Whether a value may hold others, and so takes longer to look at. */
+function isLarge(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !(value instanceof Secrets);
+}
 
-/** All that stands in a value, on every level, as far as there are visits left. */
-function weightOf(value: object): number {
-  const inside = [value];
-  let weight = 0;
-  for (let next = inside.pop(); next !== undefined && weight <= visits; next = inside.pop()) {
-    const members: readonly unknown[] = Object.values(next);
-    weight += members.length;
-    for (const each of members) if (isLarge(each)) inside.push(each);
+/** As in JMESPath: null, false, and what is empty. Zero is true. */
+export function isFalsy(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === '') return true;
+  if (typeof value !== 'object') return false;
+  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+}
+
+/** Whether a condition is met. Even whether an object is empty takes as long as to list it. */
+function holds(value: unknown): boolean {
+  if (isLarge(value) && !Array.isArray(value)) pay(sizeOf(value) * COST);
+  return !isFalsy(value);
+}
+
+/** As JMESPath compares values of JSON, and no longer than may be. */
+function areEqual(one: unknown, other: unknown): boolean {
+  if (typeof one === 'string' && typeof other === 'string') {
+    if (one.length === other.length) pay(one.length / COMPARED);
+    return one === other;
   }
-  return weight;
+  if (one === other || !isLarge(one) || !isLarge(other)) return one === other;
+  if (Array.isArray(one) || Array.isArray(other)) {
+    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+    return one.every((item, i) => {
+      pay(COST);
+      return areEqual(item, other[i]);
+    });
+  }
+  pay((sizeOf(one) + sizeOf(other)) * COST);
+  const members = Object.entries(one);
+  return (
+    members.length === Object.keys(other).length &&
+    members.every(
+      ([name, held]) => Object.hasOwn(other, name) && areEqual(held, member(other, name)),
+    )
+  );
 }
-
-const literal = (value: unknown): Node => ({ type: 'Literal', value: value as Value });
 
 function withinBounds<T>(name: string, value: T): T {
   const tooLong =
@@ -138,15 +210,57 @@ function withinBounds<T>(name: string, value: T): T {
  */
 const ownFunctions: ReadonlyMap<string, (args: readonly unknown[]) => string | undefined> = new Map(
   [
+    ['find_last', checkFoundLast],
     ['pad_left', checkWidth],
     ['pad_right', checkWidth],
     ['replace', checkCount],
+    // The library runs out of stack.
+    ['reverse', ([text]) => (typeof text === 'string' ? [...text].reverse().join('') : undefined)],
     // The library trims by regular expressions that take quadratic time.
     ['trim', (args: readonly unknown[]) => trim(args, true, true)],
     ['trim_left', (args: readonly unknown[]) => trim(args, true, false)],
     ['trim_right', (args: readonly unknown[]) => trim(args, false, true)],
   ],
 );
+
+/** What orders a list; undefined for all others, and for what the library has to complain about. */
+function inOrder(target: Interpreter, name: string, args: readonly unknown[]): unknown {
+  const order = orders.get(name);
+  const [list, by] = args;
+  if (order === undefined || !Array.isArray(list)) return undefined;
+  const items: readonly unknown[] = list;
+  let keys = items;
+  if (name.endsWith('_by')) {
+    if (args.length !== 2 || !isReference(by)) return undefined;
+    keys = items.map((item) => target.visit(by, item as Value));
+    if (!areKeys(keys)) throw new Error(`${name}() needs keys that are all numbers, or all texts`);
+  } else if (args.length !== 1) return undefined;
+  if (!areKeys(keys)) return undefined;
+  return order(
+    keys.map((key, i) => ({ key, item: items[i] })),
+    pay,
+  );
+}
+
+const orders: ReadonlyMap<string, (list: readonly Keyed[], pay: Pay) => unknown> = new Map([
+  ['sort', sorted],
+  ['sort_by', sorted],
+  ['max', largest],
+  ['max_by', largest],
+  ['min', smallest],
+  ['min_by', smallest],
+]);
+
+/** Whether a value is an expression (`&name`), as the library hands it to functions. */
+function isReference(value: unknown): value is Node {
+  return isLarge(value) && 'expref' in value && value.expref === true;
+}
+
+function checkFoundLast([text, part]: readonly unknown[]): undefined {
+  if (typeof text === 'string' && typeof part === 'string') {
+    pay((text.length * part.length) / FOUND_LAST);
+  }
+}
 
 function checkWidth([, width]: readonly unknown[]): undefined {
   if (typeof width === 'number' && width > MOST_TEXT) throw new Error('the width is too large');

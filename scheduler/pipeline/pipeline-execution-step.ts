@@ -1,7 +1,8 @@
 import type { Instant } from '../../domain/clock.ts';
 import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.ts';
-import { isFalsy, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
+import type { Expression, Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineFault } from '../../domain/pipeline/fault.ts';
+import { isFalsy } from '../../domain/pipeline/jmespath.ts';
 import { callTool, type CallOutcome, type Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { traceStep } from '../tracing.ts';

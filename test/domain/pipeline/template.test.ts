@@ -49,6 +49,12 @@ describe('a template', () => {
       ['${nobody}', null],
       ['${params.people[?age > `18`].name | [0]}', 'Ada'],
       ['${params.n + `1`}', 8],
+      ['${sort(`[10, 9, 1, 100]`)}', [1, 9, 10, 100]],
+      ['${sort(`["b", "\ud83d\ude00", "\uffee", "B"]`)}', ['B', 'b', '\uffee', '\ud83d\ude00']],
+      ['${max_by(params.people, &name).age}', 17],
+      ['${min_by(params.people, &name).age}', 36],
+      ['${max(`[]`)}', null],
+      ['${let $young = `18` in sort_by(params.people, &(age - $young))[].name}', ['Bob', 'Ada']],
       ["${{who: params.people[0].name, fix: 'a}b'}}", { who: 'Ada', fix: 'a}b' }],
       ['${`{"a": "}"}`}', { a: '}' }],
       ['${"params".n}', 7],
@@ -204,13 +210,27 @@ describe('a template', () => {
       ['all looked at for each', '${params.many[?max($.params.many) == @]}'],
       ['all sorted for each', '${params.many[?sort($.params.many)[0] == @]}'],
       ['large values compared for each', '${params.many[?$.params.some == $.params.same]}'],
+      ['a large value compared with each small one', '${params.some[?@ == $.params.object]}'],
+      ['long texts sorted for each', '${params.many[?sort($.params.texts)[1] == @]}'],
+      ['long texts sorted by for each', '${params.many[?sort_by($.params.texts, &@)[1] == @]}'],
+      ['a large object asked for by each', '${params.many[?$.params.object]}'],
+      ['a large object chosen by each', '${params.many[?!$.params.object || `false`]}'],
+      ['a long text cut for each', '${params.many[?$.params.long[0:1] == @]}'],
+      [
+        'what is not there looked for from the end',
+        '${params.list[?find_last($.params.long, $.params.tail)]}',
+      ],
     ];
-    const params = { list, many, some, same };
+    const object = Object.fromEntries(many.map((name, i) => [name, i]));
+    const long = 'a'.repeat(200_000);
+    const texts = [`${long}x`, `${long}y`];
+    const tail = `${'a'.repeat(2000)}b`;
+    const params = { list, many, some, same, object, long, texts, tail };
     for (const [what, text] of cases) {
       it(`fails soon: ${what}`, () => {
         const started = performance.now();
         expect(() => render(text, { params })).to.throw(PipelineFault);
-        expect(performance.now() - started).to.be.lessThan(2000);
+        expect(performance.now() - started).to.be.lessThan(5000);
       });
     }
 
@@ -219,20 +239,25 @@ describe('a template', () => {
       expect(render(text, { params })).to.equal(19_999);
       expect(render('${params.some == params.same}', { params })).to.equal(true);
       expect(render('${max(params.many)}', { params })).to.equal('text 9999');
+      expect(render('${length(merge(params.object, params.object))}', { params })).to.equal(20_000);
+      const numbers = Array.from({ length: 200_000 }, (_, i) => (i * 7919) % 200_003);
+      expect(render('${sort(params)[1]}', { params: numbers })).to.equal(1);
+      expect(render('${max(params)}', { params: numbers })).to.equal(200_002);
+      expect(render('${reverse(params)}', { params: `x${long}` })).to.equal(`${long}x`);
     });
 
     it('trims long texts in linear time', () => {
       const text = `${' '.repeat(200_000)}x${' '.repeat(200_000)}`;
       const started = performance.now();
       expect(render('${trim(params.text)}', { params: { text } })).to.equal('x');
-      expect(performance.now() - started).to.be.lessThan(2000);
+      expect(performance.now() - started).to.be.lessThan(5000);
     });
 
     it('takes a text full of unclosed expressions apart in linear time', () => {
       const text = '${'.repeat(100_000);
       const started = performance.now();
       expect(render(text)).to.equal(text);
-      expect(performance.now() - started).to.be.lessThan(2000);
+      expect(performance.now() - started).to.be.lessThan(5000);
     });
   });
 });
