@@ -1,6 +1,6 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
 import { PipelineFault } from './fault.ts';
-import { areKeys, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
+import { areKeys, grouped, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
 import { Secrets } from './secrets.ts';
 
 /**
@@ -135,7 +135,7 @@ function call(target: Interpreter, { name, children }: FunctionNode, value: Valu
   const args = children.map((child) => target.visit(child, value));
   const cost = costs.get(name) ?? COST;
   if (cost > 0) for (const arg of args) pay(sizeOf(arg) * cost);
-  const own = ownFunctions.get(name)?.(args) ?? inOrder(target, name, args);
+  const own = ownFunctions.get(name)?.(args) ?? ofItems(target, name, args);
   return withinBounds(name, (own as Value | undefined) ?? target.runtime.callFunction(name, args));
 }
 
@@ -223,23 +223,33 @@ const ownFunctions: ReadonlyMap<string, (args: readonly unknown[]) => string | u
   ],
 );
 
-/** What orders a list; undefined for all others, and for what the library has to complain about. */
-function inOrder(target: Interpreter, name: string, args: readonly unknown[]): unknown {
+/**
+ * What orders a list, or evaluates an expression for each item: the library's own would do so without bounds, without
+ * the root and without variables. Undefined for all others, and for what the library has to complain about.
+ */
+function ofItems(target: Interpreter, name: string, args: readonly unknown[]): unknown {
   const order = orders.get(name);
-  const [list, by] = args;
-  if (order === undefined || !Array.isArray(list)) return undefined;
+  if (order === undefined && name !== 'map' && name !== 'group_by') return undefined;
+  if (order !== undefined && !name.endsWith('_by')) {
+    const [list] = args;
+    if (args.length !== 1 || !Array.isArray(list) || !areKeys(list)) return undefined;
+    return order(
+      list.map((item) => ({ key: item, item })),
+      pay,
+    );
+  }
+  const [list, by] = name === 'map' ? [args[1], args[0]] : args;
+  if (args.length !== 2 || !Array.isArray(list) || !isReference(by)) return undefined;
   const items: readonly unknown[] = list;
-  let keys = items;
-  if (name.endsWith('_by')) {
-    if (args.length !== 2 || !isReference(by)) return undefined;
-    keys = items.map((item) => target.visit(by, item as Value));
-    if (!areKeys(keys)) throw new Error(`${name}() needs keys that are all numbers, or all texts`);
-  } else if (args.length !== 1) return undefined;
-  if (!areKeys(keys)) return undefined;
-  return order(
-    keys.map((key, i) => ({ key, item: items[i] })),
-    pay,
-  );
+  const keys: readonly unknown[] = items.map((item) => target.visit(by, item as Value));
+  if (name === 'map') return keys;
+  // Members of an object have texts for names.
+  if (!areKeys(keys) || (order === undefined && typeof keys[0] === 'number')) {
+    const wanted = order === undefined ? 'texts' : 'all numbers, or all texts';
+    throw new Error(`${name}() needs keys that are ${wanted}`);
+  }
+  const keyed = keys.map((key, i) => ({ key, item: items[i] }));
+  return order === undefined ? grouped(keyed) : order(keyed, pay);
 }
 
 const orders: ReadonlyMap<string, (list: readonly Keyed[], pay: Pay) => unknown> = new Map([

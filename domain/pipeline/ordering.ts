@@ -35,6 +35,17 @@ export function smallest(list: readonly Keyed[], pay: Pay): unknown {
   return outermost(list, (one, other) => compare(other, one, pay));
 }
 
+/** An object with a list for each key, of those that have it. */
+export function grouped(list: readonly Keyed[]): object {
+  const groups = new Map<Key, unknown[]>();
+  for (const { key, item } of list) {
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return Object.fromEntries(groups);
+}
+
 function outermost(list: readonly Keyed[], order: (one: Key, other: Key) => number): unknown {
   let found = list[0];
   for (const each of list) if (found !== undefined && order(each.key, found.key) > 0) found = each;

@@ -9,17 +9,17 @@ export const MASK = '***';
  * Every value given out is remembered, so that it can be masked.
  */
 export class Secrets {
-  private readonly lookUp: (name: string) => string | undefined;
-  private readonly given = new Set<string>();
-  private pieces: readonly string[] = [];
+  readonly #lookUp: (name: string) => string | undefined;
+  readonly #given = new Set<string>();
+  #pieces: readonly string[] = [];
 
   constructor(lookUp: (name: string) => string | undefined) {
-    this.lookUp = lookUp;
+    this.#lookUp = lookUp;
   }
 
   /** @throws PipelineFault when there is no such secret, naming it */
   get(name: string): string {
-    const value = this.lookUp(name);
+    const value = this.#lookUp(name);
     if (value === undefined) throw new PipelineFault(`there is no secret ${name}`);
     this.remember(value);
     return value;
@@ -27,14 +27,14 @@ export class Secrets {
 
   /** Masks this secret too, if there is one, though it has not been used yet: an earlier worker may have. */
   expect(name: string): void {
-    const value = this.lookUp(name);
+    const value = this.#lookUp(name);
     if (value !== undefined) this.remember(value);
   }
 
   /** Puts `***` for every secret's value in a text, also where it is escaped for JSON or a URL, or in Base64. */
   maskText(text: string): string {
     let masked = text;
-    for (const piece of this.pieces) {
+    for (const piece of this.#pieces) {
       if (masked.includes(piece)) masked = masked.replaceAll(piece, MASK);
     }
     return masked;
@@ -42,12 +42,12 @@ export class Secrets {
 
   /** The same for every text and key within a JSON value. What holds no secret is given back as it is. */
   mask(value: unknown): unknown {
-    if (this.pieces.length === 0) return value;
+    if (this.#pieces.length === 0) return value;
     switch (typeof value) {
       case 'string':
         return this.maskText(value);
       case 'number':
-        return this.given.has(String(value)) ? MASK : value;
+        return this.#given.has(String(value)) ? MASK : value;
       case 'object':
         if (value === null) return null;
         if (Array.isArray(value)) return value.map((item: unknown) => this.mask(item));
@@ -66,9 +66,9 @@ export class Secrets {
   }
 
   private remember(value: string): void {
-    if (value === '' || this.given.has(value)) return;
-    this.given.add(value);
-    const forms = [...this.given].flatMap((secret) => [
+    if (value === '' || this.#given.has(value)) return;
+    this.#given.add(value);
+    const forms = [...this.#given].flatMap((secret) => [
       secret,
       JSON.stringify(secret).slice(1, -1),
       encodeURIComponent(secret.replace(/\p{Surrogate}/gu, '\ufffd')),
@@ -76,7 +76,7 @@ export class Secrets {
       base64(secret),
     ]);
     // Longer ones first: a secret may be part of another.
-    this.pieces = [...new Set(forms)].sort((one, other) => other.length - one.length);
+    this.#pieces = [...new Set(forms)].sort((one, other) => other.length - one.length);
   }
 }
 

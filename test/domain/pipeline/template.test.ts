@@ -54,6 +54,10 @@ describe('a template', () => {
       ['${max_by(params.people, &name).age}', 17],
       ['${min_by(params.people, &name).age}', 36],
       ['${max(`[]`)}', null],
+      ['${contains(params.list, &@)}', false],
+      ['${map(&(age - $.params.n), params.people)}', [29, 10]],
+      ['${let $one = `1` in map(&(@ + $one), params.list)}', [2, 3]],
+      ["${keys(group_by(params.people, &join('', [$.params.o.a.b, name])))}", ['xAda', 'xBob']],
       ['${let $young = `18` in sort_by(params.people, &(age - $young))[].name}', ['Bob', 'Ada']],
       ["${{who: params.people[0].name, fix: 'a}b'}}", { who: 'Ada', fix: 'a}b' }],
       ['${`{"a": "}"}`}', { a: '}' }],
@@ -146,7 +150,9 @@ describe('a template', () => {
     }
 
     it('fails on a function that does not exist, or is given the wrong type', () => {
-      expect(() => render('${nope(params)}')).to.throw(PipelineFault, /nope/);
+      for (const text of ['${nope(params)}', '${nope(`[]`, &@)}']) {
+        expect(() => render(text)).to.throw(PipelineFault, /nope/);
+      }
       expect(() => render('${length(params.n)}')).to.throw(PipelineFault, /length/);
     });
   });
@@ -160,7 +166,14 @@ describe('a template', () => {
       expect(() => render('${secrets.OTHER}')).to.throw(PipelineFault, 'there is no secret OTHER');
     });
 
-    for (const text of ['${secrets}', '${keys(secrets)}', '${values(secrets)}', '${secrets.*}']) {
+    const used = '${[secrets.TOKEN == `1`, values([secrets][0])]}';
+    for (const text of [
+      '${secrets}',
+      '${keys(secrets)}',
+      '${values(secrets)}',
+      '${secrets.*}',
+      used,
+    ]) {
       it(`does not list secrets: ${text}`, () => {
         const read = (): string => {
           try {
@@ -205,6 +218,7 @@ describe('a template', () => {
     const same = many.map((name) => ({ name }));
     const cases: readonly (readonly [what: string, text: string])[] = [
       ['nested projections', '${params.list[*].[$.params.list[*].[$.params.list[*].[@]]]}'],
+      ['nested maps', '${map(&length(map(&length(list[*].[@]), inner)), params.nested)}'],
       ['padding', "${pad_left('x', `300000000`)}"],
       ['counted replacements', "${replace('x', 'x', 'y', `4000000000`)}"],
       ['all looked at for each', '${params.many[?max($.params.many) == @]}'],
@@ -225,7 +239,9 @@ describe('a template', () => {
     const long = 'a'.repeat(200_000);
     const texts = [`${long}x`, `${long}y`];
     const tail = `${'a'.repeat(2000)}b`;
-    const params = { list, many, some, same, object, long, texts, tail };
+    const inner = many.slice(0, 200).map(() => ({ list }));
+    const nested = inner.map(() => ({ inner }));
+    const params = { nested, list, many, some, same, object, long, texts, tail };
     for (const [what, text] of cases) {
       it(`fails soon: ${what}`, () => {
         const started = performance.now();
