@@ -152,6 +152,11 @@ export class MongoViewWriter implements ViewWriter {
   async write(batch: Batch): Promise<void> {
     const documents = latestOfEach(batch.documents).map(prepared);
     await this.#connection.run('write', async (db) => {
+      // One conditional write is atomic by itself: most batches of most views move nothing but the checkpoint. In the
+      // session all the same: that ends a transaction of which the commit did not come through.
+      if (documents.length === 0) {
+        return this.#checkpoint(db).move(batch.from, batch.to, this.#session ?? undefined);
+      }
       await this.#keepParts(db, documents);
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
       if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {

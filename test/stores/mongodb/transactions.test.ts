@@ -63,6 +63,31 @@ describe('a write on a replica set', () => {
     expect(amounts()).to.deep.equal(['{"amount":1}']);
   });
 
+  it('is a single command where the checkpoint alone moves, which still knows its owner', async () => {
+    await writer.write(batch(1));
+    server.clearLog();
+    await writer.write({ documents: [], from: at(1), to: at(2) });
+    expect(commands()).to.deep.equal(['update']);
+    expect(await writer.checkpoint()).to.equal(at(2));
+    await rejectsWith('FENCED', writer.write({ documents: [], from: at(1), to: at(3) }));
+    await writerOf(readModel, projection, { fence: 2 });
+    await rejectsWith('FENCED', writer.write({ documents: [], from: at(2), to: at(3) }));
+  });
+
+  it('does not hold up the checkpoint alone where its commit did not come through', async () => {
+    const label = { labels: ['RetryableWriteError'], message: 'shutting down' };
+    server.fault({
+      command: 'commitTransaction',
+      times: 2,
+      effect: { kind: 'error', code: 91, codeName: 'ShutdownInProgress', ...label },
+    });
+    await rejectsWith('UNAVAILABLE', writer.write(batch(1)));
+    await writer.close();
+    writer = await writerOf(readModel, projection);
+    await writer.write({ documents: [], from: BEGINNING, to: at(1) });
+    expect(await writer.checkpoint()).to.equal(at(1));
+  });
+
   it('leaves nothing behind when its documents are refused', async () => {
     server.execute('svc', {
       createIndexes: collection,
