@@ -49,6 +49,9 @@ export class MongoConnection {
       // After a lost connection, operations wait for the next look at the server: by default half a second.
       minHeartbeatFrequencyMS: 100,
       connectTimeoutMS: Math.max(selection, 2000),
+      // A server that falls silent is noticed so much later, and that time for connecting: what was asked of it fails
+      // then. By default that is 12 s, in which whoever asks for a list would wait for nothing.
+      heartbeatFrequencyMS: Math.max(selection, 500),
       // What was written must be what is read next, whatever the URL or the servers' own default says. Not `majority`:
       // a new primary's snapshot of that may be older than what the one before has acknowledged (outside of a causally
       // consistent session), and a document that is folded on from there would lack what came between.

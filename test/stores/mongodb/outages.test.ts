@@ -113,6 +113,18 @@ describe('MongoDB that goes away', () => {
     expect(await readModel.get(projection, 'a')).to.not.equal(null);
   });
 
+  it('that falls silent altogether is noticed long before an operation may take no longer', async () => {
+    const readModel = await open();
+    const projection = thingsProjection();
+    await fill(readModel, projection, [thing('a', 1, {})]);
+    const silence = server.fault({ command: '*', times: Infinity, effect: { kind: 'hold' } });
+    const asked = performance.now();
+    await rejectsWith('UNAVAILABLE', readModel.get(projection, 'a'));
+    expect(performance.now() - asked).to.be.lessThan(9_000);
+    silence.release();
+    expect(await readModel.get(projection, 'a')).to.not.equal(null);
+  });
+
   it('is told with each query how long anybody waits for it, and is unavailable when it says that is over', async () => {
     const readModel = await open({ limit: 5_000 });
     const projection = thingsProjection();
