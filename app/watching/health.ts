@@ -64,8 +64,7 @@ export function createHealth(options: {
   const storeChecks = (): Promise<HealthCheck[]> =>
     Promise.all([
       pingCheck('database', async () => {
-        await readModel.ping();
-        await coordination.ping();
+        await Promise.all([readModel.ping(), coordination.ping()]);
       }),
       pingCheck('stream_store', () => store.ping()),
     ]);
@@ -111,11 +110,11 @@ export function createHealth(options: {
 
   return {
     async report() {
-      const [stored, ...rest] = await Promise.all([
-        storeChecks(),
-        orUnhealthy('scheduler', scheduler),
-        orUnhealthy('workers', workers),
-        orUnhealthy('projections', views),
+      const stored = await storeChecks();
+      const rest = await Promise.all([
+        orUnhealthy('scheduler', stored, scheduler),
+        orUnhealthy('workers', onlyDatabase(stored), workers),
+        orUnhealthy('projections', stored, views),
       ]);
       const answer = healthReport([...stored.map(withRefusal), ...rest], {
         now: clock.now(),
@@ -127,7 +126,7 @@ export function createHealth(options: {
       const checks = await storeChecks();
       const waitedFor = going.notGoing();
       if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
-      else checks.push(await orUnhealthy('projections', readable));
+      else checks.push(await orUnhealthy('projections', onlyDatabase(checks), readable));
       const answer = readiness(checks, started());
       return { status: answer.httpStatus, body: answer.body };
     },
@@ -173,10 +172,22 @@ async function viewsCheck(
   return { name: 'projections', status: 'healthy', message };
 }
 
+/**
+ * What was found, or why it can't be known. A store that did not answer its ping is not asked for more: one that has
+ * fallen silent keeps whoever asks for as long as any operation may take.
+ *
+ * @param needed the checks of the stores that are asked
+ */
 async function orUnhealthy(
   name: HealthCheck['name'],
+  needed: readonly HealthCheck[],
   look: () => Promise<HealthCheck>,
 ): Promise<HealthCheck> {
+  const silent = needed.filter(({ status }) => status === 'unhealthy').map((check) => check.name);
+  if (silent.length > 0) {
+    const message = `can't be known: ${silent.join(' and ')} does not answer`;
+    return { name, status: 'unhealthy', message };
+  }
   try {
     return await look();
   } catch (error) {
@@ -184,6 +195,9 @@ async function orUnhealthy(
     return { name, status: 'unhealthy', message: `can't be known: ${message}` };
   }
 }
+
+const onlyDatabase = (stored: readonly HealthCheck[]): readonly HealthCheck[] =>
+  stored.filter(({ name }) => name === 'database');
 
 function hasRole(roles: unknown, role: string): boolean {
   return Array.isArray(roles) && roles.includes(role);

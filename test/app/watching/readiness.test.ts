@@ -5,9 +5,12 @@ import { Going } from '../../../app/roles/going.ts';
 import { createHealth } from '../../../app/watching/health.ts';
 import { projections } from '../../../app/projecting/projections.ts';
 import type { Stores } from '../../../app/stores.ts';
+import { decorated } from '../../../domain/decorated.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
+import type { HealthCheck } from '../../../observability/health.ts';
 import { createProjector } from '../../../projections/projector/projector.ts';
+import { ReadModelError } from '../../../projections/read-model.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
@@ -69,6 +72,39 @@ describe('readiness', () => {
       await running;
       await going.end();
     }
+  });
+
+  it('is told at once of a database that has fallen silent, of which nothing more is asked', async () => {
+    const { readModel, coordination } = stores;
+    const unasked = (): Promise<never> => new Promise(() => {});
+    const ping = (): Promise<void> =>
+      Promise.reject(new ReadModelError('UNAVAILABLE', 'no answer within 1900 ms'));
+    const silent: Stores = {
+      ...stores,
+      readModel: decorated(readModel, {
+        ping,
+        checkpoint: unasked,
+        count: unasked,
+        find: unasked,
+        liveGeneration: unasked,
+      }),
+      coordination: decorated(coordination, { ping, alive: unasked, recall: unasked }),
+    };
+    const going = new Going(clock, telemetry);
+    const options = { clock, going, version: '0.0.0', started: () => true };
+    const health = createHealth({ ...options, stores: silent });
+    const statuses = async (answer: Promise<{ readonly body: unknown }>): Promise<object> => {
+      const { checks } = (await answer).body as { checks: readonly HealthCheck[] };
+      return Object.fromEntries(checks.map(({ name, status }) => [name, status]));
+    };
+    const database = 'unhealthy';
+    expect(await statuses(health.ready())).to.deep.equal({
+      ...{ database, stream_store: 'healthy', projections: 'unhealthy' },
+    });
+    expect(await statuses(health.report())).to.deep.equal({
+      ...{ database, stream_store: 'healthy', projections: 'unhealthy' },
+      ...{ scheduler: 'unhealthy', workers: 'unhealthy' },
+    });
   });
 
   it('does not hang on whether the log takes events; the report of health does', async () => {
