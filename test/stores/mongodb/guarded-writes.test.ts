@@ -246,6 +246,23 @@ describe('a generation in MongoDB', () => {
     expect(keys()).to.deep.equal(all);
   });
 
+  it('has what else is asked for in its indexes, behind what they are ordered by', async () => {
+    const projection: Projection<Thing> = {
+      ...thingsProjection(),
+      indexes: [['name'], ['team', 'amount'], ['amount']],
+      covered: [['active'], ['active', 'team', 'name']],
+    };
+    await writerOf(readModel, projection);
+    const made = server.indexes('svc', `${projection.name}_s1_g1`);
+    expect(made.map((one) => Object.keys(one['key'] ?? {}))).to.deep.equal([
+      ['_id'],
+      ['live', 'f.name', '_id', 'f.active'],
+      ['live', 'f.team', 'f.amount', '_id', 'f.active', 'f.name'],
+      ['live', 'f.amount', '_id'],
+      ['gone'],
+    ]);
+  });
+
   it('waits for no journal while it is filled in bulk, and for all of it in the end', async () => {
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection, { bulk: true });
