@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -41,6 +42,7 @@ export class MongoConnection {
   #deployment: Deployment | undefined;
   #transactions: boolean | undefined;
 
+  /** @throws Error for a URL that is none, or that names a file which can't be read */
   constructor(options: MongoOptions) {
     const selection = options.serverSelectionTimeoutMs ?? 2000;
     const settings: MongoClientOptions = {
@@ -64,6 +66,11 @@ export class MongoConnection {
       promoteValues: true,
     };
     this.#client = new MongoClient(withoutConcerns(options.url), settings);
+    // The driver reads them when it connects, and each operation would fail with what the file system says.
+    const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = this.#client.options;
+    for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) {
+      if (file !== undefined) accessSync(file, constants.R_OK);
+    }
     this.#db = this.#client.db(options.database ?? databaseOf(options.url));
     this.#telemetry = options.telemetry;
     this.#operationTimeoutMs = options.operationTimeoutMs ?? 20_000;

@@ -57,7 +57,7 @@ interface StoredText {
  *
  * Opens without a server, too: each operation then throws CoordinationError, until there is one.
  *
- * @throws MongoParseError for a URL that is none
+ * @throws MongoParseError for a URL that is none; Error where a file that it names can't be read
  */
 export function openMongoCoordination(options: MongoCoordinationOptions): Promise<Coordination> {
   const { clockForTests, ...connection } = options;

@@ -37,7 +37,7 @@ export interface MongoReadModelOptions extends MongoOptions {
  *
  * Opens without a server, too: each operation then throws `UNAVAILABLE`, until there is one.
  *
- * @throws MongoParseError for a URL that is none
+ * @throws MongoParseError for a URL that is none; Error where a file that it names can't be read
  */
 export function openMongoReadModel(options: MongoReadModelOptions): Promise<ReadModel> {
   const { monotonic, ...connection } = options;

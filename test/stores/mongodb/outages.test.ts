@@ -209,6 +209,18 @@ describe('MongoDB that goes away', () => {
     expect(refusal).to.be.instanceOf(Error);
   });
 
+  for (const option of ['tlsCAFile', 'tlsCertificateKeyFile', 'tlsCRLFile']) {
+    it(`rejects a URL whose ${option} is not there`, async () => {
+      const url = `${server.url()}?tls=true&${option}=/not/there.pem`;
+      for (const opens of [openMongoReadModel, openMongoCoordination]) {
+        const refusal: unknown = await opens({ url, telemetry: silent }).catch(
+          (error: unknown) => error,
+        );
+        expect(String(refusal)).to.include("ENOENT: no such file or directory, access '/not/");
+      }
+    });
+  }
+
   for (const [path, options, database] of [
     ['', {}, 'svc'],
     ['?directConnection=true', {}, 'svc'],
