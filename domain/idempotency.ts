@@ -26,10 +26,14 @@ export type IdempotencyState =
     };
 
 /**
- * A command that is under way for longer has lost its process. Taking it up while it is alive after all does no
- * harm (the ids are the same); the limit only keeps two from doing the same work. Milliseconds.
+ * A command of which nothing was said for longer has lost its process: whoever carries it out says at each
+ * {@link UNDER_WAY_RENEWAL} again that it was received. Taking it up while it is alive after all doubles nothing in
+ * the log (the ids are the same), but what a tool does outside. Milliseconds.
  */
 const UNDER_WAY_LIFE = 10_000;
+
+/** After this time it is said again that a command is carried out. Milliseconds. */
+export const UNDER_WAY_RENEWAL = UNDER_WAY_LIFE / 2;
 
 export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
   initial: { status: 'none' },
@@ -62,14 +66,14 @@ export type IdempotencyDecision =
 /**
  * What to do with a command that carries a key.
  *
- * @param lost whether the first is known to have failed without an answer
+ * @param first what this process knows of the first: that it still carries it out, or that it failed without an answer
  * @throws Refusal `STATE_CONFLICT` when the key was used for something else, or is still under way
  */
 export function receiveCommand(
   state: IdempotencyState,
   request: DataOf<'CommandReceived'>,
   now: Instant,
-  lost = false,
+  first: 'carried-out' | 'lost' | 'unknown' = 'unknown',
 ): IdempotencyDecision {
   const events: readonly IdempotencyEvent[] = [{ type: 'CommandReceived', data: request }];
   if (state.status === 'none' || fromIso(state.request.expires_at) <= now) {
@@ -85,7 +89,9 @@ export function receiveCommand(
     });
   }
   if (state.answer !== null) return { kind: 'replay', answer: state.answer };
-  if (!lost && now - fromIso(state.received_at) < UNDER_WAY_LIFE) {
+  // In both directions: of a time that lies ahead, as after the clock was set back, nobody could tell when it is over.
+  const lives = Math.abs(now - fromIso(state.received_at)) < UNDER_WAY_LIFE;
+  if (first === 'carried-out' || (first === 'unknown' && lives)) {
     throw new Refusal(
       'STATE_CONFLICT',
       'the first command with this Idempotency-Key is under way',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { toIso } from '../../domain/clock.ts';
+import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import {
   EventStoreError,
@@ -15,6 +15,7 @@ import { isJsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Answer } from '../endpoint.ts';
 import { HttpError, badRequest, errorBody, errorStatuses, toHttpError } from '../errors.ts';
+import { CommandUnderWay } from './command-under-way.ts';
 
 const HEADER = 'Idempotency-Key';
 const LONGEST = 200;
@@ -43,11 +44,15 @@ export interface KeyedRequest {
 /** Carries commands out once for their keys. */
 export class IdempotencyKeys {
   private readonly store: EventStore;
+  private readonly clock: Clock;
+  /** Streams of keys whose command this process carries out. */
+  private readonly carriedOut = new Set<string>();
   /** Streams of keys whose command failed in this process without an answer: it may be repeated at once. */
   private readonly lost = new Set<string>();
 
-  constructor(store: EventStore) {
+  constructor(store: EventStore, clock: Clock) {
     this.store = store;
+    this.clock = clock;
   }
 
   /**
@@ -73,18 +78,16 @@ export class IdempotencyKeys {
       path: request.path,
       expires_at: toIso(context.now + IDEMPOTENCY_LIFE),
     };
-    const decision = receiveCommand(state, received, context.now, this.lost.has(stream));
+    const decision = receiveCommand(state, received, context.now, this.known(stream));
     if (decision.kind === 'replay') return replayed(decision.answer);
     // An id of its own: of two that come at once, the log takes one and tells the other that it came second.
-    const begun = toNewEvents(stream, decision.events, {
-      ...context,
-      commandId: newId(context.now),
-    });
+    const begun = (now: Instant): readonly NewEvent[] =>
+      toNewEvents(stream, decision.events, { ...context, now, commandId: newId(now) });
     let receivedAt: number;
     try {
-      receivedAt = await this.begin(stream, begun, revision);
+      receivedAt = await this.begin(stream, begun(context.now), revision);
     } catch (error) {
-      if (isConflict(error)) throw underWay();
+      if (isConflict(error)) throw commandGoesOn();
       this.lose(stream);
       throw error;
     }
@@ -92,12 +95,24 @@ export class IdempotencyKeys {
     const { agentId, key } = request;
     const life = String(decision.began ?? receivedAt);
     const commandId = nameBasedId('command', agentId, key, life);
+    this.carriedOut.add(stream);
+    const { store, clock } = this;
+    const parts = { store, clock, stream, received: () => begun(clock.now()) };
+    const underWay = new CommandUnderWay(parts, receivedAt);
     try {
-      return await this.answer(stream, receivedAt, { ...context, commandId }, carryOut);
+      return await this.answer(stream, underWay, { ...context, commandId }, carryOut);
     } catch (error) {
+      await underWay.end();
       if (!isAnswer(error)) this.lose(stream);
       throw error;
+    } finally {
+      this.carriedOut.delete(stream);
     }
+  }
+
+  private known(stream: string): 'carried-out' | 'lost' | 'unknown' {
+    if (this.carriedOut.has(stream)) return 'carried-out';
+    return this.lost.has(stream) ? 'lost' : 'unknown';
   }
 
   /**
@@ -123,11 +138,12 @@ export class IdempotencyKeys {
 
   private async answer(
     stream: string,
-    receivedAt: number,
+    underWay: CommandUnderWay,
     context: CommandContext,
     carryOut: (commandId: string) => Promise<Answer>,
   ): Promise<Answer> {
     const remember = async (answered: DataOf<'CommandAnswered'>): Promise<void> => {
+      const receivedAt = await underWay.end();
       const commandId = nameBasedId('answered', context.commandId, String(receivedAt));
       const events = [{ type: 'CommandAnswered' as const, data: answered }];
       const appended = toNewEvents(stream, events, { ...context, commandId });
@@ -167,7 +183,7 @@ function isAnswer(thrown: unknown): boolean {
   return errorStatuses[toHttpError(thrown).code] < 500 && !isConflict(thrown);
 }
 
-function underWay(): HttpError {
+function commandGoesOn(): HttpError {
   return new HttpError('conflict', `the first command with this ${HEADER} is under way`, {
     field: HEADER,
   });

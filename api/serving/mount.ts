@@ -35,7 +35,7 @@ export function share(dependencies: ApiDependencies): Shared {
     dependencies,
     authentication,
     ownWrites: new OwnWrites(dependencies),
-    keys: new IdempotencyKeys(dependencies.store),
+    keys: new IdempotencyKeys(dependencies.store, dependencies.clock),
     refused: new RefusedRequests(dependencies, authentication),
   };
 }

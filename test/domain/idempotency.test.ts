@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import type { DataOf, IdempotencyEvent } from '../../domain/events/catalogue.ts';
-import { IDEMPOTENCY_LIFE, idempotencyFold, receiveCommand } from '../../domain/idempotency.ts';
+import {
+  IDEMPOTENCY_LIFE,
+  UNDER_WAY_RENEWAL,
+  idempotencyFold,
+  receiveCommand,
+} from '../../domain/idempotency.ts';
 import { given, place, refused, START } from './given.ts';
 
 const request: DataOf<'CommandReceived'> = {
@@ -40,13 +45,30 @@ describe('an idempotency key', () => {
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 9_999));
   });
 
+  it('refuses a repetition for as long as the first is said to go on', () => {
+    const state = [received, received].reduce(
+      (before, event, index) =>
+        idempotencyFold.evolve(before, event, place(index, START + index * UNDER_WAY_RENEWAL)),
+      idempotencyFold.initial,
+    );
+    refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 12_000));
+    expect(receiveCommand(state, request, START + 15_000)).to.deep.include({ began: 0 });
+    refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 60_000, 'carried-out'));
+  });
+
+  it('is taken up where the first was received at a time that lies ahead: the clock was set back', () => {
+    const state = given(idempotencyFold, [received]);
+    expect(receiveCommand(state, request, START - 3_600_000)).to.deep.include({ began: 0 });
+    refused('STATE_CONFLICT', () => receiveCommand(state, request, START - 1000));
+  });
+
   it('is taken up again where the process of the first is lost, as the same command', () => {
     const state = given(idempotencyFold, [received]);
     expect(receiveCommand(state, request, START + 10_000)).to.deep.include({
       kind: 'proceed',
       began: 0,
     });
-    expect(receiveCommand(state, request, START, true)).to.deep.include({ began: 0 });
+    expect(receiveCommand(state, request, START, 'lost')).to.deep.include({ began: 0 });
     const again = given(idempotencyFold, [received, received]);
     expect(receiveCommand(again, request, START + 60_000)).to.deep.include({ began: 0 });
   });

@@ -169,7 +169,7 @@ export class Hosting {
         },
         new InnerRequests(),
         { authenticate: (request) => authentication.authenticate(request, []) },
-        new KeyedCommands(new IdempotencyKeys(this.store), this.#clock),
+        new KeyedCommands(new IdempotencyKeys(this.store, this.#clock), this.#clock),
       ),
     );
     app.disable('etag');

@@ -2,6 +2,9 @@ import { expect } from 'chai';
 import { IdempotencyKeys } from '../../../api/serving/idempotency.ts';
 import { MAX_EVENT_BYTES } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
+import type { Answer } from '../../../api/endpoint.ts';
+import { deferred, eventually } from '../../support/signals.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
@@ -107,7 +110,7 @@ describe('an Idempotency-Key', () => {
 
   it('answers a command anew whose answer was too large to be kept, for the same ids', async () => {
     const { store, clock } = api();
-    const keys = new IdempotencyKeys(store);
+    const keys = new IdempotencyKeys(store, clock);
     const request = { agentId: caller.id, key: 'large', method: 'POST', path: '/x', body: null };
     const about = { actor: caller.id, source: 'test', correlationId: 'test' };
     const text = 'x'.repeat(MAX_EVENT_BYTES);
@@ -122,6 +125,49 @@ describe('an Idempotency-Key', () => {
     }
     expect(ids).to.have.length(2);
     expect(ids[0]).to.equal(ids[1]);
+  });
+
+  it('refuses for as long as the first goes on, in its process and in others', async () => {
+    const clock = new VirtualClock();
+    const { store } = api();
+    const [own, other] = [new IdempotencyKeys(store, clock), new IdempotencyKeys(store, clock)];
+    const request = { agentId: caller.id, key: 'long', method: 'POST', path: '/x', body: null };
+    const calls: string[] = [];
+    const [begun, ended] = [deferred(), deferred()];
+    const send = (keys: IdempotencyKeys): Promise<Answer> => {
+      const now = clock.now();
+      const about = { actor: caller.id, source: 'test', correlationId: 'test', now };
+      return keys.once(request, { ...about, commandId: 'command' }, async (id) => {
+        calls.push(id);
+        begun.resolve();
+        await ended.promise;
+        return { body: { calls: calls.length } };
+      });
+    };
+    const first = send(own);
+    await begun.promise;
+    const stream = streams.idempotency(caller.id, 'long');
+    for (let said = 2; said <= 12; said += 1) {
+      await clock.advance(5_000);
+      await eventually(async () => (await store.readStream(stream)).length === said);
+      for (const keys of [own, other]) {
+        const refused = await send(keys).then(
+          () => 'carried out',
+          (error: unknown) => String(error),
+        );
+        expect(refused).to.include('is under way');
+      }
+    }
+    // What is said last of it may have come into the log, though its process never heard so.
+    store.failNext(stream, 'after');
+    await clock.advance(5_000);
+    ended.resolve();
+    expect(await first).to.deep.include({ body: { calls: 1 } });
+    expect(clock.pending).to.equal(0);
+    for (const keys of [own, other]) {
+      expect((await send(keys)).headers).to.include({ 'Idempotent-Replayed': 'true' });
+    }
+    expect(calls).to.have.length(1);
   });
 
   describe('whose command was cut short', () => {
