@@ -79,6 +79,10 @@ export function openMemoryDatabase(migrate: (database: Database) => void): Datab
  *   corruption; SQLite's own errors (see {@link faultOf}) when the file can't be opened
  */
 export function openDatabase(options: DatabaseOptions): Database {
+  return retryWhileBusy(() => openOnce(options));
+}
+
+function openOnce(options: DatabaseOptions): Database {
   const readOnly = options.readOnly ?? false;
   if (!readOnly && options.create !== false) makeFolder(dirname(options.file));
   // Without `create`, SQLite's URI form is the only way to say "read and write, but do not make it".
@@ -93,12 +97,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     requireSqlite(database);
     // SQLite quietly opens for reading what may not be written, and fails at the first write.
     if (!readOnly) requireWritable(options.file);
-    const found = schemaVersion(database);
+    const found = settingOf(database, 'user_version');
     if (found > options.version) throw newerFile(options, found);
     if (!readOnly) {
       database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
       const rollback = options.journal === 'rollback' && !hasWal(database);
-      retryWhileBusy(() => database.exec(`PRAGMA journal_mode = ${rollback ? 'TRUNCATE' : 'WAL'}`));
+      database.exec(`PRAGMA journal_mode = ${rollback ? 'TRUNCATE' : 'WAL'}`);
       database.exec(`PRAGMA synchronous = ${options.synchronous ?? 'FULL'}`);
       const pages = ((options.walMiB ?? 64) * BYTES_OF_MIB) / settingOf(database, 'page_size');
       database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
@@ -231,10 +235,6 @@ function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-function schemaVersion(database: Database): number {
-  return retryWhileBusy(() => settingOf(database, 'user_version'));
-}
-
 function hasWal(database: Database): boolean {
   const row: unknown = database.prepare('PRAGMA journal_mode').get();
   return typeof row === 'object' && row !== null && 'journal_mode' in row
@@ -250,9 +250,9 @@ function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabas
 
 /** One of several processes that start at once migrates; the others wait and find it done. */
 function migrate(database: Database, options: DatabaseOptions): void {
-  retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
+  database.exec('BEGIN IMMEDIATE');
   try {
-    const from = schemaVersion(database);
+    const from = settingOf(database, 'user_version');
     if (from > options.version) throw newerFile(options, from);
     if (from < options.version) {
       options.migrate(database, from);
@@ -265,7 +265,11 @@ function migrate(database: Database, options: DatabaseOptions): void {
   }
 }
 
-/** Turning WAL on and recovering ignore `busy_timeout` where waiting could deadlock: try again by hand. */
+/**
+ * While others make the file, bring it up to date or close it, any statement may meet their lock: the first one reads
+ * the schema, whatever it is. Turning WAL on and recovering ignore `busy_timeout` where waiting could deadlock, and the
+ * timeout may be short. So the whole opening is tried again by hand.
+ */
 function retryWhileBusy<T>(action: () => T): T {
   const deadline = Date.now() + 10_000;
   for (;;) {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { silent } from '../../../observability/telemetry.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
@@ -33,6 +35,25 @@ describe('the file of the embedded coordination store', () => {
     writeFileSync(file(), 'no database at all, but long enough to be taken for something');
     const coordination = await open();
     expect(await coordination.acquire('lease', 'one', 1_000)).to.not.equal(null);
+  });
+
+  it('is opened as soon as another lets go of it, whichever statement meets the lock', async () => {
+    // Longer than a call waits for a lock.
+    const holds = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const { DatabaseSync } = require('@photostructure/sqlite');
+      const held = new DatabaseSync(workerData);
+      held.exec('BEGIN EXCLUSIVE');
+      parentPort.postMessage('held');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      held.close();
+    `;
+    const holder = new Worker(holds, { eval: true, workerData: file() });
+    const gone = once(holder, 'exit');
+    await once(holder, 'message');
+    const coordination = await open();
+    expect(await coordination.acquire('lease', 'one', 1_000)).to.not.equal(null);
+    await gone;
   });
 
   it('lets all processes change over to a new one when it was thrown away', async () => {
