@@ -2,7 +2,12 @@ import type { Clock } from '../../domain/clock.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
-import { cutTo, MAX_RESULT_BYTES, toPlainJson } from '../../domain/pipeline/size.ts';
+import {
+  cutTo,
+  MAX_RESULT_BYTES,
+  requireFewLevels,
+  toPlainJson,
+} from '../../domain/pipeline/size.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { ToolError } from '../../scheduler/tools/tool.ts';
@@ -37,7 +42,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
           origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
           log: (level, message, data) => log[level](message, { tool: name, caller, data }),
         });
-        return cutTo(MAX_RESULT_BYTES, toPlainJson(result)).value;
+        return cutTo(MAX_RESULT_BYTES, toPlainJson(plain(result))).value;
       },
     };
   };
@@ -86,9 +91,10 @@ function fromOf(origin: RequestOrigin | undefined): RequestOrigin | undefined {
   return { source, correlationId, reason };
 }
 
-/** @throws ToolError for what is no JSON: a circle, a bigint, what throws when it is read */
+/** @throws ToolError for what is no JSON: a circle or what is nested too deep, a bigint, what throws when it is read */
 function plain(value: unknown): unknown {
   try {
+    requireFewLevels(value);
     const text = JSON.stringify(value) as string | undefined;
     return text === undefined ? null : (JSON.parse(text) as unknown);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { PipelineFault } from './fault.ts';
 import { setOwn } from './own.ts';
 
 /** Largest result of a step, as JSON text; what is larger is cut. Together with its log it fits an event. */
@@ -11,6 +12,9 @@ export const MAX_RUN_BYTES = 16 * 1024 * 1024;
 
 /** Deeper values are measured by writing them out, which also finds cycles. */
 const MOST_DEPTH = 100;
+
+/** Levels of a result: whoever reads it goes down in calls, and one of a few thousand would break that off. */
+const MOST_LEVELS = 500;
 
 /** A value as JSON, with an upper bound of its length in bytes. */
 export interface Measured {
@@ -28,6 +32,16 @@ export function toPlainJson(value: unknown): Measured {
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) return { value: null, bytes: 4 };
   return { value: JSON.parse(text) as unknown, bytes: utf8Length(text) };
+}
+
+/**
+ * To be asked before anything else goes down into a value that a tool gave.
+ * @throws PipelineFault for one of more than 500 levels, as one is that holds itself
+ */
+export function requireFewLevels(value: unknown): void {
+  if (!hasFewLevels(value, MOST_LEVELS)) {
+    throw new PipelineFault(`it is nested deeper than ${MOST_LEVELS} levels, or holds itself`);
+  }
 }
 
 /** Cuts what is over a limit, and says so in what is left. Nothing happens to what is within. */
@@ -104,6 +118,13 @@ function cutMembers(value: object, bytes: number, limit: number): object | null 
 
 function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
+}
+
+function hasFewLevels(value: unknown, most: number): boolean {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return true;
+  if (most === 0) return false;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return members.every((member) => hasFewLevels(member, most - 1));
 }
 
 /** Upper bound of the JSON text's bytes; NaN where a value is not plain JSON. */

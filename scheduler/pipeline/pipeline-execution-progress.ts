@@ -12,6 +12,7 @@ import {
   jsonBytes,
   MAX_RESULT_BYTES,
   MAX_RUN_BYTES,
+  requireFewLevels,
   start,
   toPlainJson,
   type Measured,
@@ -212,6 +213,7 @@ export class Progress {
 
   private plainResult(result: unknown): Measured {
     if (result === undefined) return { value: null, bytes: 4 };
+    requireFewLevels(result);
     return cutTo(MAX_RESULT_BYTES, exactly(toPlainJson(this.secrets.mask(result))));
   }
 

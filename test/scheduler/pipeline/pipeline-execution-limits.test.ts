@@ -256,3 +256,28 @@ describe('a run whose steps leave a great deal', () => {
     expect([errors[0]?.length, errors.at(-1)?.length]).to.deep.equal([4000, 250]);
   });
 });
+
+describe('a result that is nested deep', () => {
+  const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+  const pipeline = [{ id: 'deep', uses: 'tool' }];
+
+  it('is kept up to 500 levels', async () => {
+    const { output } = await execute({ pipeline, tools: { tool: () => nested(500) } });
+    expect(output['steps']).to.deep.equal({ deep: nested(500) });
+  });
+
+  for (const levels of [501, 5_000, 100_000]) {
+    it(`fails its step with ${levels} levels, also where it is searched for secrets`, async () => {
+      for (const secrets of [{}, { TOKEN: 'hidden' }]) {
+        const withSecret = { id: 'deep', uses: 'tool', with: { a: '${secrets.TOKEN}' } };
+        const { result } = await execute({
+          pipeline: 'TOKEN' in secrets ? [withSecret] : pipeline,
+          tools: { tool: () => nested(levels) },
+          secrets,
+        });
+        expect(result).to.include({ kind: 'failed', retryable: false });
+        expect(result).to.have.property('error').that.includes('deeper than 500 levels');
+      }
+    });
+  }
+});
