@@ -15,6 +15,9 @@ export const DEFAULT_TIMEOUT_SECONDS = 30;
 /** Most items of a `for_each`: each leaves an event. */
 export const MOST_ITEMS = 10_000;
 
+/** Most items of all the `for_each` of a run: its worker and its view hold the ends of all of them. */
+export const MOST_ITEMS_OF_RUN = 50_000;
+
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\[\\]]*$' });
 const onError = Type.Unsafe<'fail' | 'continue'>({ type: 'string', enum: ['fail', 'continue'] });
 const condition = Type.Union([Type.String({ minLength: 1 }), Type.Boolean()]);

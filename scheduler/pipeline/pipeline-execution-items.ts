@@ -44,6 +44,7 @@ async function runItems(
   let items: readonly unknown[];
   try {
     items = itemsOf(each, progress.scope());
+    progress.takeItems(step.id, items.length);
   } catch (error) {
     if (!(error instanceof PipelineFault)) throw error;
     const failure = { message: error.message, retryable: false };

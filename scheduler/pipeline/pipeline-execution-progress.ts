@@ -4,6 +4,8 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { itemName, resultOf, splitName } from '../../domain/pipeline/output.ts';
+import { PipelineFault } from '../../domain/pipeline/fault.ts';
+import { MOST_ITEMS_OF_RUN } from '../../domain/pipeline/pipeline.ts';
 import { finishedSteps, storedOutput } from '../../domain/pipeline/progress.ts';
 import { Secrets } from '../../domain/pipeline/secrets.ts';
 import {
@@ -67,6 +69,8 @@ export class Progress {
   /** Results by id and `save_as`; without a prototype, so that any name is free. */
   private readonly results = Object.create(null) as Record<string, unknown>;
   private readonly ids: ReadonlyMap<string, CompiledCall>;
+  /** Items of steps that have begun, in this attempt or before it. */
+  private items = 0;
   /** Of all that has ended. Bytes of JSON text. */
   private keptBytes = 0;
   /** Ended but not recorded, with their estimated sizes. */
@@ -84,12 +88,31 @@ export class Progress {
     this.finished = finishedSteps(pipeline, execution.finished);
     for (const end of this.finished.values()) {
       this.keptBytes += jsonBytes([end.result, end.error, end.log]);
+      if (splitName(end.step).index !== null) this.items += 1;
       this.show(end);
     }
   }
 
   isFinished(step: string): boolean {
     return this.finished.has(step);
+  }
+
+  /**
+   * Takes room for a step's items among those of the run; those that are finished have theirs.
+   * @throws PipelineFault where there is not room for so many
+   */
+  takeItems(step: string, count: number): void {
+    let more = 0;
+    for (let index = 0; index < count; index += 1) {
+      if (!this.isFinished(itemName(step, index))) more += 1;
+    }
+    if (this.items + more > MOST_ITEMS_OF_RUN) {
+      const left = MOST_ITEMS_OF_RUN - this.items;
+      throw new PipelineFault(
+        `for_each gives ${more} items more, and of the ${MOST_ITEMS_OF_RUN} of a run ${left} are left`,
+      );
+    }
+    this.items += more;
   }
 
   /** What a step's expressions see. */

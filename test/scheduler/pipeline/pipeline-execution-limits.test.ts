@@ -281,3 +281,31 @@ describe('a result that is nested deep', () => {
     });
   }
 });
+
+describe('the items of a run', () => {
+  const params = { items: new Array<number>(10_000).fill(0) };
+  // Skipped, each of them, which is an end as well.
+  const each = { uses: 'echo', for_each: 'params.items', if: 'item > `0`' };
+  const steps = Array.from({ length: 5 }, (_, n) => ({ id: `each_${n}`, ...each }));
+  const sixth = { id: 'sixth', ...each, for_each: '${[`1`]}' };
+
+  it('are 50,000 at most, over all its steps and attempts', async () => {
+    const first = await execute({ pipeline: steps, params });
+    expect(first.result).to.include({ kind: 'succeeded' });
+    const { ends, result } = await execute({
+      pipeline: [...steps, { ...sixth, on_error: 'continue' }],
+      params,
+      finished: first.ends,
+    });
+    const error = 'for_each gives 1 items more, and of the 50000 of a run 0 are left';
+    expect(ends.map((end) => [end.step, end.error])).to.deep.equal([['sixth', error]]);
+    expect(result).to.include({ kind: 'succeeded' });
+  });
+
+  it('are counted for steps side by side, too', async () => {
+    const group = [...steps, sixth].map((step, n) => ({ ...step, id: `beside_${n}` }));
+    const { ends, result } = await execute({ pipeline: [{ parallel: group }], params });
+    expect(result).to.include({ kind: 'failed', retryable: false });
+    expect(ends.find(({ status }) => status === 'failed')?.step).to.equal('beside_5');
+  });
+});
