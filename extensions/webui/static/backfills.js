@@ -1,6 +1,6 @@
 // The backfills of a task: how far each is, and an end to one that is under way.
 
-import { call, may, order } from './client.js';
+import { call, mayChange, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import { attempt, button, failure, h, num, part, put, state, table } from './dom.js';
 import { count, moment } from './times.js';
@@ -36,7 +36,7 @@ export async function backfillsPart(place, task, signal) {
       count(each.succeeded),
       count(each.failed),
       count(each.unfinished),
-      may('tasks:write') &&
+      mayChange(task) &&
         each.state === 'running' &&
         button('Cancel', () => cancel(each), '.danger.small'),
     ]);

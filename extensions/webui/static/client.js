@@ -26,6 +26,10 @@ export const who = () => session && { agentId: session.agentId, scopes: session.
 export const may = (scope) =>
   session !== null && (session.scopes.includes('admin') || session.scopes.includes(scope));
 
+/** Whether the agent may change a task, or a run: without `admin` only those that are its own. */
+export const mayChange = ({ created_by }) =>
+  may('tasks:write') && (may('admin') || created_by === session.agentId);
+
 /** @param {(why: string) => void} listener called when the session has ended; `''`: as it was asked for */
 export const whenSignedOut = (listener) => void (onEnd = listener);
 

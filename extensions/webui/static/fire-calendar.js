@@ -2,6 +2,7 @@
 
 import { call, may } from './client.js';
 import { button, failure, h, nothing, num, partWith, put, state, table, wide } from './dom.js';
+import { runLink } from './names.js';
 import { count, duration, tookOf } from './times.js';
 
 /** Most fires of a month that are looked at one by one; of more, only what has run is counted. */
@@ -354,13 +355,12 @@ function pastRow(task, { at, run, told }, signal) {
   if (run !== undefined) {
     const took = tookOf(run);
     const by = run.trigger === 'schedule' ? '' : ` (${run.trigger})`;
-    const link = h('a', { href: `#/runs/${run.id}` }, `run ${run.id.slice(0, 8)}`);
     const why = run.error?.split('\n')[0] ?? run.skip_reason;
     return [
       timeOf(at),
       state(run.state),
       took === null ? '' : duration(took),
-      [link, by, why && ` ${why}`],
+      [runLink(run.id, 'run '), by, why && ` ${why}`],
     ];
   }
   if (told !== undefined) return toldRow(at, told);
@@ -384,10 +384,7 @@ const toldRow = (at, { reason, message, run_id }) => [
   timeOf(at),
   state(reason ?? 'open'),
   '',
-  [
-    run_id !== null && [h('a', { href: `#/runs/${run_id}` }, `run ${run_id.slice(0, 8)}`), ' '],
-    message,
-  ],
+  [run_id !== null && [runLink(run_id, 'run '), ' '], message],
 ];
 
 const timeOf = (at) => h('time', { datetime: at, title: at }, clock.format(new Date(at)));

@@ -1,4 +1,4 @@
-// What tasks and agents are called, where only their ids are at hand.
+// What tasks and agents are called, where only their ids are at hand, and links to what may be seen.
 
 import { call, may } from './client.js';
 import { h } from './dom.js';
@@ -16,6 +16,24 @@ let agents = null;
 /** Remembers what is known anyway. */
 export const learnTitle = ({ id, title }) => void titles.set(id, { title, at: Date.now() });
 
+/** The views of the page, and what one needs to see them. */
+export const views = {
+  overview: 'runs:read',
+  tasks: 'tasks:read',
+  runs: 'runs:read',
+  streams: 'audit:read',
+  audit: 'audit:read',
+  projections: 'ops',
+  agents: 'admin',
+};
+
+/** Whether the agent may see what an address leads to, `runs/<id>` say. */
+export const maySee = (address) => may(views[address.split(/[/?]/)[0]]);
+
+/** A link to an address of the page; no more than its text where the agent may not see what is there. */
+export const link = (address, content, tag = 'a') =>
+  maySee(address) ? h(tag, { href: `#/${address}` }, content) : content;
+
 /** Sees to it that the titles of tasks are known. Those that can't be had stay ids. */
 export async function learnTitles(ids, signal) {
   if (!may('tasks:read')) return;
@@ -30,7 +48,10 @@ export async function learnTitles(ids, signal) {
 
 /** A link to a task, by its title. */
 export const taskLink = (id) =>
-  h('a.name', { href: `#/tasks/${id}` }, titles.get(id)?.title ?? `task ${shortId(id)}`);
+  link(`tasks/${id}`, titles.get(id)?.title ?? `task ${shortId(id)}`, 'a.name');
+
+/** A link to a run, by the first characters of its id. */
+export const runLink = (id, before = '') => link(`runs/${id}`, `${before}${id.slice(0, 8)}`);
 
 /** The last characters of an id: the first ones are the time at which it was made. */
 export const shortId = (id) => id.slice(-6);

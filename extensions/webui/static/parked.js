@@ -3,6 +3,7 @@
 import { call, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import { button, failure, h, partWith, put, table, wide } from './dom.js';
+import { link } from './names.js';
 import { Pages } from './paging.js';
 
 /**
@@ -26,7 +27,7 @@ export async function parkedPart(place, name, { signal, changed }) {
     const rows = page.items.map(({ key, position, stream, type, error }) => [
       h('code', {}, key),
       [
-        h('a', { href: `#/streams/${encodeURIComponent(stream)}` }, type),
+        link(`streams/${encodeURIComponent(stream)}`, type),
         h('p.hint', {}, `position ${Number(position)}`),
       ],
       error,

@@ -1,6 +1,6 @@
 // One run: its steps over time, attempts, output, error, log and events. Live while it goes on.
 
-import { call, may, order } from './client.js';
+import { call, may, mayChange, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import {
   attempt,
@@ -22,7 +22,7 @@ import {
 } from './dom.js';
 import { gantt } from './charts.js';
 import { follow, liveMark } from './live.js';
-import { learnTitles, taskLink } from './names.js';
+import { learnTitles, runLink, taskLink } from './names.js';
 import { clockText, duration, moment, moments, tookOf } from './times.js';
 
 const ended = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
@@ -128,7 +128,7 @@ export async function runView(place, { id, signal }) {
   }
 
   function actions() {
-    if (!may('tasks:write')) return [];
+    if (!mayChange(run)) return [];
     const retry = (text, from, kind) =>
       button(
         text,
@@ -193,8 +193,6 @@ export async function runView(place, { id, signal }) {
     },
   });
 }
-
-const runLink = (id) => h('a', { href: `#/runs/${id}` }, id.slice(0, 8));
 
 const attemptsTable = (attempts) =>
   table(

@@ -1,7 +1,7 @@
 // Runs in a table, as several views show them.
 
 import { h, minor, num, state, table, wide } from './dom.js';
-import { taskLink } from './names.js';
+import { runLink, taskLink } from './names.js';
 import { duration, tookOf, when } from './times.js';
 
 /**
@@ -24,7 +24,7 @@ export function runsTable(
   const rows = runs.map((run) => {
     const took = tookOf(run);
     return [
-      h('a', { href: `#/runs/${run.id}` }, run.id.slice(0, 8)),
+      runLink(run.id),
       task && taskLink(run.task_id),
       states && state(run.state),
       run.trigger,

@@ -96,7 +96,11 @@ async function redrive(task_id, start_time, end_time, done) {
   const went = await ask({
     title: 'Retry failed runs',
     text: [
-      task_id === null ? 'Of all tasks' : ['Of ', taskLink(task_id)],
+      task_id !== null
+        ? ['Of ', taskLink(task_id)]
+        : may('admin')
+          ? 'Of all tasks'
+          : 'Of your tasks',
       start_time === '' && end_time === ''
         ? ', whenever they ran'
         : ', within the times of the list',

@@ -3,7 +3,7 @@
 import { call } from './client.js';
 import { changeLine, differences, nested } from './changes.js';
 import { button, facts, h, heading, json, nothing, part, put } from './dom.js';
-import { actor } from './names.js';
+import { actor, link, maySee } from './names.js';
 import { clockText, count, moments } from './times.js';
 
 /** Streams whose state the service folds, by what stands before the id. */
@@ -203,7 +203,8 @@ export async function streamView(place, { id: stream, query, signal }) {
       stream,
       null,
       kind in views &&
-        h('a.button', { href: `#/${views[kind]}/${record}` }, `The ${views[kind].slice(0, -1)}`),
+        maySee(views[kind]) &&
+        link(`${views[kind]}/${record}`, `The ${views[kind].slice(0, -1)}`, 'a.button'),
     ),
     h(
       'section.timeline',

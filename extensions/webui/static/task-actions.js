@@ -1,8 +1,9 @@
 // What can be done to a task, as buttons.
 
-import { may, order } from './client.js';
+import { mayChange, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import { attempt, button, choice, h, notify } from './dom.js';
+import { maySee } from './names.js';
 
 const delays = [
   ['600', '10 minutes'],
@@ -23,7 +24,7 @@ const missed = [
  * @param {boolean} small as lists have room for
  */
 export function taskActions(task, done, small = false) {
-  if (!may('tasks:write') || task.status === 'canceled') return [];
+  if (!mayChange(task) || task.status === 'canceled') return [];
   const active = task.status === 'active';
   const size = small ? '.small' : '';
   const command = (verb, options) => order(`tasks/${task.id}/${verb}`, options);
@@ -47,8 +48,9 @@ export function taskActions(task, done, small = false) {
       if (run.skip_reason !== undefined || run.deduplicated === true) {
         notify(`${task.title}: it does not run (${run.skip_reason ?? 'duplicate'}).`);
       } else notify(`${task.title}: a run is requested.`);
-      if (small) await attempt(done);
-      else location.hash = `#/runs/${run.run_id}`;
+      const to = `runs/${run.run_id}`;
+      if (small || !maySee(to)) await attempt(done);
+      else location.hash = `#/${to}`;
     }),
     active
       ? asking('Pause', {
@@ -106,8 +108,7 @@ export function taskActions(task, done, small = false) {
 
 /** Runs times of the past: asks for the span, shows what would be run, and orders it. */
 export function backfillButton(task, done) {
-  if (!may('tasks:write') || task.status === 'canceled' || task.schedule_kind === 'event')
-    return null;
+  if (!mayChange(task) || task.status === 'canceled' || task.schedule_kind === 'event') return null;
   const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
   const local = (name, label, value) => ({
     name,

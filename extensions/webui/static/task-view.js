@@ -1,6 +1,6 @@
 // One task: its fires past and to come, how long its runs took, its history, and why it did or did not fire.
 
-import { call, may } from './client.js';
+import { call, may, mayChange } from './client.js';
 import { fireCalendar } from './fire-calendar.js';
 import {
   button,
@@ -23,11 +23,11 @@ import { runTimes } from './charts.js';
 import { backfillsPart } from './backfills.js';
 import { changeLine } from './changes.js';
 import { follow, liveMark } from './live.js';
-import { actor, learnTitle } from './names.js';
+import { actor, learnTitle, link } from './names.js';
 import { runsTable } from './runs-table.js';
 import { backfillButton, taskActions } from './task-actions.js';
 import { scheduleOf } from './tasks-view.js';
-import { count, duration, moment, moments, percent, tookOf, when } from './times.js';
+import { count, duration, localField, moment, moments, percent, tookOf, when } from './times.js';
 
 /** Between two looks at what no run tells of. Milliseconds. */
 const BEAT = 5000;
@@ -106,7 +106,7 @@ export async function taskView(place, { id, signal }) {
         [state(task.status), live.mark],
         taskActions(task, load),
         backfillButton(task, load),
-        may('tasks:write') &&
+        mayChange(task) &&
           task.status !== 'canceled' &&
           h('a.button', { href: `#/tasks/${id}/edit` }, 'Change'),
       ),
@@ -246,11 +246,10 @@ const historyRow = ({ revision, type, at, actor: by, reason, changes }) => [
 
 /** Asks about any moment. */
 function explainer(id, signal) {
-  const local = new Date(Date.now() - new Date().getTimezoneOffset() * 60_000);
   const at = h('input', {
     type: 'datetime-local',
     step: 1,
-    value: local.toISOString().slice(0, 19),
+    value: localField(new Date()),
   });
   const answer = h('div', { 'aria-live': 'polite' });
   const submit = async (event) => {
@@ -263,15 +262,13 @@ function explainer(id, signal) {
         answer,
         h('p', {}, state(told.reason ?? 'open'), ' ', told.message),
         facts(
-          told.run_id !== null && ['Run', h('a', { href: `#/runs/${told.run_id}` }, told.run_id)],
+          told.run_id !== null && ['Run', link(`runs/${told.run_id}`, told.run_id)],
           ['Fire before', moments(told.previous_fire)],
           ['Fire after', moments(told.next_fire)],
           told.evidence.length > 0 && [
             'Evidence',
             told.evidence.map(({ stream, revision, type }) => [
-              may('audit:read')
-                ? h('a', { href: `#/streams/${encodeURIComponent(stream)}?at=${revision}` }, type)
-                : type,
+              link(`streams/${encodeURIComponent(stream)}?at=${revision}`, type),
               ' ',
             ]),
           ],

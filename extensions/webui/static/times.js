@@ -38,6 +38,10 @@ export function clockText(iso) {
   return (sameYear ? short : shortOfYear).format(date);
 }
 
+/** An instant as a field for local times holds it, to the second. */
+export const localField = (instant) =>
+  new Date(instant.getTime() - instant.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+
 const title = (iso) => `${full.format(new Date(iso))} · ${iso}`;
 const textOf = (iso) => (exact ? clockText(iso) : ago(iso));
 

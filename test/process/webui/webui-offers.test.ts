@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import type { ApiClient } from '../../support/api-client.ts';
+import {
+  ServiceProcess,
+  credentialsIn,
+  signIn,
+  type Credentials,
+} from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { useBrowser } from './webui-browser.ts';
+
+describe('what the web page offers', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
+  let credentials: Credentials;
+  let client: ApiClient;
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
+    credentials = credentialsIn(directory.path);
+    client = service.client(await signIn(service.client(), credentials));
+  });
+
+  after(async () => {
+    await service.terminate();
+    await directory.remove();
+  });
+
+  const browsing = useBrowser(() => service.address);
+
+  /** A new agent that may so much. */
+  async function agent(name: string, scopes: readonly string[]): Promise<Credentials> {
+    const path = `/agents/${(await client.post('/agents', { name, scopes })).textAt('id')}`;
+    const { json } = await client.post(`${path}/credentials`, {});
+    const { agent_id, agent_secret } = json as unknown as Credentials;
+    return { agent_id, agent_secret };
+  }
+
+  /** A new task of an agent. @returns its id */
+  async function task(title: string, created_by: string, fields: object = {}): Promise<string> {
+    const made = await client.post('/tasks', {
+      ...{ title, description: 'offered', schedule_kind: 'cron', schedule_expr: '0 5 1 1 *' },
+      ...{ created_by, payload: { pipeline: [{ uses: 'fail', with: { message: 'no paper' } }] } },
+      ...{ max_retries: 0, ...fields },
+    });
+    expect(made.status, made.text).to.equal(201);
+    return made.textAt('id');
+  }
+
+  it('changes only to the tasks that are the own ones of who is logged in, and to their runs', async () => {
+    const { page, complaints } = browsing();
+    const owner = await agent('owner', ['tasks:read', 'tasks:write', 'runs:read']);
+    const own = await task('An own one', owner.agent_id);
+    const other = await task('Of another', credentials.agent_id);
+    const runs = [];
+    for (const id of [own, other]) {
+      const ran = await client.post(`/tasks/${id}/run_now?wait=20`);
+      runs.push(ran.textAt('details.run_id'));
+    }
+    const offered = (): Promise<readonly string[]> =>
+      page.locator('.view-head .actions').locator('button, a').allTextContents();
+    await browsing().logIn(owner, `tasks/${own}`);
+    await page.getByRole('heading', { level: 1, name: 'An own one' }).waitFor();
+    expect(await offered()).to.deep.equal([
+      ...['Run now', 'Pause', 'Snooze', 'Cancel', 'Backfill …', 'Change'],
+    ]);
+    await browsing().goTo(`tasks/${other}`);
+    await page.getByRole('heading', { level: 1, name: 'Of another' }).waitFor();
+    expect(await offered()).to.deep.equal([]);
+    await browsing().goTo('tasks');
+    await page.getByRole('button', { name: 'Pause An own one' }).waitFor();
+    const row = page.getByRole('row', { name: /Of another/ });
+    expect(await row.getByRole('button').count()).to.equal(0);
+    await browsing().goTo(`runs/${runs[0]}`);
+    await page.getByRole('link', { name: 'An own one' }).waitFor();
+    expect(await offered()).to.deep.equal(['Retry from the failed step', 'Retry from the start']);
+    await browsing().goTo(`runs/${runs[1]}`);
+    await page.getByRole('link', { name: 'Of another' }).waitFor();
+    expect(await offered()).to.deep.equal([]);
+    await browsing().goTo('runs');
+    await page.getByRole('button', { name: 'Retry failed ones …' }).click();
+    await page.getByRole('dialog').getByText('Of your tasks').waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('no link to what the agent may not see', async () => {
+    const { page, complaints } = browsing();
+    const writer = await agent('writer', ['tasks:read', 'tasks:write']);
+    const own = await task('Seen without runs', writer.agent_id);
+    await browsing().logIn(writer, `tasks/${own}`);
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await page.getByText('Seen without runs: a run is requested.').waitFor();
+    expect(page.url()).to.match(new RegExp(`#/tasks/${own}$`));
+    const reader = await agent('reader', ['runs:read']);
+    const ran = await client.post(`/tasks/${own}/run_now?wait=20`);
+    await browsing().open();
+    await browsing().logIn(reader, `runs/${ran.textAt('details.run_id')}`);
+    await page.getByRole('heading', { level: 1, name: `Run of task ${own.slice(-6)}` }).waitFor();
+    expect(await page.locator('a[href^="#/tasks"]').count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+});
