@@ -3,9 +3,9 @@
 import { agentsView, agentView } from './agents-view.js';
 import { auditView } from './audit-view.js';
 import { look, startBanners } from './banners.js';
-import { may, signOut, who, whenSignedOut } from './client.js';
+import { signOut, who, whenSignedOut } from './client.js';
 import { button, failure, h, notify, put } from './dom.js';
-import { actor, forgetAgents, learnAgents } from './names.js';
+import { actor, forgetAgents, learnAgents, maySee, views } from './names.js';
 import { overviewView } from './overview-view.js';
 import { projectionsView } from './projections-view.js';
 import { runView } from './run-view.js';
@@ -38,15 +38,9 @@ const routes = [
   ['agents/:id', agentView],
 ];
 
-const entries = [
-  ['overview', 'Overview', 'runs:read'],
-  ['tasks', 'Tasks', 'tasks:read'],
-  ['runs', 'Runs', 'runs:read'],
-  ['streams', 'Streams', 'audit:read'],
-  ['audit', 'Audit', 'audit:read'],
-  ['projections', 'Projections', 'ops'],
-  ['agents', 'Agents', 'admin'],
-];
+/** The views that are offered to who is logged in, the first of which is shown where the address names none. */
+const offered = () => Object.keys(views).filter(maySee);
+const titleOf = (view) => view[0].toUpperCase() + view.slice(1);
 
 let leaving = new AbortController();
 
@@ -55,12 +49,13 @@ async function show() {
   leaving = new AbortController();
   const { signal } = leaving;
   for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
-  const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const first = entries.find(([, , scope]) => may(scope));
-  const found = find(path) ?? (first === undefined ? null : find(first[0]));
+  const [given, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  const [first = ''] = offered();
+  const path = given.replace(/\/$/, '') || first;
+  const found = find(path);
   showFrame(path);
   if (found === null) {
-    put(content, h('h1', {}, 'Nothing to see'), h('p', {}, 'This agent may read nothing.'));
+    showNothing(path);
     return;
   }
   const place = h('div');
@@ -75,9 +70,27 @@ async function show() {
     put(place, h('h1', {}, what), failure(error, show));
   }
   if (signal.aborted) return;
+  nameTab();
+  if (document.activeElement === document.body) content.focus({ preventScroll: true });
+}
+
+function nameTab() {
   const title = content.querySelector('h1')?.textContent;
   document.title = title ? `${title} – Task scheduling` : 'Task scheduling';
-  if (document.activeElement === document.body) content.focus({ preventScroll: true });
+}
+
+/** @param path an address without a view, or `''`: no view is offered */
+function showNothing(path) {
+  const why =
+    path === ''
+      ? [h('h1', {}, 'Nothing to see'), h('p', {}, 'This agent may read nothing.')]
+      : [
+          h('h1', {}, 'There is no such view'),
+          h('p', {}, 'The page has none at the address ', h('code', {}, `#/${path}`), '.'),
+        ];
+  put(content, why);
+  nameTab();
+  content.focus({ preventScroll: true });
 }
 
 function find(path) {
@@ -107,13 +120,11 @@ function decoded(text) {
 
 function showFrame(path) {
   nav.hidden = false;
-  const offered = entries.filter(([, , scope]) => may(scope));
-  const [of = ''] = path.split('/');
-  const current = of === '' ? offered[0]?.[0] : of;
+  const [current] = path.split('/');
   put(
     nav,
-    offered.map(([to, text]) =>
-      h('a', { href: `#/${to}`, 'aria-current': to === current ? 'page' : null }, text),
+    offered().map((to) =>
+      h('a', { href: `#/${to}`, 'aria-current': to === current ? 'page' : null }, titleOf(to)),
     ),
   );
   nav.querySelector('[aria-current]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });

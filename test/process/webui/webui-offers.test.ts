@@ -104,4 +104,17 @@ describe('what the web page offers', function () {
     expect(await page.locator('a[href^="#/tasks"]').count()).to.equal(0);
     expect(complaints).to.deep.equal([]);
   });
+
+  it('nothing at an address of no view, and says so', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(credentials, 'tusks/new');
+    await page.getByRole('heading', { level: 1, name: 'There is no such view' }).waitFor();
+    await page.getByText('#/tusks/new').waitFor();
+    expect(await page.title()).to.match(/^There is no such view/);
+    expect(await page.locator('nav [aria-current]').count()).to.equal(0);
+    await browsing().expectAccessible();
+    await browsing().goTo('tasks/');
+    await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
 });
