@@ -41,8 +41,13 @@ export async function learnTitles(ids, signal) {
   const wanted = [...new Set(ids)].filter((id) => !(now - titles.get(id)?.at < FRESH));
   for (let from = 0; from < wanted.length; from += MOST) {
     const query = { ids: wanted.slice(from, from + MOST).join(',') };
-    const { tasks } = await call('GET', 'ext/webui/api/titles', { query, signal });
-    for (const task of tasks) learnTitle(task);
+    try {
+      const { tasks } = await call('GET', 'ext/webui/api/titles', { query, signal });
+      for (const task of tasks) learnTitle(task);
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      return;
+    }
   }
 }
 

@@ -4,9 +4,9 @@ import { holdService } from './banners.js';
 import { call, may } from './client.js';
 import { button, failure, h, heading, num, nothing, part, put, state, table, tile } from './dom.js';
 import { follow, liveMark } from './live.js';
-import { learnTitle, learnTitles, taskLink } from './names.js';
+import { learnTitle, learnTitles, runLink, taskLink } from './names.js';
 import { runsTable } from './runs-table.js';
-import { count, duration, percent, tookOf, when } from './times.js';
+import { count, duration, localField, percent, tookOf, when } from './times.js';
 
 const HOUR = 3_600_000;
 const BEAT = 1000;
@@ -16,6 +16,8 @@ const FAILED = 10;
 /** Of so many that began last, those that run longest are shown. */
 const READ = 50;
 const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
+const dayAgo = () => new Date(Date.now() - 24 * HOUR);
+const figure = (value) => (value === null ? '–' : count(value));
 const underWayStates = ['running', 'retrying', 'queued'];
 
 export async function overviewView(place, { signal }) {
@@ -24,8 +26,10 @@ export async function overviewView(place, { signal }) {
   const failed = h('div');
   const due = h('div');
   const trend = h('div');
+  const lag = h('div');
   const live = liveMark();
-  const figures = { running: 0, waiting: 0, failed: 0, due: null, lag: null, ended: 0 };
+  /** Null: not known, or not to be seen. */
+  const figures = { running: null, waiting: null, failed: null, due: null, lag: null, ended: 0 };
   let health = null;
   let summary = null;
 
@@ -35,12 +39,17 @@ export async function overviewView(place, { signal }) {
       tiles,
       tile(
         'Running',
-        count(figures.running),
-        `${count(figures.waiting)} waiting`,
+        figure(figures.running),
+        `${figure(figures.waiting)} waiting`,
         '#/runs?state=running',
       ),
-      figures.due !== null && tile('Due in the next hour', figures.due),
-      tile('Failed in 24 hours', count(figures.failed), null, '#/runs?state=failed'),
+      figures.due !== null && tile('Due in the next hour', count(figures.due)),
+      tile(
+        'Failed in 24 hours',
+        figure(figures.failed),
+        null,
+        `#/runs?state=failed&since=${localField(dayAgo())}`,
+      ),
       day &&
         tile('Ended today (UTC)', count(day.total_runs), `${count(figures.ended)} since you look`),
       summary && tile('Succeeded in 7 days', percent(summary.success_rate)),
@@ -62,12 +71,7 @@ export async function overviewView(place, { signal }) {
         took === null
           ? when(run.run_at)
           : h('span', { 'data-since': run.started_at }, duration(took));
-      return [
-        h('a', { href: `#/runs/${run.id}` }, run.id.slice(0, 8)),
-        taskLink(run.task_id),
-        state(run.state),
-        since,
-      ];
+      return [runLink(run.id), taskLink(run.task_id), state(run.state), since];
     });
     put(
       now,
@@ -76,59 +80,94 @@ export async function overviewView(place, { signal }) {
     );
   }
 
-  /** @param after position that what is read has to have passed */
-  async function load(after) {
-    const runs = (wanted, query = {}) =>
-      call('GET', 'runs', { query: { state: wanted, limit: READ, after, ...query }, signal });
-    const since = new Date(Date.now() - 24 * HOUR).toISOString();
-    const [failures, ...lists] = await Promise.all([
-      runs('failed', { start_time: since, include_errors: false, limit: FAILED }),
-      ...underWayStates.map((each) => runs(each)),
-    ]);
-    const sooner = (a, b) => Date.parse(a.run_at) - Date.parse(b.run_at);
-    const under = lists.flatMap(({ items }) => items.sort(sooner)).slice(0, SHOWN);
-    const shown = [...under, ...failures.items];
-    await learnTitles(
-      shown.map(({ task_id }) => task_id),
+  // What is told live says that something has changed, up to which position; what is shown is read.
+  let changed;
+
+  /** A part that can't be had does not take the others with it, and says so in its own place. */
+  function shown(element, work) {
+    return async function load(after) {
+      try {
+        await work(after);
+      } catch (error) {
+        if (signal.aborted) return;
+        // The views are behind for a moment.
+        const behind = error.status === 503 && typeof after === 'string';
+        if (behind) changed ??= after;
+        // The banner says that the service does not answer: what was read before stays.
+        const passing = behind || error.status === 0;
+        if (!passing || element.childElementCount === 0)
+          put(
+            element,
+            failure(error, () => load()),
+          );
+      }
+    };
+  }
+  const runs = (wanted, query) =>
+    call('GET', 'runs', { query: { state: wanted, limit: READ, ...query }, signal });
+  const titlesOf = (listed) =>
+    learnTitles(
+      listed.map(({ task_id }) => task_id),
       signal,
     );
+
+  const loadUnderWay = shown(now, async (after) => {
+    const lists = await Promise.all(underWayStates.map((each) => runs(each, { after })));
+    const sooner = (a, b) => Date.parse(a.run_at) - Date.parse(b.run_at);
+    const under = lists.flatMap(({ items }) => items.sort(sooner)).slice(0, SHOWN);
+    await titlesOf(under);
     const [running, ...waiting] = lists.map(({ total }) => total);
     figures.running = running;
     figures.waiting = waiting.reduce((sum, each) => sum + each, 0);
-    figures.failed = failures.total;
-    drawTiles();
     showUnderWay(under, figures.running + figures.waiting);
+    drawTiles();
+  });
+  const loadFailed = shown(failed, async (after) => {
+    const query = { after, start_time: dayAgo().toISOString(), include_errors: false };
+    const { items, total } = await runs('failed', { ...query, limit: FAILED });
+    await titlesOf(items);
+    figures.failed = total;
     put(
       failed,
-      runsTable(failures.items, { empty: nothing('Nothing has failed. ', 'Good.'), state: false }),
+      runsTable(items, { empty: nothing('Nothing has failed. ', 'Good.'), state: false }),
     );
-  }
+    drawTiles();
+  });
+  /** @param after position that what is read has to have passed */
+  const load = (after) => Promise.all([loadUnderWay(after), loadFailed(after)]);
 
-  async function slowly() {
-    const soon = new Date(Date.now() + HOUR).toISOString();
-    const [checked, tasks, views, week] = await Promise.all([
-      call('GET', 'health', { signal }).catch((error) => {
-        if (signal.aborted) throw error;
-        return { status: 'unhealthy', checks: [error] };
-      }),
-      may('tasks:read')
-        ? call('GET', 'tasks/due', { query: { until: soon, limit: SHOWN }, signal })
-        : null,
-      may('ops') ? call('GET', 'projections', { signal }) : null,
-      call('GET', 'stats/summary', { query: { days: 7 }, signal }),
-    ]);
-    health = checked;
-    summary = week;
-    if (views !== null)
-      figures.lag = Math.max(0, ...views.projections.map((each) => each.lag_seconds));
-    if (tasks !== null) showDue(tasks);
+  const loadDue = shown(due, async () => {
+    if (!may('tasks:read')) return;
+    const until = new Date(Date.now() + HOUR).toISOString();
+    showDue(await call('GET', 'tasks/due', { query: { until, limit: SHOWN }, signal }));
+    drawTiles();
+  });
+  const loadTrend = shown(trend, async () => {
+    summary = await call('GET', 'stats/summary', { query: { days: 7 }, signal });
     showTrend();
     drawTiles();
+  });
+  const loadLag = shown(lag, async () => {
+    if (!may('ops')) return;
+    const { projections } = await call('GET', 'projections', { signal });
+    figures.lag = Math.max(0, ...projections.map(({ lag_seconds }) => lag_seconds));
+    put(lag);
+    drawTiles();
+  });
+  async function loadHealth() {
+    try {
+      health = await call('GET', 'health', { signal });
+    } catch (error) {
+      if (signal.aborted) return;
+      health = { status: 'unhealthy', checks: [error] };
+    }
+    drawTiles();
   }
+  const slowly = () => Promise.all([loadHealth(), loadDue(), loadTrend(), loadLag()]);
 
   function showDue({ items, total }) {
     for (const { task_id, title } of items) learnTitle({ id: task_id, title });
-    figures.due = count(total);
+    figures.due = total;
     const rows = items.map(({ task_id, next_run_at }) => [taskLink(task_id), when(next_run_at)]);
     put(
       due,
@@ -171,6 +210,7 @@ export async function overviewView(place, { signal }) {
       may('ops') && button('Hold the service …', holdService, '.quiet'),
     ),
     tiles,
+    lag,
     h(
       'div.columns.three',
       {},
@@ -181,9 +221,8 @@ export async function overviewView(place, { signal }) {
     part('Failed in the last 24 hours', failed),
   );
   await Promise.all([load(), slowly()]);
+  if (signal.aborted) return;
 
-  // What is told live says that something has changed, up to which position; what is shown is read.
-  let changed;
   let reading = false;
   const beat = setInterval(() => {
     for (const element of now.querySelectorAll('[data-since]')) {
@@ -195,28 +234,18 @@ export async function overviewView(place, { signal }) {
     const position = changed;
     changed = undefined;
     reading = true;
-    load(position)
-      .catch((error) => {
-        // The views are behind for a moment.
-        if (error.status === 503) changed ??= position;
-        else failed24(error);
-      })
-      .finally(() => (reading = false));
+    void load(position).finally(() => (reading = false));
   }, BEAT);
   const rest = setInterval(() => {
     if (document.hidden) return;
     // What failed a day ago counts no longer.
     changed ??= null;
-    void slowly().catch(failed24);
+    void slowly();
   }, 15_000);
   signal.addEventListener('abort', () => {
     clearInterval(beat);
     clearInterval(rest);
   });
-  /** The banner says that the service does not answer; all else is said here. */
-  function failed24(error) {
-    if (!signal.aborted && error.status !== 0) put(failed, failure(error));
-  }
   void follow('runs/live', {
     signal,
     stateChanged: live.say,

@@ -117,4 +117,26 @@ describe('what the web page offers', function () {
     await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
     expect(complaints).to.deep.equal([]);
   });
+
+  it('the rest of the overview where a part of it can not be had', async () => {
+    const { page } = browsing();
+    await task('Due and failed', credentials.agent_id, { schedule_expr: '* * * * *' });
+    const refusals = ['stats/summary?*', 'projections', 'ext/webui/api/titles?*'];
+    for (const each of refusals) {
+      await page.route(`**/${each}`, (route) =>
+        route.fulfill({ status: 500, json: { error: 'internal_error', message: `no ${each}` } }),
+      );
+    }
+    await browsing().logIn(credentials);
+    await page.getByRole('link', { name: 'Due and failed' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'no stats/summary' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'no projections' }).waitFor();
+    await page.getByRole('cell', { name: 'no paper' }).first().waitFor();
+    await page.locator('.live[data-how=live]').waitFor();
+    await browsing().expectAccessible();
+    await page.unroute('**/stats/summary?*');
+    const trend = page.getByRole('alert').filter({ hasText: 'no stats/summary' });
+    await trend.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('ol.days').waitFor();
+  });
 });
