@@ -4,6 +4,7 @@ import { mayChange, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import { attempt, button, choice, h, notify } from './dom.js';
 import { maySee } from './names.js';
+import { inZone } from './times.js';
 
 const delays = [
   ['600', '10 minutes'],
@@ -163,7 +164,15 @@ export function backfillButton(task, done) {
               `${total} times of the schedule, ${existing} of them have run: ${to_request} would be run.`,
             ),
             first.length > 0 &&
-              h('p.hint', {}, first.slice(0, 5).join(', '), first.length > 5 && ' …'),
+              h(
+                'p.hint',
+                {},
+                first
+                  .slice(0, 5)
+                  .map((at) => inZone(at, task.timezone))
+                  .join(', '),
+                first.length > 5 && ' …',
+              ),
           );
         },
       },

@@ -38,6 +38,20 @@ export function clockText(iso) {
   return (sameYear ? short : shortOfYear).format(date);
 }
 
+/** `2026-11-22 00:15:00 GMT+01:00`: an instant by the clock of a zone; in UTC where the browser does not know the zone. */
+export function inZone(iso, timeZone) {
+  const format = {
+    ...{ year: 'numeric', month: '2-digit', day: '2-digit' },
+    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'longOffset' },
+  };
+  try {
+    return new Intl.DateTimeFormat('sv-SE', { ...format, timeZone }).format(new Date(iso));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return iso;
+  }
+}
+
 /** An instant as a field for local times holds it, to the second. */
 export const localField = (instant) =>
   new Date(instant.getTime() - instant.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);

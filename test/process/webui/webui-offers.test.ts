@@ -139,4 +139,19 @@ describe('what the web page offers', function () {
     await trend.getByRole('button', { name: 'Try again' }).click();
     await page.locator('ol.days').waitFor();
   });
+
+  it('the times that a backfill would run by the clock of the task', async () => {
+    const { page, complaints } = browsing();
+    const fields = { schedule_expr: '30 9 * * *', timezone: 'Asia/Kathmandu' };
+    const id = await task('By another clock', credentials.agent_id, fields);
+    await browsing().logIn(credentials, `tasks/${id}`);
+    await page.getByRole('button', { name: 'Backfill …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Asia/Kathmandu').waitFor();
+    await dialog.getByLabel('From', { exact: true }).fill('2026-03-01T00:00:00');
+    await dialog.getByLabel('To', { exact: true }).fill('2026-03-01T23:59:59');
+    await dialog.getByRole('button', { name: 'What would run?' }).click();
+    await dialog.getByText('2026-03-01 09:30:00 GMT+05:45').waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
 });
