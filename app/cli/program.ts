@@ -51,10 +51,8 @@ export class CommandLine {
    * @param examples lines without the `svc` before them, shown at the end of the help
    */
   does<O>(command: Command, examples: readonly string[], work: Work<O>): void {
-    if (examples.length > 0) {
-      const lines = examples.map((example) => `  $ svc ${example}`).join('\n');
-      command.addHelpText('after', `\nExamples:\n${lines}`);
-    }
+    const lines = examples.map((example) => `  $ svc ${example}`).join('\n');
+    command.addHelpText('after', `\nExamples:\n${lines}`);
     command.action(async () => {
       const session = new Session(this.#surroundings, command.optsWithGlobals<GlobalOptions>());
       this.#exitCode = (await work(session, command.opts() as O, command.args)) ?? 0;

@@ -13,7 +13,7 @@ export function addAgentCommands(line: CommandLine): Command {
   addList(line, group);
   const show = group.command('show <id>').description('shows an agent');
   addAsOf(show);
-  line.does<AsOf>(show, [], async (session, { asOf }, [id = '']) => {
+  line.does<AsOf>(show, ['agents show 01a1fc11-…'], async (session, { asOf }, [id = '']) => {
     const query = { as_of: asOf };
     const agent = await session.client.ask((api) => api.agents.get(id, query));
     session.answer(agent, () => showAgent(session, agent));
@@ -25,7 +25,8 @@ export function addAgentCommands(line: CommandLine): Command {
     .description('removes an agent; its tokens stop working at once')
     .option('--cancel-tasks', 'and cancels its tasks');
   type Removing = { readonly cancelTasks?: boolean };
-  line.does<Removing>(remove, [], async (session, { cancelTasks }, [id = '']) => {
+  const examples = ['agents delete 01a1fc11-…', 'agents delete 01a1fc11-… --cancel-tasks'];
+  line.does<Removing>(remove, examples, async (session, { cancelTasks }, [id = '']) => {
     const query = { cancel_tasks: cancelTasks };
     const done = await session.client.ask((api) => api.agents.remove(id, query));
     session.answer(done, () => done.message);
@@ -103,7 +104,8 @@ function addMaking(line: CommandLine, group: Command): void {
     .command('update <id>')
     .description('changes the fields that are given; --scope sets all scopes')
     .option('--name <name>', 'another name');
-  line.does<AgentOptions>(options(update), [], async (session, given, [id = '']) => {
+  const examples = ['agents update 01a1fc11-… --scope tasks:read --scope runs:read'];
+  line.does<AgentOptions>(options(update), examples, async (session, given, [id = '']) => {
     const body = fieldsOf(given);
     if (Object.keys(body).length === 0) throw usageFault('nothing to change was given');
     const agent = await session.client.ask((api) => api.agents.update(id, body));
@@ -126,7 +128,11 @@ function addCredentials(line: CommandLine, group: Command): void {
     // On the command line itself anybody on the machine could read it.
     .option('--secret-from-input', 'the secret is the first line of the standard input');
   type Options = { readonly secretFromInput?: boolean };
-  line.does<Options>(credentials, [], async (session, { secretFromInput }, [id = '']) => {
+  const examples = [
+    'agents credentials 01a1fc11-…',
+    'agents credentials 01a1fc11-… --secret-from-input < secret.txt',
+  ];
+  line.does<Options>(credentials, examples, async (session, { secretFromInput }, [id = '']) => {
     const given = secretFromInput === true ? await session.surroundings.input() : undefined;
     const [agent_secret = ''] = given?.split(/\r?\n/, 1) ?? [];
     const body = given === undefined ? {} : { agent_secret };

@@ -98,7 +98,7 @@ function addHealth(line: CommandLine): void {
     .description(
       'how each part of the service is; exit code 1 when it is unhealthy. Needs no token',
     );
-  line.does(health, [], async (session) => {
+  line.does(health, ['health', 'health --json'], async (session) => {
     // That it is unhealthy is an answer here.
     const asking = { method: 'GET', path: '/health', open: true, also: [503] } as const;
     const answer = await session.client.ask((api) => api.request<HealthReport>(asking));

@@ -18,7 +18,7 @@ export function addRunCommands(line: CommandLine): Command {
   addList(line, group);
   const show = group.command('show <id>').description('shows a run: attempts, steps, log, output');
   addAsOf(show);
-  line.does<AsOf>(show, [], async (session, { asOf }, [id = '']) => {
+  line.does<AsOf>(show, ['runs show ce89cf0f-…'], async (session, { asOf }, [id = '']) => {
     const query = { as_of: asOf };
     const run = await session.client.ask((api) => api.runs.get(id, query));
     session.answer(run, () => showRun(session, run));
@@ -26,7 +26,7 @@ export function addRunCommands(line: CommandLine): Command {
   addHistory(line, group, 'runs');
   addFollow(line, group);
   const cancel = group.command('cancel <id>').description('ends a run that has not ended');
-  line.does(cancel, [], async (session, _, [id = '']) => {
+  line.does(cancel, ['runs cancel ce89cf0f-…'], async (session, _, [id = '']) => {
     const done = await session.client.ask((api) => api.runs.cancel(id));
     session.answer(done, () => done.message);
   });
@@ -53,8 +53,8 @@ function addList(line: CommandLine, group: Command): void {
     .option('--task <id>', 'those of a task')
     .addOption(new Option('--state <state>').choices([...runStates]))
     .addOption(new Option('--trigger <trigger>').choices([...runTriggers]))
-    .option('--since <instant>', 'started at or after')
-    .option('--until <instant>', 'started at or before')
+    .option('--since <instant>', 'started after it')
+    .option('--until <instant>', 'started before it')
     .option('--errors', 'errors at full length')
     .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
   addPaging(list);
@@ -145,8 +145,8 @@ function addRedrive(line: CommandLine, group: Command): void {
     .description('retries all failed runs that pass the filters')
     .option('--task <id>', 'those of a task')
     .option('--created-by <agent>', "those of an agent's tasks")
-    .option('--since <instant>', 'started at or after')
-    .option('--until <instant>', 'started at or before')
+    .option('--since <instant>', 'started after it')
+    .option('--until <instant>', 'started before it')
     .option('--error <text>', 'whose error holds a text')
     .addOption(fromStart())
     .option('--limit <n>', 'at most so many, up to 1,000', wholeNumberOf(1, 1000))

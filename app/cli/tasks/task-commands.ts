@@ -189,9 +189,13 @@ function addRun(line: CommandLine, group: Command): void {
 /** The commands that answer with what was done. */
 function addStatus(line: CommandLine, group: Command): void {
   const pause = group.command('pause <id>').description('no scheduled run until it is resumed');
-  line.does(pause, [], async (session, _, [id = '']) => {
-    told(session, await session.client.ask((api) => api.tasks.pause(id)));
-  });
+  line.does(
+    pause,
+    ['tasks pause 01a1fc11-… --reason "the database moves"'],
+    async (session, _, [id = '']) => {
+      told(session, await session.client.ask((api) => api.tasks.pause(id)));
+    },
+  );
   const resume = group
     .command('resume <id>')
     .description('scheduled runs go on')
@@ -213,9 +217,13 @@ function addStatus(line: CommandLine, group: Command): void {
     told(session, await session.client.ask((api) => api.tasks.snooze(id, { delay_seconds })));
   });
   const cancel = group.command('cancel <id>').description('ends it for ever, with its queued runs');
-  line.does(cancel, [], async (session, _, [id = '']) => {
-    told(session, await session.client.ask((api) => api.tasks.cancel(id)));
-  });
+  line.does(
+    cancel,
+    ['tasks cancel 01a1fc11-… --reason "not needed any more"'],
+    async (session, _, [id = '']) => {
+      told(session, await session.client.ask((api) => api.tasks.cancel(id)));
+    },
+  );
 }
 
 function told(session: Session, done: Done): void {

@@ -27,7 +27,7 @@ export function addRecordReplays(line: CommandLine, group: Command): void {
   for (const kind of Object.keys(kinds) as Kind[]) {
     const command = group
       .command(`${kind} <id>`)
-      .description(`a ${kind} as it was at a moment, and what differed at another`)
+      .description(`the ${kind} as it was at a moment, and what differed at another`)
       .option('--at <moment>', 'an instant, or a position of the log')
       .option('--and <moment>', 'another moment, or `now`; shows what differs');
     const examples = [

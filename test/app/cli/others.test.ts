@@ -132,7 +132,22 @@ describe('the command line', () => {
     expect(help.code).to.equal(0);
     const names = [...help.out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name ?? '');
     expect(names).to.include.members(['tasks', 'runs', 'agents', 'events', 'apply', 'simulate']);
-    for (const name of names) expect((await call([name, '--help'])).code).to.equal(0);
+    const without: string[] = [];
+    for (const name of names) {
+      const { code, out } = await call([name, '--help']);
+      expect(code).to.equal(0);
+      const verbs = out.split('\nCommands:\n')[1]?.matchAll(/^ {2}([a-z]+)/gm) ?? [[]];
+      for (const [, verb] of verbs) {
+        const words = verb === undefined ? [name] : [name, verb];
+        const told = await call([...words, '--help']);
+        if (!told.out.includes('\nExamples:\n  $ svc ')) without.push(words.join(' '));
+      }
+    }
+    expect(without).to.deep.equal([]);
+    // As the interface has it: neither end is within the span.
+    expect((await call(['runs', 'list', '--help'])).out).to.match(
+      /--since <instant> +started after/,
+    );
     const create = await call(['tasks', 'create', '--help']);
     expect(create.out).to.include('Examples:\n  $ svc tasks create --title "Morning report"');
     expect(await call(['--version'])).to.include({ code: 0, out: '1.2.3\n' });
