@@ -7,7 +7,6 @@ export const scheduleKinds = ['cron', 'rrule', 'once', 'event'] as const;
 export type ScheduleKind = (typeof scheduleKinds)[number];
 
 export const backoffStrategies = ['exponential_jitter', 'linear', 'fixed'] as const;
-export type BackoffStrategy = (typeof backoffStrategies)[number];
 
 export const overlapPolicies = ['allow', 'skip', 'queue', 'cancel_running'] as const;
 export type OverlapPolicy = (typeof overlapPolicies)[number];

@@ -7,13 +7,7 @@ export const healthStatuses = ['healthy', 'degraded', 'unhealthy'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
 /** The parts that the report of `/health` tells of. */
-export const checkNames = [
-  'database',
-  'stream_store',
-  'scheduler',
-  'workers',
-  'projections',
-] as const;
+const checkNames = ['database', 'stream_store', 'scheduler', 'workers', 'projections'] as const;
 export type CheckName = (typeof checkNames)[number];
 
 /** What was found of one part. Further fields may follow; none may hold a secret. */

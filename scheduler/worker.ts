@@ -32,7 +32,7 @@ const FRESH = 1_000;
 const MOST_PARKED = 500;
 
 /** How long a stopping worker lets its runs go on. Milliseconds. */
-export const DRAIN_LIMIT = 25_000;
+const DRAIN_LIMIT = 25_000;
 
 /**
  * Takes queued runs, as many at once as it has slots, and executes them. A slot is free again as soon as a run's

@@ -4,7 +4,7 @@ import type { Instant } from '../../domain/clock.ts';
 
 const ISSUER = 'task-scheduling-service';
 
-export const tokenTypes = ['access', 'refresh'] as const;
+const tokenTypes = ['access', 'refresh'] as const;
 export type TokenType = (typeof tokenTypes)[number];
 
 /** What a token says. Scopes count as the agent's are now, not as stands here. */

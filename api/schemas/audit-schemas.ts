@@ -15,7 +15,7 @@ export const HistoryQuery = Type.Object({
 export type HistoryQuery = Static<typeof HistoryQuery>;
 
 /** Characters of a stream's name, and more than any has. */
-export const LONGEST_NAME = 400;
+const LONGEST_NAME = 400;
 
 export const StreamsQuery = Type.Object({
   prefix: Type.String({ maxLength: LONGEST_NAME, default: '' }),

@@ -55,7 +55,7 @@ export async function beingMade(
 }
 
 /** The orders for a view. */
-export async function ordersOf(
+async function ordersOf(
   { store }: Pick<Parts, 'store'>,
   { name, schema }: Projection,
 ): Promise<ProjectionOrders> {

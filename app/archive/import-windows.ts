@@ -2,7 +2,7 @@ import { ArchiveFault } from './archive-fault.ts';
 import { contentOf, type MovedEvent } from './event-lines.ts';
 
 /** Events of a window at most. */
-export const WINDOW = 1_000;
+const WINDOW = 1_000;
 
 /** How far the events of a window may lie apart in time, where they may change places. Milliseconds. */
 const MOMENT = 1_000;

@@ -28,7 +28,7 @@ export const roles = ['api', 'projector', 'scheduler', 'worker'] as const;
 export type Role = (typeof roles)[number];
 
 /** From the most talkative to none at all. */
-export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** How a process runs. All of it comes from the environment, read once at start. */

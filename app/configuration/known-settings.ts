@@ -44,7 +44,7 @@ export const settingsWithoutEffect = ['SVC_PUBLIC_URL'] as const;
 export const clientSettings = ['SVC_URL', 'SVC_TOKEN', 'SVC_AGENT_ID', 'SVC_AGENT_SECRET'] as const;
 
 /** Families of variables whose names go on as one likes: secrets of tasks, and what tests are given. */
-export const settingFamilies = ['SVC_SECRET_', 'SVC_TEST_'] as const;
+const settingFamilies = ['SVC_SECRET_', 'SVC_TEST_'] as const;
 
 /**
  * What to tell about the names that are set: one line for each `SVC_` variable that nobody knows (with the

@@ -1,7 +1,7 @@
 import type { CreateTask } from '../../api/client/client.ts';
 
 /** The tasks of the demo: one of each kind. */
-export const demoKinds = ['cron', 'rrule', 'once', 'event'] as const;
+const demoKinds = ['cron', 'rrule', 'once', 'event'] as const;
 export type DemoKind = (typeof demoKinds)[number];
 
 /** A task as it is created, and how many runs of it the demo waits for. */

@@ -1,5 +1,5 @@
 /** From nothing to do to what keeps the service from doing its work. */
-export const verdicts = ['ok', 'warn', 'fault'] as const;
+const verdicts = ['ok', 'warn', 'fault'] as const;
 export type Verdict = (typeof verdicts)[number];
 
 /** What one look has found. */

@@ -65,7 +65,6 @@ export type FiresEvent = EventOf<keyof typeof firesEvents>;
 export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;
 export type BackfillEvent = EventOf<keyof typeof backfillEvents>;
 export type KeyEvent = EventOf<keyof typeof keyEvents>;
-export type TopicEvent = EventOf<keyof typeof topicEvents>;
 export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
 export type ImportEvent = EventOf<keyof typeof importEvents>;
 export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;

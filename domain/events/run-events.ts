@@ -5,7 +5,7 @@ import { AnyObject, Id, Nullable, OneOf, Timestamp, closed } from './schema-part
 const attempt = Type.Integer({ minimum: 1 });
 
 /** The event that triggered a run; carried by it, so that trimming the topic takes nothing from the run. */
-export const TriggeringEventSchema = closed({
+const TriggeringEventSchema = closed({
   id: Id,
   topic: Type.String(),
   payload: AnyObject,
@@ -53,7 +53,7 @@ const stepEnd = {
   log: Type.Array(logLine),
 };
 
-export const StepEndSchema = closed(stepEnd);
+const StepEndSchema = closed(stepEnd);
 
 /** Events of `run-<id>`: one run, through all its attempts. */
 export const runEvents = {

@@ -10,7 +10,7 @@ export interface ImportState {
   readonly underWay: { readonly exportId: string; readonly since: string } | null;
 }
 
-export const importFold: Fold<ImportState, ImportEvent> = {
+const importFold: Fold<ImportState, ImportEvent> = {
   initial: { underWay: null },
   evolve(_state, event, { metadata }) {
     switch (event.type) {

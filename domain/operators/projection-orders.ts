@@ -7,7 +7,7 @@ import { placeOfSkipped, type SkippedEvents } from './skipped-events.ts';
 import type { ParkedOrder, RebuildSwitch } from '../vocabulary.ts';
 
 /** How long the generation before is fed after a switch, so that going back loses nothing. Milliseconds. */
-export const KEPT_FOR = 24 * 60 * 60_000;
+const KEPT_FOR = 24 * 60 * 60_000;
 
 /** How a generation in the making differs from the one that is read. */
 export type Comparison = Static<typeof ComparisonSchema>;

@@ -159,7 +159,7 @@ function conditionOf(step: Step): Expression | boolean | null {
 }
 
 /** The names that outputs can't be told without; see {@link OutputLayout}. */
-export function layoutOf(pipeline: Pipeline): OutputLayout {
+function layoutOf(pipeline: Pipeline): OutputLayout {
   const names: (readonly [string, string])[] = [];
   const groups: (readonly [string, readonly string[]])[] = [];
   const hidden: string[] = [];

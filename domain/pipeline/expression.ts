@@ -92,7 +92,7 @@ export function parseExpression(text: string): Expression {
 }
 
 /** An instant, moved by a chain such as `+24h - 5m`. @throws PipelineFault when that is no date */
-export function shiftNow(now: Instant, chain: string): string {
+function shiftNow(now: Instant, chain: string): string {
   let instant = now;
   for (const [, sign, number, unit] of chain.matchAll(shift)) {
     instant += (sign === '-' ? -1 : 1) * Number(number) * (unitMs[unit ?? ''] ?? 0);

@@ -4,7 +4,7 @@ import { setOwn } from './own.ts';
 import { cutMarker, jsonBytes, toPlainJson } from './size.ts';
 
 /** Largest output of a run, as JSON text; results that don't fit are cut. */
-export const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
+const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /**
  * What turns step ends into an output and does not stand in them. It goes with the run's last event
@@ -28,12 +28,6 @@ export interface RunSummary {
   readonly skipped_steps: number;
   /** The step whose failure ended the run. */
   readonly failed_step?: string;
-}
-
-/** What the run's last event carries as `output`. */
-export interface StoredOutput {
-  readonly summary: RunSummary;
-  readonly layout?: OutputLayout;
 }
 
 /** A run's output, as the interface shows it. */

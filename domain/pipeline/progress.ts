@@ -26,21 +26,8 @@ export function finishedSteps(
   return finished;
 }
 
-/** Ids of the steps that remain to be done, in the order of the pipeline; for a group those of its steps. */
-export function remainingSteps(
-  pipeline: CompiledPipeline,
-  ends: readonly StepEnd[],
-): readonly string[] {
-  const finished = finishedSteps(pipeline, ends);
-  return pipeline.steps
-    .filter(({ id }) => !finished.has(id))
-    .flatMap((step) => (step.kind === 'group' ? step.steps : [step]))
-    .map(({ id }) => id)
-    .filter((id) => !finished.has(id));
-}
-
 /** The summary of a run's output. */
-export function summaryOf(
+function summaryOf(
   pipeline: CompiledPipeline,
   ends: ReadonlyMap<string, StepEnd>,
   failedStep: string | null,

@@ -2,7 +2,7 @@ import { PipelineFault } from './fault.ts';
 import { setOwn } from './own.ts';
 
 /** What stands where a secret's value stood. */
-export const MASK = '***';
+const MASK = '***';
 
 /**
  * What `secrets` is in an expression: secrets are looked up one by one, by name, and can't be listed.

@@ -14,7 +14,7 @@ export interface Template {
 const MOST_UNCLOSED = 50;
 
 /** What a text consists of: literal parts and expressions, in turns as they come. */
-export function splitText(text: string): readonly (string | Expression)[] {
+function splitText(text: string): readonly (string | Expression)[] {
   const parts: (string | Expression)[] = [];
   let literal = '';
   let unclosed = 0;

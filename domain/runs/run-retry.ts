@@ -19,7 +19,7 @@ import type { RetryStart } from '../vocabulary.ts';
  * Results up to this size (JSON text, bytes) go along in the request of the new run, next to the event that may have
  * triggered it (256 KiB at most). Larger ones are taken from the stream of the run that failed.
  */
-export const MOST_PRIOR_BYTES = 128 * 1024;
+const MOST_PRIOR_BYTES = 128 * 1024;
 
 /** A failed run that is to be retried. */
 export interface RunRetry {

@@ -3,7 +3,7 @@ import { parseIcalTime, type IcalTime } from './rrule-text.ts';
 import { ScheduleError } from './schedule-error.ts';
 
 /** The frequencies a schedule may have; SECONDLY is refused. */
-export const frequencies = ['YEARLY', 'MONTHLY', 'WEEKLY', 'DAILY', 'HOURLY', 'MINUTELY'] as const;
+const frequencies = ['YEARLY', 'MONTHLY', 'WEEKLY', 'DAILY', 'HOURLY', 'MINUTELY'] as const;
 export type Frequency = (typeof frequencies)[number];
 
 /** The parts of an RRULE as written; null where one is left out. */

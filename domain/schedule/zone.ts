@@ -339,11 +339,6 @@ export function zoneOf(name: string): Zone | null {
   }
 }
 
-/** Whether the tz database here knows a zone of that name. */
-export function isTimezone(name: string): boolean {
-  return zoneOf(name) !== null;
-}
-
 /** An offset as `+05:45`; seconds, which only local mean times have, are added as a third part. */
 export function offsetText(offset: number): string {
   const seconds = Math.abs(offset) / 1000;

@@ -113,7 +113,7 @@ const ofTheBody = [
 ] as const;
 
 /** Takes back what a handler has said of an answer that it does not give after all. */
-export function takeBackHeaders(response: Response): void {
+function takeBackHeaders(response: Response): void {
   for (const name of ofTheBody) response.removeHeader(name);
 }
 
@@ -121,7 +121,7 @@ export function takeBackHeaders(response: Response): void {
  * Makes an answer deaf: what a handler still says of one that was given in its place goes nowhere. As an error it
  * would reach the handler in the midst of its work, and by way of a timer or a callback nobody at all.
  */
-export function silence(response: Response): void {
+function silence(response: Response): void {
   const same = (): Response => response;
   const done = (...given: unknown[]): void => {
     const callback = given.findLast((each) => typeof each === 'function');

@@ -95,7 +95,7 @@ export function createContext(
 const isSegment = (text: string): boolean => /^[A-Za-z0-9_.~-]+$/.test(text) && !/^\.+$/.test(text);
 
 /** @throws ExtensionError `unavailable` for what goes on in an extension that has failed: it reaches nothing */
-export function stillThere(extension: Extension): void {
+function stillThere(extension: Extension): void {
   if (extension.state !== 'failed') return;
   const details = { extension_id: extension.id };
   throw new ExtensionError('unavailable', `the extension ${extension.id} has failed`, details);

@@ -336,7 +336,7 @@ export class Routing {
 }
 
 /** `/ext/<id>/<rest>`, taken apart; `rest` begins with a slash, and is empty where there is none. */
-export function placeOf(path: string): { readonly id: string; readonly rest: string } | null {
+function placeOf(path: string): { readonly id: string; readonly rest: string } | null {
   if (!path.startsWith('/ext/')) return null;
   const end = path.indexOf('/', 5);
   const id = end < 0 ? path.slice(5) : path.slice(5, end);

@@ -1,9 +1,4 @@
-import {
-  endedRunStates,
-  runStates,
-  type RunState,
-  type RunTrigger,
-} from '../../domain/vocabulary.ts';
+import { runStates, type RunState, type RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, Query, Sort } from '../read-model.ts';
 
 /** What `GET /runs` can ask for. */
@@ -67,18 +62,7 @@ export function latestStartedRunOf(taskId: string): Query {
   return { ...latest, filters: [...latest.filters, { field: 'started_at', op: 'gt', value: '' }] };
 }
 
-/** Runs that have not ended, oldest first: what a worker loads at its start. In pages, by `after`. */
-export function unfinishedRuns(limit: number, after?: Query['after']): Query {
-  return {
-    filters: [{ field: 'state', op: 'in', value: unfinishedStates }],
-    sort: [{ field: 'queued_at', direction: 'ascending' }],
-    limit,
-    ...(after === undefined ? {} : { after }),
-  };
-}
-
 const listedStates = runStates.filter((state) => state !== 'skipped');
-const unfinishedStates = runStates.filter((state) => !endedRunStates.includes(state));
 
 const successStates = (success: boolean): RunState => (success ? 'succeeded' : 'failed');
 

@@ -4,7 +4,7 @@ import { idOf } from '../../domain/streams.ts';
 import { runsProjection, type RunDocument, type RunStep } from './runs.ts';
 
 /** What happens to a run, as those who watch are told; the types of events that are not here are not told. */
-export const runChangeNames = {
+const runChangeNames = {
   RunRequested: 'run.requested',
   RunSkipped: 'run.skipped',
   RunStarted: 'run.started',

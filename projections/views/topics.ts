@@ -22,7 +22,7 @@ export type TopicDocument = JsonObject & {
 };
 
 /** The pattern of an event task that says none. */
-export const EVERY_TOPIC = '#';
+const EVERY_TOPIC = '#';
 
 /** Which tasks listen to which topics. */
 export const topicsProjection: Projection<TopicDocument> = {

@@ -140,7 +140,7 @@ export class NextFiresAgree implements AuditCheck {
 }
 
 /** What the fires of this process are computed by. */
-export function tzDatabase(): string {
+function tzDatabase(): string {
   return `${tzVersion()}, ICU ${process.versions['icu'] ?? 'unknown'}`;
 }
 

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 
 /** Most bytes of a response that are read. */
-export const MAX_RESPONSE_BYTES = 1024 * 1024;
+const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 /** Statuses of the 4xx range that may pass. */
 const passing4xx = new Set([408, 425, 429]);

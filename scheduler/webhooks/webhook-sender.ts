@@ -13,7 +13,7 @@ import {
 } from '../tools/private-addresses.ts';
 
 /** How long a receiver may take. Milliseconds. */
-export const WEBHOOK_TIMEOUT = 15_000;
+const WEBHOOK_TIMEOUT = 15_000;
 
 /** Bytes of an answer's body that are kept. */
 const KEPT_OF_ANSWER = 1000;
@@ -122,7 +122,7 @@ export class WebhookSender {
 }
 
 /** The three headers by which a receiver knows that a message is the service's own, and new. */
-export function signedHeaders(
+function signedHeaders(
   { id, body, secrets }: Pick<WebhookPost, 'id' | 'body' | 'secrets'>,
   now: Instant,
 ): Readonly<Record<string, string>> {

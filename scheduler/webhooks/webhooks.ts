@@ -28,7 +28,7 @@ import { WebhookDeliveries } from './webhook-deliveries.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
 /** Name under which it remembers up to where every delivery is scheduled. */
-export const CHECKPOINT = 'webhooks-scheduled';
+const CHECKPOINT = 'webhooks-scheduled';
 
 /** How often that is written. Milliseconds. */
 const SAVE_EVERY = 1000;

@@ -24,7 +24,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/;
 export const setTag = (set: string): string => `apply:${set}`;
 
 /** The tag of one task of a set. */
-export const taskTag = (set: string, name: string): string => `apply:${set}/${name}`;
+const taskTag = (set: string, name: string): string => `apply:${set}/${name}`;
 
 /** The name by which a task is known in a set, as its tags say; null for one that is of no such set. */
 export function nameIn(set: string, tags: readonly string[]): string | null {

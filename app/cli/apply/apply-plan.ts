@@ -74,7 +74,7 @@ function stepsFor(wanted: WantedTask, task: TaskRecord): Step[] {
 }
 
 /** The fields that are not as they are wanted, with what is wanted. */
-export function differences(
+function differences(
   fields: Readonly<Record<string, unknown>>,
   task: TaskRecord,
 ): Record<string, unknown> {

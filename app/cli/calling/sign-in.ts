@@ -35,7 +35,7 @@ export function accessOf(env: Environment): Pick<ClientOptions, 'token' | 'crede
 }
 
 /** @throws CommandFault that says what can be set, where nothing is */
-export function credentialsOf(env: Environment): Credentials {
+function credentialsOf(env: Environment): Credentials {
   const agent_id = textOf(env, 'SVC_AGENT_ID');
   const agent_secret = textOf(env, 'SVC_AGENT_SECRET');
   if (agent_id !== undefined && agent_secret !== undefined) {

@@ -57,7 +57,7 @@ function labels(count: number, each: number, label: ColumnPlot['label']): string
 }
 
 /** A count in four characters or so: `950`, `12k`, `1.5M`. */
-export function short(value: number): string {
+function short(value: number): string {
   for (const [size, unit] of [
     [1e9, 'G'],
     [1e6, 'M'],

@@ -59,7 +59,7 @@ export const taskLink = (id) =>
 export const runLink = (id, before = '') => link(`runs/${id}`, `${before}${id.slice(0, 8)}`);
 
 /** The last characters of an id: the first ones are the time at which it was made. */
-export const shortId = (id) => id.slice(-6);
+const shortId = (id) => id.slice(-6);
 
 /** Sees to it that the names of agents are known, where one may know them. */
 export async function learnAgents(signal) {

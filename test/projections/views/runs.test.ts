@@ -1,9 +1,5 @@
 import { expect } from 'chai';
-import {
-  latestRunOf,
-  runListing,
-  unfinishedRuns,
-} from '../../../projections/reading/run-queries.ts';
+import { latestRunOf, runListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { LogOfTest, failure, folded, request, stepEnd, success } from '../recorded.ts';
 
@@ -209,10 +205,5 @@ describe('a list of runs', () => {
     expect(runListing({ start_time })?.sort[0]?.field).to.equal('started_at');
     expect(runListing({ start_time, task_id: '1' })?.sort[0]?.field).to.equal('queued_at');
     expect(latestRunOf('1').sort[0]?.field).to.equal('queued_at');
-  });
-
-  it('of unfinished runs names the three states that are not an end', () => {
-    const [filter] = unfinishedRuns(10).filters;
-    expect(filter?.value).to.deep.equal(['queued', 'running', 'retrying']);
   });
 });
