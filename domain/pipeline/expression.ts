@@ -44,8 +44,12 @@ export interface Expression {
   readonly path: readonly string[] | null;
   /** Names of the scope it certainly or possibly uses. */
   readonly roots: ReadonlySet<string>;
-  /** @throws PipelineFault that names the expression */
-  evaluate(scope: unknown): unknown;
+  /**
+   * @param mask of an expression that values of secrets have been written into. What is wrong with such a one is not
+   *   said: it would be told by parts of it, in which no secret is found any more
+   * @throws PipelineFault that names the expression
+   */
+  evaluate(scope: unknown, mask?: (text: string) => string): unknown;
 }
 
 /** One step of `now+24h`: sign, number and unit. */
@@ -69,10 +73,10 @@ export function parseExpression(text: string): Expression {
   try {
     node = compile(source);
   } catch (error) {
-    const fault = `the expression "${shorten(text)}" is broken: ${messageOf(error)}`;
-    const evaluate = (): never => {
-      throw new PipelineFault(fault);
+    const evaluate = (_scope: unknown, mask?: (text: string) => string): never => {
+      throw new PipelineFault(faultOf(text, 'is broken', error, mask));
     };
+    const fault = faultOf(text, 'is broken', error);
     return { text, fault, path: null, roots: new Set(), evaluate };
   }
   const path = fieldPath(node);
@@ -80,12 +84,12 @@ export function parseExpression(text: string): Expression {
     path === null
       ? (scope: unknown): unknown => evaluateNode(node, scope)
       : (scope: unknown): unknown => walk(path, scope);
-  const evaluate = (scope: unknown): unknown => {
+  const evaluate = (scope: unknown, mask?: (text: string) => string): unknown => {
     try {
       return look(shifts.size === 0 ? scope : withShifts(scope as Scope, shifts));
     } catch (error) {
       if (error instanceof PipelineFault) throw error;
-      throw new PipelineFault(`the expression "${shorten(text)}" failed: ${messageOf(error)}`);
+      throw new PipelineFault(faultOf(text, 'failed', error, mask));
     }
   };
   return { text, fault: null, path, roots: namesIn(node, path), evaluate };
@@ -180,6 +184,17 @@ function namesIn(node: ExpressionNode, path: readonly string[] | null): Readonly
   };
   visit(node);
   return names;
+}
+
+function faultOf(
+  text: string,
+  what: string,
+  error: unknown,
+  mask: (text: string) => string = (same) => same,
+): string {
+  const shown = mask(text);
+  const why = shown === text ? `: ${messageOf(error)}` : '';
+  return `the expression "${shorten(shown)}" ${what}${why}`;
 }
 
 const shorten = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

@@ -79,6 +79,22 @@ describe('the tool transform', () => {
   it('gives null where there is nothing', async () => {
     expect(await run('transform', { expression: 'a.b', input: {} })).to.equal(null);
   });
+
+  for (const [what, expression] of [
+    ['broken, and cut where a secret stands', `${' '.repeat(195)}${'${secrets.KEY}'} [`],
+    ['broken at a part of a secret', '${secrets.KEY}'],
+    ['failing at a function that is a part of a secret', '${secrets.CALL}'],
+  ] as const) {
+    it(`tells no part of a secret of an expression that is ${what}`, async () => {
+      const secrets = { KEY: 'open sesame', CALL: 'sesame()' };
+      const pipeline = [{ uses: 'transform', with: { expression, input: {} } }];
+      const { result } = await execute({ secrets, pipeline });
+      expect(result)
+        .to.have.property('error')
+        .that.matches(/^the expression ".*" (is broken|failed)$/)
+        .and.does.not.match(/open|sesame/);
+    });
+  }
 });
 
 describe('the registry of tools', () => {
