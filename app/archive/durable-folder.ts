@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { makeFolder } from '../../stores/sqlite/folder.ts';
+import { makeFolder } from '../../stores/folder.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
 /** Between the name of a folder and what makes its unfinished form another. */

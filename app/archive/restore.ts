@@ -13,7 +13,7 @@ import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { makeFolder } from '../../stores/sqlite/folder.ts';
+import { makeFolder } from '../../stores/folder.ts';
 import { putWhereNothingIs } from '../free-name.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import {

@@ -15,7 +15,7 @@ import { isConflict, type EventStore } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
-import { makeFolder } from '../../stores/sqlite/folder.ts';
+import { makeFolder } from '../../stores/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { credentialsFile } from './credentials-file.ts';
 

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:c
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../observability/telemetry.ts';
-import { makeFolder } from '../../stores/sqlite/folder.ts';
+import { makeFolder } from '../../stores/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { putWhereNothingIs } from '../free-name.ts';
 

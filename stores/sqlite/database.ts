@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { makeFolder } from './folder.ts';
+import { makeFolder } from '../folder.ts';
 
 /**
  * The oldest SQLite that may touch our files: before it, two connections writing or checkpointing one

@@ -9,6 +9,9 @@ export interface EndedCall {
   readonly err: string;
 }
 
+/** A call that has not ended by then never does, and may hold a processor. Milliseconds. */
+const LONGEST = 120_000;
+
 /**
  * Calls `svc` of the build in a process of its own (see `buildService`). A store that other processes work on too is
  * restored so, and not in the process of the tests, which must not open what it has moved.
@@ -23,6 +26,8 @@ export function svcProcess(
   const child = spawn(process.execPath, [join(projectRoot, 'dist/app/cli.js'), ...words], {
     env: { PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: LONGEST,
+    killSignal: 'SIGKILL',
   });
   let out = '';
   let err = '';

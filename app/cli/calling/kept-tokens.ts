@@ -1,8 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Credentials, KeptTokens } from '../../../api/client/client.ts';
 import type { Clock } from '../../../domain/clock.ts';
+import { makeFolder } from '../../../stores/folder.ts';
 import { textOf, type Environment } from '../../configuration/setting-readers.ts';
 
 /** Milliseconds that a kept token must still have: a command takes a moment, and clocks differ. */
@@ -67,7 +68,7 @@ function read(file: string): Kept | null {
 function write(folder: string, file: string, text: string): void {
   const fresh = `${file}.${process.pid}`;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     writeFileSync(fresh, text, { mode: 0o600 });
     // Whole or not at all, also for a command that reads it at the same time.
     renameSync(fresh, file);

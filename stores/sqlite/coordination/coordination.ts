@@ -8,7 +8,7 @@ import {
   type LiveMember,
 } from '../../../scheduler/coordination.ts';
 import { describeFault, faultOf } from '../database.ts';
-import { makeFolder } from '../folder.ts';
+import { makeFolder } from '../../folder.ts';
 import { CoordinationFile, type Statements } from './coordination-file.ts';
 
 /** How long a call tries again while others write, in milliseconds. */

@@ -3,7 +3,7 @@ import { readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeFolder } from '../folder.ts';
+import { makeFolder } from '../../folder.ts';
 
 /**
  * What the processes that share a data directory tell each other at once: that something was committed.

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
-import { makeFolder } from '../folder.ts';
+import { makeFolder } from '../../folder.ts';
 import { ReaderPool } from './reader-pool.ts';
 import { SqliteReadModel } from './sqlite-read-model.ts';
 import { ViewFiles } from './view-files.ts';

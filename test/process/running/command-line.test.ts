@@ -49,6 +49,13 @@ describe('svc as a process', function () {
     expect((await svc(['tasks', 'list'], url)).code).to.equal(0);
   });
 
+  it('goes on without a folder for its token that the system can not make', async () => {
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: directory() });
+    const env = { SVC_URL: service.address, XDG_STATE_HOME: '/proc/svc-state' };
+    expect(await svc(['health'], env)).to.include({ code: 0, err: '' });
+    expect(await svc(['tasks', 'list'], env)).to.include({ code: 0, err: '' });
+  });
+
   it('completes commands, options and their values in bash', async () => {
     const { out: script } = await svc(['completion', 'bash']);
     const completed = (typed: string): readonly string[] => {

@@ -84,7 +84,7 @@ export const rooms: readonly Room[] = [
   { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
   {
     path: 'stores/sqlite/',
-    inside: ['stores/sqlite/', ...ports],
+    inside: ['stores/sqlite/', 'stores/folder.ts', ...ports],
     packages: ['@photostructure/sqlite'],
     node: 'all',
   },
