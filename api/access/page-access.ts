@@ -69,8 +69,8 @@ export class PageAccess {
     const agentId = text.slice(0, Math.max(0, colon)).toLowerCase();
     if (!isUuid(agentId)) throw refused("the name is an agent's id, the password its secret");
     const secret = text.slice(colon + 1);
-    const agent = await braked(this.#dependencies, { agentId, address }, () =>
-      agentBySecret(this.#dependencies, agentId, secret === '' ? undefined : secret),
+    const agent = await braked(this.#dependencies, { agentId, address }, (network) =>
+      agentBySecret(this.#dependencies, agentId, secret === '' ? undefined : secret, network),
     );
     if (agent === null) throw refused('the agent is unknown, or the secret is wrong');
     this.#keep(key, agentId, agent);

@@ -1,15 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
+import { rateLimit } from 'express-rate-limit';
 import { toIso } from '../../domain/clock.ts';
 import { setHeader } from '../serving/answer-headers.ts';
 import type { Authentication } from './authentication.ts';
+import { networkOf } from './client-network.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';
 import type { InnerRequests } from '../inner-requests.ts';
 import { RequestCounts } from './request-counts.ts';
-
-/** Bits of an IPv6 address that are one caller: what a provider gives to one customer. */
-const IPV6_SUBNET = 56;
 
 /**
  * Counts every request, but those of health, for the agent whose token it carries, or for its address where
@@ -48,7 +46,7 @@ export function rateLimiting(
       request.path === '/health' || request.path.startsWith('/health/') || inner.isCounted(request),
     keyGenerator: async (request) => {
       const caller = await authentication.callerOf(request);
-      return caller === null ? `address ${addressOf(request)}` : `agent ${caller.agentId}`;
+      return caller === null ? `address ${networkOf(request.ip ?? '')}` : `agent ${caller.agentId}`;
     },
     handler: (request, _response, next) => {
       const resetsAt = (request as Counted).rateLimit?.resetTime.getTime() ?? clock.now();
@@ -73,7 +71,3 @@ export function rateLimiting(
 type Counted = Request & {
   readonly rateLimit?: { readonly remaining: number; readonly resetTime: Date };
 };
-
-function addressOf(request: Request): string {
-  return ipKeyGenerator(request.ip ?? '', IPV6_SUBNET);
-}

@@ -1,4 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+import { FairTurns } from './fair-turns.ts';
 
 /**
  * Cost of a hash: N = 2^15, r = 8, p = 1 takes 32 MiB and some 60 ms of a thread of the pool (RFC 7914; the
@@ -17,18 +18,26 @@ export function newSecret(): string {
 /** What is kept of a secret: `scrypt$N$r$p$salt$key`. Computed off the event loop. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  const key = await derive(secret, salt, COST);
+  const key = await derive(secret, salt, COST, null);
   const { N, r, p } = COST;
   return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Whether a secret is the one that was hashed. Takes as long for a wrong one. */
-export async function verifySecret(secret: string, hash: string): Promise<boolean> {
+/**
+ * Whether a secret is the one that was hashed. Takes as long for a wrong one.
+ * @param who asks: the others' turns come in between; null: the service itself
+ * @throws TooManyWaiting
+ */
+export async function verifySecret(
+  secret: string,
+  hash: string,
+  who: string | null = null,
+): Promise<boolean> {
   const [kind, N, r, p, salt, key] = hash.split('$');
   if (kind !== 'scrypt' || !salt || !key) throw new Error('a secret hash of an unknown kind');
   const expected = Buffer.from(key, 'base64url');
   const options = { N: Number(N), r: Number(r), p: Number(p) };
-  const actual = await derive(secret, Buffer.from(salt, 'base64url'), options);
+  const actual = await derive(secret, Buffer.from(salt, 'base64url'), options, who);
   return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
@@ -43,25 +52,26 @@ const nobody = [
 ].join('$');
 
 /** For an agent that does not exist: does the work of {@link verifySecret} all the same, and says no. */
-export async function verifyNobody(secret: string): Promise<false> {
-  await verifySecret(secret, nobody);
+export async function verifyNobody(secret: string, who: string): Promise<false> {
+  await verifySecret(secret, nobody, who);
   return false;
 }
 
 /** Hashes at one time: of the pool's four threads others need some, for files and names of hosts. */
-const AT_ONCE = 2;
-let deriving = 0;
-const waiting: (() => void)[] = [];
+const turns = new FairTurns(2);
 
-async function derive(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {
-  while (deriving >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-  deriving += 1;
-  try {
-    return await deriveNow(secret, salt, cost);
-  } finally {
-    deriving -= 1;
-    waiting.shift()?.();
-  }
+/** Hashes that may wait for one who asks from outside: some seconds' work. */
+const MOST_WAITING = 200;
+
+/** @param who null: the service itself, or an operator */
+function derive(
+  secret: string,
+  salt: Buffer,
+  cost: ScryptOptions,
+  who: string | null,
+): Promise<Buffer> {
+  const work = (): Promise<Buffer> => deriveNow(secret, salt, cost);
+  return who === null ? turns.take('', Infinity, work) : turns.take(who, MOST_WAITING, work);
 }
 
 function deriveNow(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {

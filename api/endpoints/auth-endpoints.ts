@@ -26,8 +26,8 @@ const token = endpoint<TokenRequest>({
   async handle(call) {
     const { dependencies, body, context } = call;
     const agentId = body.agent_id.toLowerCase();
-    const agent = await braked(dependencies, { agentId, address: call.address }, () =>
-      agentBySecret(dependencies, agentId, body.agent_secret),
+    const agent = await braked(dependencies, { agentId, address: call.address }, (network) =>
+      agentBySecret(dependencies, agentId, body.agent_secret, network),
     );
     if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
     const sessionId = newId(context.now);

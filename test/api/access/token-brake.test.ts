@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { TooManyWaiting } from '../../../api/access/fair-turns.ts';
+import { hashSecret, verifySecret } from '../../../api/access/secrets.ts';
+import { braked } from '../../../api/access/token-brake.ts';
+import { HttpError } from '../../../api/errors.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('the brake on guessing', () => {
+  const setUp = () => {
+    const sums = new Map<string, number>();
+    const count = (name: string, by: number, remaining: number) => {
+      const sum = (sums.get(name) ?? 0) + by;
+      sums.set(name, sum);
+      return Promise.resolve({ sum, remaining });
+    };
+    const dependencies = { coordination: { count }, clock: new VirtualClock() };
+    return (address: string, attempt: () => Promise<string | null>) =>
+      braked(dependencies, { agentId: 'a', address }, attempt).catch((error: unknown) => error);
+  };
+  const wrong = (): Promise<null> => Promise.resolve(null);
+  const right = (): Promise<string> => Promise.resolve('right');
+
+  it('takes a network of IPv6 for one address: who has one has more addresses than guesses', async () => {
+    const attempt = setUp();
+    for (let host = 1; host <= 9; host += 1) {
+      expect(await attempt(`2001:db8:0:1::${host}`, wrong)).to.equal(null);
+    }
+    const tenth = await attempt('2001:db8:0:2::10', wrong);
+    expect(tenth).to.be.instanceOf(HttpError).and.include({ code: 'rate_limit_exceeded' });
+    expect(await attempt('2001:db8:0:1::11', right)).to.be.instanceOf(HttpError);
+    expect(await attempt('2001:db8:1::1', right)).to.equal('right');
+  });
+
+  it('answers with 429 where too many of an address wait', async () => {
+    const attempt = setUp();
+    const refused = await attempt('192.0.2.1', () => Promise.reject(new TooManyWaiting(7)));
+    expect(refused).to.be.instanceOf(HttpError).and.include({ code: 'rate_limit_exceeded' });
+    const { details, headers } = refused as HttpError;
+    expect(details).to.include({ limit: 7, window: '1s' });
+    expect(headers).to.deep.equal({ 'Retry-After': '1' });
+    expect(await attempt('192.0.2.1', right)).to.equal('right');
+  });
+});
+
+describe('secrets that are looked at', () => {
+  it('of one address have their turn though another asks without end', async function () {
+    this.timeout(20_000);
+    const hash = await hashSecret('the secret of an agent');
+    let others = 0;
+    const flood = Array.from({ length: 12 }, async () => {
+      await verifySecret('a guess', hash, '192.0.2.1');
+      others += 1;
+    });
+    expect(await verifySecret('the secret of an agent', hash, '192.0.2.2')).to.equal(true);
+    expect(others).to.be.lessThan(6);
+    await Promise.all(flood);
+  });
+});
