@@ -71,10 +71,10 @@ const transform = defineTool({
   description: 'Evaluates a JMESPath expression over its input.',
   schema: Type.Object({ expression: Type.String({ minLength: 1 }), input: Type.Unknown() }, closed),
   synchronous: true,
-  run: ({ expression, input }, { mask }) => {
+  run: ({ expression, input }, call) => {
     const parsed = parsedOnce(expression);
     try {
-      return parsed.evaluate(input, mask);
+      return parsed.evaluate(input, (text) => call.mask(text));
     } catch (error) {
       if (error instanceof PipelineFault) throw new ToolError(error.message, { retryable: false });
       throw error;
