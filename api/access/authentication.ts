@@ -46,6 +46,8 @@ export class Authentication {
    */
   authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> | Caller {
     const known = this.callers.get(request);
+    // Once: who asks again, of an answer that goes on, is to hear how it is by now.
+    this.callers.delete(request);
     const caller = known ?? this.identify(request.headers.authorization, scopes);
     return caller instanceof Promise
       ? caller.then((found) => admitted(found, scopes))

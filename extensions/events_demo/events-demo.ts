@@ -56,7 +56,7 @@ export function setup(context: ExtensionContext): void {
   const { routes } = context;
 
   routes.post('/publish/:stream', async (request, response) => {
-    const caller = admitted(context, request, 'events:publish');
+    const caller = admitted(context.callerOf(request), 'events:publish');
     if (request.body === undefined) throw badInput('body', 'is required');
     const { stream } = request.params;
     const published = await context.once(request, async () => {
@@ -69,7 +69,7 @@ export function setup(context: ExtensionContext): void {
   });
 
   routes.get('/subscribe/:stream', async (request, response) => {
-    admitted(context, request, 'events:read');
+    admitted(context.callerOf(request), 'events:read');
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const after = whereFrom(request);
@@ -81,20 +81,25 @@ export function setup(context: ExtensionContext): void {
       });
     begin(response);
     if (request.method === 'HEAD') response.end();
-    else await tell(entries, response);
+    else await tell(entries, response, () => mayRead(context.callerOf(request)));
   });
 }
 
-/** @throws ExtensionError `forbidden` */
-function admitted(context: ExtensionContext, request: Request, scope: string): ExtensionCaller {
-  const caller = context.callerOf(request);
+/** @throws ExtensionError `unauthorized`, `forbidden` */
+function admitted(caller: ExtensionCaller | null, scope: string): ExtensionCaller {
   if (caller === null) throw new ExtensionError('unauthorized', 'a bearer token is needed');
-  if (caller.admin || caller.scopes.includes(scope)) return caller;
+  if (has(caller, scope)) return caller;
   throw new ExtensionError('forbidden', `this needs the scope ${scope}`, {
     required_scopes: [scope],
     granted_scopes: caller.scopes,
   });
 }
+
+const has = ({ admin, scopes }: ExtensionCaller, scope: string): boolean =>
+  admin || scopes.includes(scope);
+
+const mayRead = (caller: ExtensionCaller | null): boolean =>
+  caller !== null && has(caller, 'events:read');
 
 /** `Last-Event-ID` goes before `?from=start`: a client that comes back has the same address as before. */
 function whereFrom(request: Request): string | undefined {
@@ -123,14 +128,20 @@ function begin(response: Response): void {
   response.flushHeaders();
 }
 
-async function tell(entries: AsyncIterable<StreamEntry>, response: Response): Promise<void> {
+/** @param mayGoOn a scope can be taken away while a stream is read */
+async function tell(
+  entries: AsyncIterable<StreamEntry>,
+  response: Response,
+  mayGoOn: () => boolean,
+): Promise<void> {
   const beat = setInterval(() => {
-    if (response.writableLength === 0) response.write(': heartbeat\n\n');
+    if (!mayGoOn()) response.end();
+    else if (response.writableLength === 0) response.write(': heartbeat\n\n');
   }, BEAT);
   beat.unref();
   try {
     for await (const { id, stream, data } of entries) {
-      if (response.writableLength > MOST_UNREAD) break;
+      if (!mayGoOn() || response.writableLength > MOST_UNREAD) break;
       response.write(`id: ${id}\ndata: ${JSON.stringify({ stream, id, data })}\n\n`);
     }
   } finally {

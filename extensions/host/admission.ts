@@ -27,10 +27,14 @@ export class Admission {
     admitted(led, calling);
   }
 
-  /** Whether the caller of a request that goes on may go on. What can't be told just now changes nothing. */
+  /**
+   * Whether the caller of a request that goes on may go on; the request then has the caller as it is now. What can't be
+   * told just now changes nothing.
+   */
   async stillCounts(led: LedRequest): Promise<boolean> {
     try {
-      await this.#callerOf(led);
+      const caller = await this.#callerOf(led);
+      if (caller !== null) led.caller = caller;
       return true;
     } catch (error) {
       const { code } = error as { readonly code?: unknown };

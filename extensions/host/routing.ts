@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { ExtensionError, badInput, type ExtensionCaller } from '../contract.ts';
+import { AccessWatch } from './access-watch.ts';
 import { beginServing, endServing } from './acting.ts';
 import { Admission } from './admission.ts';
 import { AnswerLimit } from './answer-limit.ts';
@@ -48,12 +49,14 @@ export class Routing {
   readonly active = new Map<string, number>();
   readonly #limit: AnswerLimit;
   readonly #signals = new RequestSignals();
+  readonly #watch: AccessWatch;
 
   constructor(host: RoutingHost, http: HttpPort, settings: HostSettings, telemetry: Telemetry) {
     this.#host = host;
     this.#http = http;
     this.#telemetry = telemetry;
     this.#admission = new Admission(http, settings);
+    this.#watch = new AccessWatch(this.#admission, this.#signals);
     this.#limit = new AnswerLimit(settings.extensionSeconds, http, telemetry, this.#signals);
   }
 
@@ -218,6 +221,7 @@ export class Routing {
     request.baseUrl = prefix;
     this.#begin(led);
     if (extension.isLimited) this.#limit.begin(led);
+    if (led.caller !== null) this.#watch.begin(led);
     const goOn = (error?: unknown): void => {
       if (led.isOver) {
         this.#limit.drop(led, error);
@@ -273,6 +277,7 @@ export class Routing {
     this.active.set(of, (this.active.get(of) ?? 1) - 1);
     if (caller !== null) endServing(extension, caller.agentId);
     this.#limit.end(led);
+    this.#watch.end(led);
     this.#signals.end(extension, request, response.writableFinished ? null : new ClientGone());
     const method = methods.has(request.method) ? request.method : 'other';
     const took = performance.now() - led.begun;

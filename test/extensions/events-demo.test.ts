@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import type { ApiAnswer } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
-import { useHosting } from './hosting.ts';
+import { removed, useHosting, withoutScopes } from './hosting.ts';
 
 const replayed = ({ headers }: ApiAnswer): unknown => headers['idempotent-replayed'];
 
@@ -68,6 +68,31 @@ describe('the event demonstration', () => {
     });
     for (const { stream } of subscribers) stream.close();
     agent.destroy();
+  });
+
+  it('tells nobody more whose token counts no longer, or who has lost the scope', async () => {
+    const { client, url } = await hosting().start();
+    const open = (name: string) => EventStream.open(`${url}/ext/events_demo/subscribe/news`, name);
+    const streams = await Promise.all(['leaving', 'losing', 'reader'].map(open));
+    const tools = await EventStream.open(`${url}/ext/mcp_http/sse`, 'leaving');
+    const [leaving, losing, reader] = streams;
+    await client.post('/ext/events_demo/publish/news', { n: 1 });
+    await eventually(() => {
+      for (const { messages } of streams) expect(messages).to.have.lengthOf(1);
+    });
+    removed.add('leaving');
+    withoutScopes.add('losing');
+    await eventually(() => {
+      expect([leaving?.ended, tools.ended]).to.deep.equal([true, true]);
+    });
+    await client.post('/ext/events_demo/publish/news', { n: 2 });
+    await eventually(() => {
+      expect(reader?.messages).to.have.lengthOf(2);
+      expect(losing?.ended).to.equal(true);
+    });
+    expect(losing?.messages).to.have.lengthOf(1);
+    expect(leaving?.messages).to.have.lengthOf(1);
+    reader?.close();
   });
 
   it('takes what is published with the same key once', async () => {

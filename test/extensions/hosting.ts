@@ -50,16 +50,21 @@ const agents: Readonly<Record<string, readonly string[]>> = {
   reader: ['events:read'],
   scoped: ['ext:plain:routes'],
   passing: ['events:read'],
+  leaving: ['events:read'],
+  losing: ['events:read'],
 };
 
 /** Agents that were removed. */
 export const removed = new Set<string>();
 
+/** Agents whose scopes were taken away. */
+export const withoutScopes = new Set<string>();
+
 /** Tokens are names of {@link agents}. */
 const authentication = {
   async authenticate({ headers }, scopes) {
     const [, name = ''] = headers.authorization?.split(' ') ?? [];
-    const granted = agents[name];
+    const granted = withoutScopes.has(name) ? [] : agents[name];
     if (granted === undefined || removed.has(name))
       throw unauthorized('a bearer token is needed', scopes);
     const fits = granted.includes('admin') || scopes.every((each) => granted.includes(each));
@@ -235,6 +240,7 @@ export class Hosting {
     await this.#remove();
     for (const name of Object.keys(reached)) delete reached[name];
     removed.clear();
+    withoutScopes.clear();
   }
 }
 
