@@ -121,7 +121,7 @@ function takeBackHeaders(response: Response): void {
  * Makes an answer deaf: what a handler still says of one that was given in its place goes nowhere. As an error it
  * would reach the handler in the midst of its work, and by way of a timer or a callback nobody at all.
  */
-function silence(response: Response): void {
+export function silence(response: Response): void {
   const same = (): Response => response;
   const done = (...given: unknown[]): void => {
     const callback = given.findLast((each) => typeof each === 'function');
