@@ -9,7 +9,7 @@ import {
   endsItsProcesses,
   signIn,
 } from '../../support/service-process.ts';
-import { eventually } from '../../support/signals.ts';
+import { eventually, found } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 describe('extensions of a process', function () {
@@ -128,6 +128,19 @@ describe('extensions of a process', function () {
     expect((await first(whole, 3)).map(({ id }) => id)).to.deep.equal(ids);
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
     whole.close();
+  });
+
+  it('end the streams that a token let in, once it is revoked', async () => {
+    const { service, client } = await start();
+    const { token } = client;
+    const url = `${service.address}/ext/events_demo/subscribe/news`;
+    const live = await EventStream.open(url, token);
+    await client.post('/ext/events_demo/publish/news', 'told');
+    expect(await first(live, 1)).to.have.length(1);
+    expect(live.ended).to.equal(false);
+    expect((await client.post('/agents/auth/revoke', { token })).status).to.equal(200);
+    await found(() => live.ended || undefined, { limitMs: 15_000, what: 'the end of the stream' });
+    expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
   });
 });
 
