@@ -45,9 +45,8 @@ type Row = readonly [id: number, position: string, document: string];
  */
 export class DocumentTable {
   readonly #database: Database;
-  readonly #projection: Projection;
   readonly #columns: readonly Column[];
-  #tallies: Tallies | null;
+  readonly #tallies: Tallies;
   readonly #lists: readonly {
     readonly place: number;
     readonly insert: Prepared;
@@ -72,7 +71,7 @@ export class DocumentTable {
   /** Whether there is an index over the keys; null: to be looked up. */
   #hasKeys: boolean | null = null;
 
-  /** @param bulk most documents are new, and the text-lists and tallies are filled later */
+  /** @param bulk most documents are new, and the text-lists are filled later */
   constructor(
     database: Database,
     projection: Projection,
@@ -80,8 +79,7 @@ export class DocumentTable {
     bulk: boolean,
   ) {
     this.#database = database;
-    this.#projection = projection;
-    this.#tallies = bulk ? null : new Tallies(database, projection, columns);
+    this.#tallies = new Tallies(database, projection, columns);
     this.#columns = columns;
     this.#bulk = bulk;
     this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
@@ -106,12 +104,11 @@ export class DocumentTable {
     });
   }
 
-  /** From here on the text-lists and tallies are kept up as well. */
+  /** From here on the text-lists are kept up as well. */
   endBulk(): void {
     this.#bulk = false;
     this.#hasKeys = true;
     this.#recent = new RecentRows();
-    this.#tallies = new Tallies(this.#database, this.#projection, this.#columns);
   }
 
   load(
@@ -156,7 +153,7 @@ export class DocumentTable {
   forget(): void {
     this.#recent.forget();
     this.#absent.clear();
-    this.#tallies?.forget();
+    this.#tallies.forget();
     this.#hasKeys = null;
   }
 
@@ -199,7 +196,7 @@ export class DocumentTable {
     if (firsts.length > 0 && !this.#isKeyed()) this.#append(firsts);
     else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
-    this.#tallies?.flush();
+    this.#tallies.flush();
   }
 
   /** Adds rows without looking whether their keys are there. */
@@ -224,6 +221,7 @@ export class DocumentTable {
       let id = Number(lastInsertRowid) - rows.length;
       for (const { key, position, cells, document, size } of rows) {
         id += 1;
+        this.#tallies.move(null, cells);
         this.#recent.set(key, { id, position, cells, document, size });
       }
     }
@@ -268,7 +266,7 @@ export class DocumentTable {
     this.#insert ??= this.#database.prepare(`${this.#insertion} ON CONFLICT (key) DO NOTHING`);
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
     if (changes === 0) return null;
-    this.#tallies?.move(null, cells);
+    this.#tallies.move(null, cells);
     if (!this.#bulk) {
       for (const { place, insert } of this.#lists) {
         for (const value of entries(cells[place])) execute(insert, value, lastInsertRowid);
@@ -282,7 +280,7 @@ export class DocumentTable {
     for (let i = 0; i < cells.length; i += 1) if (cells[i] !== row.cells[i]) changed.push(i);
     const values = changed.map((i) => cells[i] ?? null);
     execute(this.#update(changed), position, text, ...values, row.id);
-    if (changed.length > 0) this.#tallies?.move(row.cells, cells);
+    if (changed.length > 0) this.#tallies.move(row.cells, cells);
     if (this.#bulk) return;
     for (const { place, insert, remove } of this.#lists) {
       if (!changed.includes(place)) continue;
@@ -298,7 +296,7 @@ export class DocumentTable {
     if (row === undefined || row.position >= position) return;
     this.#recent.delete(key);
     execute(this.#delete, row.id);
-    this.#tallies?.move(row.cells, null);
+    this.#tallies.move(row.cells, null);
     if (this.#bulk) return;
     for (const { place, remove } of this.#lists) {
       for (const value of entries(row.cells[place])) execute(remove, value, row.id);

@@ -3,6 +3,7 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
 import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
+import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
 import {
   columnsOf,
@@ -64,6 +65,7 @@ export function openGeneration(
         filling = fillingOf(database);
       }
       requireFields(database, projection, columns, file);
+      if (filling !== null && existed) recountTallies(database, projection, columns);
       if (filling !== null && !bulk) finishFilling(database, projection, columns);
       database.exec(`PRAGMA synchronous = ${filling !== null && bulk ? 'OFF' : 'NORMAL'}`);
       return {
@@ -92,6 +94,7 @@ function open(
     version: LAYOUT_VERSION,
     migrate: (database) => {
       createTables(database, columns, bulk ? startOfMachine : null);
+      createTallies(database, projection, columns);
       if (!bulk) createIndexes(database, projection, columns);
     },
     journal: bulk ? 'rollback' : 'wal',
@@ -103,6 +106,22 @@ function open(
     // and what changes at random places writes that much more.
     pageSize: 8_192,
   });
+}
+
+/** Releases that filled it in part may have left the tallies to the end, and so behind what is there. */
+function recountTallies(
+  database: Database,
+  projection: Projection,
+  columns: readonly Column[],
+): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    createTallies(database, projection, columns);
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
 }
 
 /** Changed fields need a new schema number: the documents of the old one are kept without them. */

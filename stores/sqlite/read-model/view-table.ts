@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import type { FieldKind, Projection } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
-import { createTallies } from './tallies.ts';
 
 /**
  * How one generation of a projection lies in its file.
@@ -99,8 +98,8 @@ export function createTables(
 }
 
 /**
- * Makes what a bulk fill left out: the rows of the text-lists and the tallies, from scratch, and the declared
- * indexes, as far as they are not there. An index over a text-list is its table, which is there anyhow.
+ * Makes what a bulk fill left out: the rows of the text-lists, from scratch, and the declared indexes, as far as they
+ * are not there. An index over a text-list is its table, which is there anyhow.
  */
 export function createIndexes(
   database: Database,
@@ -128,7 +127,6 @@ export function createIndexes(
        ON documents (${[...names, 'key', ...covered].join(', ')})${where === '' ? '' : ` WHERE ${where}`}`,
     );
   }
-  createTallies(database, projection, columns);
 }
 
 /** Makes the index over the documents' keys, unless it is there; inside the caller's transaction. */

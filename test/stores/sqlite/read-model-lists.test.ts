@@ -15,6 +15,7 @@ import {
   compileFind,
   type CompiledQuery,
 } from '../../../stores/sqlite/read-model/query-sql.ts';
+import { createTallies } from '../../../stores/sqlite/read-model/tallies.ts';
 import {
   columnsOf,
   createIndexes,
@@ -105,6 +106,7 @@ class Plans {
   constructor(projection: Projection) {
     this.#projection = projection;
     createTables(this.#database, columnsOf(projection), null);
+    createTallies(this.#database, projection, columnsOf(projection));
     createIndexes(this.#database, projection, columnsOf(projection));
   }
 

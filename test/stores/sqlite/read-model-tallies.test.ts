@@ -1,6 +1,8 @@
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { join } from 'node:path';
 import { silent } from '../../../observability/telemetry.ts';
-import type { Filter, Projection, ReadModel } from '../../../projections/read-model.ts';
+import type { Filter, Projection, ReadModel, ViewWriter } from '../../../projections/read-model.ts';
 import { compileCount } from '../../../stores/sqlite/read-model/query-sql.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import {
@@ -94,6 +96,48 @@ describe('totals that are kept beside the documents', () => {
     const left = [...now.values()].filter(({ document }) => document !== null);
     await check(projection, left);
     await writer.close();
+  });
+
+  it('are kept while a generation is filled, also by a release that left them to the end', async () => {
+    const projection = projectionOf();
+    const now = new Map<string, Written>();
+    const write = async (writer: ViewWriter, documents: readonly Written[]): Promise<void> => {
+      const from = await writer.checkpoint();
+      await writer.write({ documents, from, to: documents.at(-1)?.position ?? from });
+      for (const each of documents) now.set(each.key, each);
+    };
+    const begun = await writerOf(readModel, projection, { bulk: true });
+    await write(
+      begun,
+      Array.from({ length: 400 }, (_, i) => ({ ...thingOf(i, i + 1), isFirst: true })),
+    );
+    await write(
+      begun,
+      Array.from({ length: 90 }, (_, i) => thingOf(i * 3, 1_000 + i)),
+    );
+    await begun.close();
+    const database = new DatabaseSync(
+      join(directory(), `${projection.name}-s${String(projection.schema)}-g1.db`),
+    );
+    // As such a release leaves them when it has gone on with the filling.
+    database.exec('DELETE FROM tally_0 WHERE f_active = 1');
+    database.close();
+    const goesOn = await writerOf(readModel, projection, { bulk: true });
+    await write(
+      goesOn,
+      [5, 7, 9].map((i) => thing(`k${String(i)}`, 2_000 + i, null)),
+    );
+    await write(
+      goesOn,
+      Array.from({ length: 200 }, (_, i) => thingOf(350 + i, 3_000 + i)),
+    );
+    await goesOn.finish();
+    await goesOn.close();
+    await readModel.switchTo(projection, 1);
+    await check(
+      projection,
+      [...now.values()].filter(({ document }) => document !== null),
+    );
   });
 
   it('are summed up where the fields are theirs, and counted at the ends of a span alone', () => {
