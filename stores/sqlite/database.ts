@@ -151,6 +151,24 @@ export function execute(statement: Statement, ...values: Parameters<Statement['g
   statement.get(...values);
 }
 
+/**
+ * Runs an action in a transaction that has the right to write from its beginning. Where it throws, nothing of it is kept.
+ *
+ * @returns what the action returns
+ * @throws what the action throws, and the driver's errors
+ */
+export function inTransaction<T>(database: Database, action: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = action();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
 /** What a PRAGMA of numbers says now, of a connection or of the file. @throws TypeError for one that says nothing */
 export function settingOf(
   database: Database,
@@ -250,19 +268,14 @@ function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabas
 
 /** One of several processes that start at once migrates; the others wait and find it done. */
 function migrate(database: Database, options: DatabaseOptions): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
+  inTransaction(database, () => {
     const from = settingOf(database, 'user_version');
     if (from > options.version) throw newerFile(options, from);
     if (from < options.version) {
       options.migrate(database, from);
       database.exec(`PRAGMA user_version = ${options.version}`);
     }
-    database.exec('COMMIT');
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 /**

@@ -116,6 +116,14 @@ export class SqliteReadModel implements ReadModel {
         },
         closed: (closed) => this.#writers.delete(closed),
       });
+      if (opened.bulk && opened.goesOn) {
+        try {
+          writer.recount();
+        } catch (error) {
+          if (opened.database.isOpen) opened.database.close();
+          throw error;
+        }
+      }
       this.#writers.add(writer);
       return writer;
     });

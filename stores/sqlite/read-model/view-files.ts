@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Projection } from '../../../projections/read-model.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+import { describeFault, faultOf, inTransaction, openDatabase, type Database } from '../database.ts';
 import { deleteDatabase } from '../database-file.ts';
 
 /**
@@ -75,15 +75,7 @@ export class ViewFiles {
 
   /** Runs while no other process makes or deletes files or changes what is live. */
   exclusively<T>(action: () => T): T {
-    this.#register.exec('BEGIN IMMEDIATE');
-    try {
-      const result = action();
-      this.#register.exec('COMMIT');
-      return result;
-    } catch (error) {
-      if (this.#register.isTransaction) this.#register.exec('ROLLBACK');
-      throw error;
-    }
+    return inTransaction(this.#register, action);
   }
 
   /** Whether the register can be read. @throws the driver's errors */

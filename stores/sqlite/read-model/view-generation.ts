@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
-import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+import { describeFault, faultOf, inTransaction, openDatabase, type Database } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
@@ -22,6 +22,8 @@ export interface OpenGeneration {
   readonly fileNumber: number | undefined;
   /** Whether it is being filled in bulk. */
   readonly bulk: boolean;
+  /** Whether the file was there before. */
+  readonly goesOn: boolean;
 }
 
 /**
@@ -65,8 +67,10 @@ export function openGeneration(
         filling = fillingOf(database);
       }
       requireFields(database, projection, columns, file);
-      if (filling !== null && existed) recountTallies(database, projection, columns);
-      if (filling !== null && !bulk) finishFilling(database, projection, columns);
+      if (filling !== null && !bulk) {
+        inTransaction(database, () => createTallies(database, projection, columns));
+        finishFilling(database, projection, columns);
+      }
       database.exec(`PRAGMA synchronous = ${filling !== null && bulk ? 'OFF' : 'NORMAL'}`);
       return {
         database,
@@ -74,6 +78,7 @@ export function openGeneration(
         file,
         fileNumber: fileNumber(file),
         bulk: filling !== null && bulk,
+        goesOn: existed,
       };
     } catch (error) {
       if (database.isOpen) database.close();
@@ -106,22 +111,6 @@ function open(
     // and what changes at random places writes that much more.
     pageSize: 8_192,
   });
-}
-
-/** Releases that filled it in part may have left the tallies to the end, and so behind what is there. */
-function recountTallies(
-  database: Database,
-  projection: Projection,
-  columns: readonly Column[],
-): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    createTallies(database, projection, columns);
-    database.exec('COMMIT');
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
 }
 
 /** Changed fields need a new schema number: the documents of the old one are kept without them. */

@@ -6,9 +6,10 @@ import {
   type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
-import { execute, settingOf, type Database } from '../database.ts';
+import { execute, inTransaction, settingOf, type Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
+import { createTallies } from './tallies.ts';
 import { createIndexes, type Column } from './view-table.ts';
 
 /**
@@ -71,6 +72,17 @@ export class SqliteViewWriter implements ViewWriter {
     // Whoever asks anew goes on from what it is, whoever wrote it.
     this.#table.forget();
     return this.#guarded(() => this.#checkpoint().position);
+  }
+
+  /**
+   * Counts the tallies from what is there: before anything else, where a filling goes on at which a release may have been
+   * that left them to the end.
+   */
+  recount(): void {
+    const { database, projection, columns } = this.#setup;
+    this.#guarded(() =>
+      inTransaction(database, () => createTallies(database, projection, columns)),
+    );
   }
 
   async load(
@@ -196,14 +208,11 @@ export function finishFilling(
   database.exec(`PRAGMA cache_size = ${-SORTED_AT_ONCE}`);
   database.exec('PRAGMA temp_store = FILE');
   database.exec(`PRAGMA threads = ${SORTING_THREADS}`);
-  database.exec('BEGIN IMMEDIATE');
   try {
-    createIndexes(database, projection, columns);
-    database.exec('UPDATE checkpoint SET fence = fence');
-    database.exec('COMMIT');
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
+    inTransaction(database, () => {
+      createIndexes(database, projection, columns);
+      database.exec('UPDATE checkpoint SET fence = fence');
+    });
   } finally {
     database.exec('PRAGMA mmap_size = 0');
     database.exec(`PRAGMA cache_size = ${cache}`);

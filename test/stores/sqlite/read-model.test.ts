@@ -159,6 +159,21 @@ describe('the files of the embedded read model', function () {
     expect(await keysOf(readModel, projection, {})).to.deep.equal(['a']);
   });
 
+  it('begin anew when an unfinished fill that is to go on is damaged', async () => {
+    const projection: Projection = { ...thingsProjection(), tallies: [{ fields: ['team'] }] };
+    const readModel = await open();
+    const begun = await writerOf(readModel, projection, { bulk: true });
+    const documents = Array.from({ length: 500 }, (_, i) => thing(`k${String(i)}`, i + 1, {}));
+    await begun.write({ documents, from: BEGINNING, to: at(500) });
+    await begun.close();
+    damage(fileOf(projection));
+    await rejectsWith('FENCED', writerOf(readModel, projection, { bulk: true }));
+    expect(existsSync(fileOf(projection))).to.equal(false);
+    const anew = await writerOf(readModel, projection, { bulk: true });
+    expect(await anew.checkpoint()).to.equal(BEGINNING);
+    await anew.close();
+  });
+
   it('are finished by a writer that goes on with an unfinished fill not in bulk', async () => {
     const projection = thingsProjection();
     const readModel = await open();
