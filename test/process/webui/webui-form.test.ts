@@ -1,37 +1,11 @@
 import { expect } from 'chai';
-import type { ApiClient } from '../../support/api-client.ts';
-import {
-  ServiceProcess,
-  credentialsIn,
-  signIn,
-  type Credentials,
-} from '../../support/service-process.ts';
-import {
-  makeTemporaryDirectory,
-  type TemporaryDirectory,
-} from '../../support/temporary-directory.ts';
 import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
 
 describe('the form of a task', function () {
   this.timeout(120_000);
-  let directory: TemporaryDirectory;
-  let service: ServiceProcess;
-  let credentials: Credentials;
-  let client: ApiClient;
-
-  before(async () => {
-    directory = await makeTemporaryDirectory();
-    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
-    credentials = credentialsIn(directory.path);
-    client = service.client(await signIn(service.client(), credentials));
-  });
-
-  after(async () => {
-    await service.terminate();
-    await directory.remove();
-  });
-
-  const browsing = useBrowser(() => service.address);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
 
   const described = {
     title: 'As others made it',
@@ -45,13 +19,13 @@ describe('the form of a task', function () {
 
   /** Makes a task by the interface, and opens it in the form. @returns its path */
   async function open(task: object): Promise<string> {
-    const { json, status, text } = await client.post('/tasks', {
-      ...{ ...described, created_by: credentials.agent_id },
+    const { json, status, text } = await service().client.post('/tasks', {
+      ...{ ...described, created_by: service().credentials.agent_id },
       ...task,
     });
     expect(status, text).to.equal(201);
     const path = `/tasks/${String(json['id'])}`;
-    await browsing().logIn(credentials, `${path.slice(1)}/edit`);
+    await browsing().logIn(service().credentials, `${path.slice(1)}/edit`);
     await browsing().page.getByRole('heading', { name: 'Change' }).waitFor();
     return path;
   }
@@ -68,7 +42,7 @@ describe('the form of a task', function () {
     const { page, complaints } = browsing();
     await page.locator('#next-fires li', { hasText: ' 09:00' }).nth(4).waitFor();
     await save('By another name');
-    expect((await client.get(path)).json).to.deep.include({
+    expect((await service().client.get(path)).json).to.deep.include({
       ...described,
       title: 'By another name',
     });
@@ -83,7 +57,7 @@ describe('the form of a task', function () {
     await page.locator('#next-fires li', { hasText: ' 10:00' }).nth(4).waitFor();
     await page.getByLabel('Description').fill('In\nthree\nlines');
     await save('An hour later');
-    expect((await client.get(path)).json).to.include({
+    expect((await service().client.get(path)).json).to.include({
       schedule_expr,
       description: 'In\nthree\nlines',
     });
@@ -97,7 +71,7 @@ describe('the form of a task', function () {
     await page.getByText('Limits, retries and overlaps').click();
     await page.getByLabel('Priority').fill('');
     await save('Of all topics');
-    expect((await client.get(path)).json).to.deep.include({
+    expect((await service().client.get(path)).json).to.deep.include({
       schedule_expr: null,
       tags: [],
       priority: 5,

@@ -1,41 +1,15 @@
 import { expect } from 'chai';
-import type { ApiClient } from '../../support/api-client.ts';
-import {
-  ServiceProcess,
-  credentialsIn,
-  signIn,
-  type Credentials,
-} from '../../support/service-process.ts';
-import {
-  makeTemporaryDirectory,
-  type TemporaryDirectory,
-} from '../../support/temporary-directory.ts';
 import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
 
 describe('the web page, while things go on', function () {
   this.timeout(120_000);
-  let directory: TemporaryDirectory;
-  let service: ServiceProcess;
-  let credentials: Credentials;
-  let client: ApiClient;
-
-  before(async () => {
-    directory = await makeTemporaryDirectory();
-    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
-    credentials = credentialsIn(directory.path);
-    client = service.client(await signIn(service.client(), credentials));
-  });
-
-  after(async () => {
-    await service.terminate();
-    await directory.remove();
-  });
-
-  const browsing = useBrowser(() => service.address);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
 
   const publish = async (topic: string): Promise<void> => {
-    const event = { topic, payload: {}, source_agent_id: credentials.agent_id };
-    const { status, text } = await client.post('/events', event);
+    const event = { topic, payload: {}, source_agent_id: service().credentials.agent_id };
+    const { status, text } = await service().client.post('/events', event);
     expect(status, text).to.equal(202);
   };
 
@@ -54,7 +28,7 @@ describe('the web page, while things go on', function () {
   it('keeps the address of where one has gone to, whatever was typed just before', async () => {
     const { page } = browsing();
     await page.clock.install();
-    await browsing().logIn(credentials, 'tasks');
+    await browsing().logIn(service().credentials, 'tasks');
     await page.getByLabel('Search in titles').fill('figures');
     await browsing().goTo('runs');
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
@@ -65,9 +39,13 @@ describe('the web page, while things go on', function () {
   describe('of the overview', () => {
     /** A task of which one run sleeps, and as many more wait as its topic is published. @returns its path */
     async function makeSleeper(topic: string): Promise<string> {
-      const { json, text, status } = await client.post('/tasks', {
+      const { json, text, status } = await service().client.post('/tasks', {
         ...{ title: `Sleeps on ${topic}`, description: 'One at a time', concurrency_key: topic },
-        ...{ schedule_kind: 'event', schedule_expr: topic, created_by: credentials.agent_id },
+        ...{
+          schedule_kind: 'event',
+          schedule_expr: topic,
+          created_by: service().credentials.agent_id,
+        },
         payload: { pipeline: [{ uses: 'sleep', with: { seconds: 600 }, timeout_seconds: 900 }] },
       });
       expect(status, text).to.equal(201);
@@ -79,10 +57,10 @@ describe('the web page, while things go on', function () {
       const task = await makeSleeper('crowd');
       for (let n = 0; n < 71; n += 1) await publish('crowd');
       const { page } = browsing();
-      await browsing().logIn(credentials);
+      await browsing().logIn(service().credentials);
       await tile(/^Running1\s*70 waiting/).waitFor();
       await page.getByText('and 59 more').waitFor();
-      await client.post(`${task}/cancel`);
+      await service().client.post(`${task}/cancel`);
       await tile(/^Running0\s*0 waiting/).waitFor();
       await page.getByText('Nothing runs now.').waitFor();
     });
@@ -90,7 +68,7 @@ describe('the web page, while things go on', function () {
     it('shows no run that has ended while the lists were on their way', async () => {
       const task = await makeSleeper('alone');
       const { page } = browsing();
-      await browsing().logIn(credentials);
+      await browsing().logIn(service().credentials);
       await page.locator('.live[data-how=live]').waitFor();
       let letGo = (): void => {};
       const gone = new Promise<void>((resolve) => (letGo = resolve));
@@ -109,7 +87,7 @@ describe('the web page, while things go on', function () {
       await browsing().goTo('tasks');
       await browsing().goTo('overview');
       await old;
-      await client.post(`${task}/cancel`);
+      await service().client.post(`${task}/cancel`);
       letGo();
       await tile(/^Running0\s*0 waiting/).waitFor();
       await page.getByText('Nothing runs now.').waitFor();
@@ -117,27 +95,31 @@ describe('the web page, while things go on', function () {
   });
 
   it('shows of a task when it fires next by now, and what others have made of it', async () => {
-    const { json } = await client.post('/tasks', {
+    const { json } = await service().client.post('/tasks', {
       ...{ title: 'Fires and is changed', description: 'Each second', payload: { pipeline: [] } },
-      ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *', created_by: credentials.agent_id },
+      ...{
+        schedule_kind: 'cron',
+        schedule_expr: '* * * * * *',
+        created_by: service().credentials.agent_id,
+      },
     });
     const path = `/tasks/${String(json['id'])}`;
     const { page } = browsing();
-    await browsing().logIn(credentials, path.slice(1));
+    await browsing().logIn(service().credentials, path.slice(1));
     const next = page.locator('dt', { hasText: 'Next fire' }).locator('+ dd time').first();
     const first = await next.getAttribute('datetime');
     await next.and(page.locator(`:not([datetime="${first}"])`)).waitFor();
-    await client.post(`${path}/pause`);
+    await service().client.post(`${path}/pause`);
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     await page.getByRole('row', { name: /TaskPaused/ }).waitFor();
-    await client.post(`${path}/cancel`);
+    await service().client.post(`${path}/cancel`);
     await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();
   });
 
   describe('of the audit', () => {
     it('follows nothing for those who have left before it was there', async () => {
       const { page } = browsing();
-      await browsing().logIn(credentials, 'tasks');
+      await browsing().logIn(service().credentials, 'tasks');
       await page.getByText(/^\d+ tasks?/).waitFor();
       const followed: string[] = [];
       page.on('request', (request) => {
@@ -155,7 +137,7 @@ describe('the web page, while things go on', function () {
 
     it('shows what was done between the list and its going live', async () => {
       const { page } = browsing();
-      await browsing().logIn(credentials, 'tasks');
+      await browsing().logIn(service().credentials, 'tasks');
       const letGo = await holdBack('**/audit/live*');
       const asked = page.waitForRequest('**/audit/live*');
       await browsing().goTo('audit');
@@ -168,7 +150,7 @@ describe('the web page, while things go on', function () {
     it('leaves out nothing, however much was read and comes', async () => {
       const { page } = browsing();
       for (let n = 0; n < 310; n += 1) await publish('much.of.it');
-      await browsing().logIn(credentials, 'audit');
+      await browsing().logIn(service().credentials, 'audit');
       await page.locator('.live[data-how=live]').waitFor();
       const rows = page.locator('tbody tr');
       const older = async (many: number): Promise<void> => {

@@ -1,45 +1,23 @@
 import { expect } from 'chai';
-import type { ApiClient } from '../../support/api-client.ts';
-import {
-  ServiceProcess,
-  credentialsIn,
-  signIn,
-  type Credentials,
-} from '../../support/service-process.ts';
-import {
-  makeTemporaryDirectory,
-  type TemporaryDirectory,
-} from '../../support/temporary-directory.ts';
 import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
 
 describe('the web page, where there is much', function () {
   this.timeout(120_000);
-  let directory: TemporaryDirectory;
-  let service: ServiceProcess;
-  let credentials: Credentials;
-  let client: ApiClient;
-
-  before(async () => {
-    directory = await makeTemporaryDirectory();
-    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
-    credentials = credentialsIn(directory.path);
-    client = service.client(await signIn(service.client(), credentials));
-  });
-
-  after(async () => {
-    await service.terminate();
-    await directory.remove();
-  });
-
-  const browsing = useBrowser(() => service.address);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
 
   it('leads to the event that is asked for, however late it is in its stream', async () => {
     const { page, complaints } = browsing();
     for (let n = 0; n < 450; n += 1) {
-      const event = { topic: 'much', payload: { n }, source_agent_id: credentials.agent_id };
-      expect((await client.post('/events', event)).status).to.equal(202);
+      const event = {
+        topic: 'much',
+        payload: { n },
+        source_agent_id: service().credentials.agent_id,
+      };
+      expect((await service().client.post('/events', event)).status).to.equal(202);
     }
-    await browsing().logIn(credentials, 'streams/topic-much?at=430');
+    await browsing().logIn(service().credentials, 'streams/topic-much?at=430');
     await page.getByRole('heading', { name: '430: EventPublished' }).waitFor();
     await page.getByText('of each field since event 400.').waitFor();
     await page.getByRole('link', { name: 'From its start' }).click();
@@ -55,20 +33,21 @@ describe('the web page, where there is much', function () {
     await page.route('**/streams/topic-much?from=200*', (route) =>
       route.fulfill({ status: 503, json: { error: 'unavailable', message, details: {} } }),
     );
-    await browsing().logIn(credentials, 'streams/topic-much');
+    await browsing().logIn(service().credentials, 'streams/topic-much');
     await page.getByRole('button', { name: 'Read on after the 200' }).click();
     await page.getByText(message).waitFor();
   });
 
   it('folds all of a record that the service folds, up to the event that is asked for', async () => {
-    const { json } = await client.post('/tasks', {
+    const { json } = await service().client.post('/tasks', {
       ...{ title: 'Often changed', description: '-', payload: { pipeline: [] } },
-      ...{ schedule_kind: 'event', created_by: credentials.agent_id },
+      ...{ schedule_kind: 'event', created_by: service().credentials.agent_id },
     });
     const id = String(json['id']);
-    for (let n = 1; n <= 220; n += 1) await client.put(`/tasks/${id}`, { title: `Change ${n}` });
+    for (let n = 1; n <= 220; n += 1)
+      await service().client.put(`/tasks/${id}`, { title: `Change ${n}` });
     const { page } = browsing();
-    await browsing().logIn(credentials, `streams/task-${id}?at=215`);
+    await browsing().logIn(service().credentials, `streams/task-${id}?at=215`);
     await page.getByRole('heading', { name: '215: TaskUpdated' }).waitFor();
     const stood = page.getByRole('region', { name: 'State at this event' });
     await stood.getByText('"Change 215"').waitFor();
@@ -76,28 +55,32 @@ describe('the web page, where there is much', function () {
   });
 
   it('says that fires are to come on days that are too many to be counted', async () => {
-    const { json } = await client.post('/tasks', {
+    const { json } = await service().client.post('/tasks', {
       ...{ title: 'Each second', description: '-', payload: { pipeline: [] } },
-      ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *', created_by: credentials.agent_id },
+      ...{
+        schedule_kind: 'cron',
+        schedule_expr: '* * * * * *',
+        created_by: service().credentials.agent_id,
+      },
     });
     const { page } = browsing();
-    await browsing().logIn(credentials, `tasks/${String(json['id'])}`);
+    await browsing().logIn(service().credentials, `tasks/${String(json['id'])}`);
     await page.getByRole('button', { name: 'The month after' }).click();
     const last = page.locator('.day').last();
     await last.getByText('more to come').waitFor();
     expect(await page.getByRole('button', { name: /no fires/ }).count()).to.equal(0);
     await last.click();
     await page.getByText('1,000 and more to come').waitFor();
-    await client.post(`/tasks/${String(json['id'])}/cancel`);
+    await service().client.post(`/tasks/${String(json['id'])}/cancel`);
   });
 
   it('lists agents beyond the first page', async () => {
     for (let n = 0; n < 200; n += 1) {
-      const { status } = await client.post('/agents', { name: `agent ${n}`, scopes: [] });
+      const { status } = await service().client.post('/agents', { name: `agent ${n}`, scopes: [] });
       expect(status).to.equal(201);
     }
     const { page } = browsing();
-    await browsing().logIn(credentials, 'agents');
+    await browsing().logIn(service().credentials, 'agents');
     await page.getByText('201 agents').waitFor();
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
@@ -107,15 +90,19 @@ describe('the web page, where there is much', function () {
 
   it('has room for long rules and addresses, beside what can be done', async () => {
     const hours = Array.from({ length: 24 }, (_, hour) => hour).join(',');
-    await client.post('/tasks', {
+    await service().client.post('/tasks', {
       ...{ title: 'By a long rule', description: '-', payload: { pipeline: [] } },
       ...{ schedule_kind: 'rrule', schedule_expr: `FREQ=DAILY;BYHOUR=${hours};BYMINUTE=${hours}` },
-      created_by: credentials.agent_id,
+      created_by: service().credentials.agent_id,
     });
     const webhook_url = `https://example.com/${'x'.repeat(300)}`;
-    await client.post('/agents', { name: 'far away', scopes: ['tasks:read'], webhook_url });
+    await service().client.post('/agents', {
+      name: 'far away',
+      scopes: ['tasks:read'],
+      webhook_url,
+    });
     const { page } = browsing();
-    await browsing().logIn(credentials);
+    await browsing().logIn(service().credentials);
     for (const [view, name] of [
       ['tasks', 'By a long rule'],
       ['agents', 'far away'],

@@ -1,49 +1,24 @@
 import { expect } from 'chai';
-import type { ApiClient } from '../../support/api-client.ts';
-import {
-  ServiceProcess,
-  credentialsIn,
-  signIn,
-  type Credentials,
-} from '../../support/service-process.ts';
-import {
-  makeTemporaryDirectory,
-  type TemporaryDirectory,
-} from '../../support/temporary-directory.ts';
+import type { Credentials } from '../../support/service-process.ts';
 import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
 
 describe('what the web page offers', function () {
   this.timeout(120_000);
-  let directory: TemporaryDirectory;
-  let service: ServiceProcess;
-  let credentials: Credentials;
-  let client: ApiClient;
-
-  before(async () => {
-    directory = await makeTemporaryDirectory();
-    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path });
-    credentials = credentialsIn(directory.path);
-    client = service.client(await signIn(service.client(), credentials));
-  });
-
-  after(async () => {
-    await service.terminate();
-    await directory.remove();
-  });
-
-  const browsing = useBrowser(() => service.address);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
 
   /** A new agent that may so much. */
   async function agent(name: string, scopes: readonly string[]): Promise<Credentials> {
-    const path = `/agents/${(await client.post('/agents', { name, scopes })).textAt('id')}`;
-    const { json } = await client.post(`${path}/credentials`, {});
+    const path = `/agents/${(await service().client.post('/agents', { name, scopes })).textAt('id')}`;
+    const { json } = await service().client.post(`${path}/credentials`, {});
     const { agent_id, agent_secret } = json as unknown as Credentials;
     return { agent_id, agent_secret };
   }
 
   /** A new task of an agent. @returns its id */
   async function task(title: string, created_by: string, fields: object = {}): Promise<string> {
-    const made = await client.post('/tasks', {
+    const made = await service().client.post('/tasks', {
       ...{ title, description: 'offered', schedule_kind: 'cron', schedule_expr: '0 5 1 1 *' },
       ...{ created_by, payload: { pipeline: [{ uses: 'fail', with: { message: 'no paper' } }] } },
       ...{ max_retries: 0, ...fields },
@@ -56,10 +31,10 @@ describe('what the web page offers', function () {
     const { page, complaints } = browsing();
     const owner = await agent('owner', ['tasks:read', 'tasks:write', 'runs:read']);
     const own = await task('An own one', owner.agent_id);
-    const other = await task('Of another', credentials.agent_id);
+    const other = await task('Of another', service().credentials.agent_id);
     const runs = [];
     for (const id of [own, other]) {
-      const ran = await client.post(`/tasks/${id}/run_now?wait=20`);
+      const ran = await service().client.post(`/tasks/${id}/run_now?wait=20`);
       runs.push(ran.textAt('details.run_id'));
     }
     const offered = (): Promise<readonly string[]> =>
@@ -97,7 +72,7 @@ describe('what the web page offers', function () {
     await page.getByText('Seen without runs: a run is requested.').waitFor();
     expect(page.url()).to.match(new RegExp(`#/tasks/${own}$`));
     const reader = await agent('reader', ['runs:read']);
-    const ran = await client.post(`/tasks/${own}/run_now?wait=20`);
+    const ran = await service().client.post(`/tasks/${own}/run_now?wait=20`);
     await browsing().open();
     await browsing().logIn(reader, `runs/${ran.textAt('details.run_id')}`);
     await page.getByRole('heading', { level: 1, name: `Run of task ${own.slice(-6)}` }).waitFor();
@@ -107,7 +82,7 @@ describe('what the web page offers', function () {
 
   it('nothing at an address of no view, and says so', async () => {
     const { page, complaints } = browsing();
-    await browsing().logIn(credentials, 'tusks/new');
+    await browsing().logIn(service().credentials, 'tusks/new');
     await page.getByRole('heading', { level: 1, name: 'There is no such view' }).waitFor();
     await page.getByText('#/tusks/new').waitFor();
     expect(await page.title()).to.match(/^There is no such view/);
@@ -120,14 +95,14 @@ describe('what the web page offers', function () {
 
   it('the rest of the overview where a part of it can not be had', async () => {
     const { page } = browsing();
-    await task('Due and failed', credentials.agent_id, { schedule_expr: '* * * * *' });
+    await task('Due and failed', service().credentials.agent_id, { schedule_expr: '* * * * *' });
     const refusals = ['stats/summary?*', 'projections', 'ext/webui/api/titles?*'];
     for (const each of refusals) {
       await page.route(`**/${each}`, (route) =>
         route.fulfill({ status: 500, json: { error: 'internal_error', message: `no ${each}` } }),
       );
     }
-    await browsing().logIn(credentials);
+    await browsing().logIn(service().credentials);
     await page.getByRole('link', { name: 'Due and failed' }).waitFor();
     await page.getByRole('alert').filter({ hasText: 'no stats/summary' }).waitFor();
     await page.getByRole('alert').filter({ hasText: 'no projections' }).waitFor();
@@ -143,8 +118,8 @@ describe('what the web page offers', function () {
   it('the times that a backfill would run by the clock of the task', async () => {
     const { page, complaints } = browsing();
     const fields = { schedule_expr: '30 9 * * *', timezone: 'Asia/Kathmandu' };
-    const id = await task('By another clock', credentials.agent_id, fields);
-    await browsing().logIn(credentials, `tasks/${id}`);
+    const id = await task('By another clock', service().credentials.agent_id, fields);
+    await browsing().logIn(service().credentials, `tasks/${id}`);
     await page.getByRole('button', { name: 'Backfill …' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Asia/Kathmandu').waitFor();

@@ -5,47 +5,19 @@ import { toNewEvents } from '../../../domain/handle.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
-import type { ApiClient } from '../../support/api-client.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
-import {
-  ServiceProcess,
-  credentialsIn,
-  signIn,
-  type Credentials,
-} from '../../support/service-process.ts';
-import {
-  makeTemporaryDirectory,
-  type TemporaryDirectory,
-} from '../../support/temporary-directory.ts';
+import { signIn, type Credentials } from '../../support/service-process.ts';
 import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
 
 describe('the web page, for operators and auditors', function () {
   this.timeout(120_000);
-  let directory: TemporaryDirectory;
-  let service: ServiceProcess;
-  let credentials: Credentials;
-  let client: ApiClient;
-
-  before(async () => {
-    directory = await makeTemporaryDirectory();
-    service = await ServiceProcess.start({
-      SVC_DATA_DIR: directory.path,
-      SVC_HTTP_ALLOW_PRIVATE: 'true',
-    });
-    credentials = credentialsIn(directory.path);
-    client = service.client(await signIn(service.client(), credentials));
-  });
-
-  after(async () => {
-    await service.terminate();
-    await directory.remove();
-  });
-
-  const browsing = useBrowser(() => service.address);
+  const service = useService({ SVC_HTTP_ALLOW_PRIVATE: 'true' });
+  const browsing = useBrowser(() => service().process.address);
 
   it('rebuilds a view, shows how it differs, lets reads go to it and back', async () => {
     const { page, complaints } = browsing();
-    await browsing().logIn(credentials, 'projections');
+    await browsing().logIn(service().credentials, 'projections');
     const row = page.getByRole('row', { name: /^tasks / });
     await row.getByRole('button', { name: 'Rebuild' }).click();
     await browsing().answer('Rebuild', 'to be sure');
@@ -58,7 +30,7 @@ describe('the web page, for operators and auditors', function () {
     await row.getByRole('button', { name: 'Roll back' }).click();
     await browsing().answer('Roll back', 'only tried');
     await row.getByText('version 2 is kept').waitFor();
-    const { items } = (await client.get('/streams/projection-tasks')).json as {
+    const { items } = (await service().client.get('/streams/projection-tasks')).json as {
       readonly items: readonly { readonly type: string; readonly metadata: object }[];
     };
     expect(items.map(({ type }) => type)).to.include('ProjectionSwitched');
@@ -79,7 +51,7 @@ describe('the web page, for operators and auditors', function () {
       const [view, ...others] = projections;
       await route.fulfill({ json: { projections: [{ ...view, rebuild }, ...others] } });
     });
-    await browsing().logIn(credentials, 'projections');
+    await browsing().logIn(service().credentials, 'projections');
     await page.getByText('The first that differ').click();
     for (let beats = 0; beats < 3; beats += 1) await page.waitForResponse('**/projections');
     expect(await page.getByText('a-key').isVisible()).to.equal(true);
@@ -87,7 +59,7 @@ describe('the web page, for operators and auditors', function () {
 
   it('lets a rebuild rest, go on, and be thrown away', async () => {
     const { page, complaints } = browsing();
-    await browsing().logIn(credentials, 'projections');
+    await browsing().logIn(service().credentials, 'projections');
     const row = page.getByRole('row', { name: /^audit / });
     await row.getByRole('button', { name: 'Rebuild' }).click();
     await page.getByRole('dialog').getByLabel('Events a second').fill('1');
@@ -106,7 +78,7 @@ describe('the web page, for operators and auditors', function () {
   async function poison(stream: string): Promise<void> {
     const telemetry = createTelemetry({ level: 'silent' });
     const store = await openSqliteEventStore({
-      directory: directory.path,
+      directory: service().directory,
       codec: plainCodec,
       telemetry,
     });
@@ -123,19 +95,19 @@ describe('the web page, for operators and auditors', function () {
 
   it('shows the keys that a poisonous event holds back, and orders them to be retried or gone on without', async () => {
     const { page, complaints } = browsing();
-    const task = await client.post('/tasks', {
+    const task = await service().client.post('/tasks', {
       title: 'To be poisoned',
       description: 'in the log',
       schedule_kind: 'event',
       schedule_expr: 'never.published',
-      created_by: credentials.agent_id,
+      created_by: service().credentials.agent_id,
       payload: { pipeline: [{ uses: 'echo' }] },
     });
-    const ran = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=20`);
+    const ran = await service().client.post(`/tasks/${task.textAt('id')}/run_now?wait=20`);
     expect(ran.at('details.run.state'), ran.text).to.equal('succeeded');
     const run = ran.textAt('details.run_id');
     await poison(`run-${run}`);
-    await browsing().logIn(credentials, 'projections');
+    await browsing().logIn(service().credentials, 'projections');
     await page.getByRole('button', { name: /1 keys? of runs held back/ }).click();
     const keys = page.getByRole('region', { name: 'Keys' });
     await keys.getByRole('row', { name: new RegExp(`${run}.*RunStarted`) }).waitFor();
@@ -151,9 +123,9 @@ describe('the web page, for operators and auditors', function () {
     await page
       .getByRole('button', { name: /keys? of runs held back/ })
       .waitFor({ state: 'hidden' });
-    expect((await client.get('/projections/runs/parked')).at('total')).to.equal(0);
-    expect((await client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');
-    const { items } = (await client.get('/streams/projection-runs')).json as {
+    expect((await service().client.get('/projections/runs/parked')).at('total')).to.equal(0);
+    expect((await service().client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');
+    const { items } = (await service().client.get('/streams/projection-runs')).json as {
       readonly items: readonly {
         readonly type: string;
         readonly data: object;
@@ -172,7 +144,7 @@ describe('the web page, for operators and auditors', function () {
 
   it('puts the service on hold, says so on every view, and releases it', async () => {
     const { page, complaints } = browsing();
-    await browsing().logIn(credentials);
+    await browsing().logIn(service().credentials);
     await page.getByRole('button', { name: 'Hold the service …' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Hold' }).click();
@@ -186,20 +158,24 @@ describe('the web page, for operators and auditors', function () {
     await page.getByLabel('Of the fires that were held back, run').selectOption('skip');
     await browsing().answer('Release', 'moved');
     await page.getByText('On hold: nothing fires').waitFor({ state: 'hidden' });
-    const { released } = (await client.get('/operations')).json as { released: object };
+    const { released } = (await service().client.get('/operations')).json as { released: object };
     expect(released).to.include({ missed: 'skip' });
     expect(complaints).to.deep.equal([]);
   });
 
   it('shows who did what and what was refused, and goes on live', async () => {
     const { page, complaints } = browsing();
-    const { json } = await client.post('/agents', { name: 'curious', scopes: ['tasks:read'] });
+    const { json } = await service().client.post('/agents', {
+      name: 'curious',
+      scopes: ['tasks:read'],
+    });
     const path = `/agents/${String(json['id'])}`;
-    const given = (await client.post(`${path}/credentials`, {})).json as unknown as Credentials;
+    const given = (await service().client.post(`${path}/credentials`, {}))
+      .json as unknown as Credentials;
     const { agent_id, agent_secret } = given;
-    const token = await signIn(service.client(), { agent_id, agent_secret });
-    const curious = service.client(token);
-    await browsing().logIn(credentials, 'audit?type=CommandRefused');
+    const token = await signIn(service().process.client(), { agent_id, agent_secret });
+    const curious = service().process.client(token);
+    await browsing().logIn(service().credentials, 'audit?type=CommandRefused');
     await page.getByText('live', { exact: true }).waitFor();
     await curious.post('/operations/hold', { reason: 'because I can' });
     const row = page.getByRole('row', {
@@ -234,8 +210,12 @@ describe('the web page, for operators and auditors', function () {
       const { page, complaints } = browsing();
       const { port } = receiver.address() as AddressInfo;
       const webhook_url = `http://127.0.0.1:${port}/hook`;
-      const { json } = await client.post('/agents', { name: 'told', scopes: [], webhook_url });
-      await browsing().logIn(credentials, `agents/${String(json['id'])}`);
+      const { json } = await service().client.post('/agents', {
+        name: 'told',
+        scopes: [],
+        webhook_url,
+      });
+      await browsing().logIn(service().credentials, `agents/${String(json['id'])}`);
       await page.getByText('Nothing was sent.').waitFor();
       await page.getByRole('button', { name: 'Send a test message' }).click();
       await browsing().answer('Send', 'a try');
