@@ -9,6 +9,7 @@ import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
+import { throwAwayOfOtherLog } from '../projections/generations/other-log.ts';
 import {
   createPositionWaiter,
   type PositionWaiter,
@@ -117,6 +118,9 @@ class Service implements RunningService {
     const { roles } = configuration;
     const stores = (this.opened = await openStores(configuration, telemetry));
     await refuseHalfImport(stores.store);
+    if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
+      await throwAwayOfOtherLog(projections, stores.store, stores.readModel, telemetry);
+    }
     this.positions = createPositionWaiter({ readModel: stores.readModel, clock });
     stores.notices?.subscribe((notice) => this.onNotice(notice));
     if (roles.includes('projector')) this.startProjector();

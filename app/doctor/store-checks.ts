@@ -111,8 +111,7 @@ export async function checkProcesses(
 }
 
 /** What to do about views of another log. */
-const MAKE_ANEW =
-  'stop the service; remove views.db, coordination.db and each *-s*-g*.db, with their -wal and -shm (or the database); start it again';
+const MAKE_ANEW = 'start the service (again): it throws such views away, and makes them anew';
 
 /** Looks how far the views are behind the log, and whether they hold keys back. */
 export async function checkViews(

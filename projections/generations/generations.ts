@@ -1,7 +1,9 @@
+import type { Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import { Filling } from './filling.ts';
 import { Following } from '../projector/following.ts';
 import { GenerationFeeder } from './generation-feeder.ts';
+import { isBeyondLog, throwAway } from './other-log.ts';
 import { parkedView } from '../projector/parking.ts';
 import { Reaching } from './reaching.ts';
 import { Rebuild } from './rebuild.ts';
@@ -61,6 +63,23 @@ export class Generations {
   /** Those that there are, ascending. */
   all(): Promise<readonly number[]> {
     return this.#options.readModel.generations(this.#options.projection);
+  }
+
+  /**
+   * The one that is read, and where it is; null for none. Where it is of another log, all are thrown away.
+   *
+   * @throws ReadModelError; EventStoreError; the signal's reason
+   */
+  async findLive(
+    signal: AbortSignal,
+  ): Promise<{ readonly generation: number; readonly position: Position } | null> {
+    const { readModel, projection, store, clock, telemetry } = this.#options;
+    const generation = await readModel.liveGeneration(projection);
+    if (generation === null) return null;
+    const position = await readModel.checkpoint(projection);
+    if (!(await isBeyondLog(position, store, clock, signal))) return { generation, position };
+    await throwAway(projection, readModel, telemetry);
+    return null;
   }
 
   /** Throws away all that are not among these. */

@@ -99,14 +99,12 @@ export class OlderShape {
     return this.#following;
   }
 
-  /** Begins, where there is one that the code can read. @throws ReadModelError */
-  async begin(): Promise<void> {
+  /** Begins, where there is one that the code can read. @throws ReadModelError; EventStoreError; the signal's reason */
+  async begin(signal: AbortSignal): Promise<void> {
     if (this.#following !== null) return;
     const { readModel, projection } = this.#options;
     const shape = await shapeRead(readModel, projection);
     if (shape === null || shape.schema === projection.schema) return;
-    const live = await readModel.liveGeneration(shape);
-    if (live === null) return;
     const generations = new Generations(
       { ...this.#options, projection: shape },
       {
@@ -118,7 +116,9 @@ export class OlderShape {
         onChange: () => undefined,
       },
     );
-    this.#following = generations.follow(live);
+    const live = await generations.findLive(signal);
+    if (live === null) return;
+    this.#following = generations.follow(live.generation);
     const { telemetry } = this.#options;
     const fields = { projection: projection.name, schema: projection.schema, read: shape.schema };
     telemetry.log.info('a view is read in an older shape until its own is made', fields);

@@ -5,6 +5,7 @@ import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
+import { inShape } from './shapes.ts';
 
 /** How long a view in an older shape is kept after it was fed last. Milliseconds. */
 export const OLDER_SHAPES_KEPT = 7 * 24 * 3_600_000;
@@ -109,14 +110,6 @@ export class OlderShapesGoing {
     const id = newId(now);
     return { commandId: id, actor: 'service', source: 'projector', correlationId: id, now };
   }
-}
-
-/** A projection in another shape, for what asks nothing of its documents. */
-function inShape(
-  { readsOlder: _readsOlder, ...projection }: Projection,
-  schema: number,
-): Projection {
-  return { ...projection, schema };
 }
 
 /** null for nothing, and for text that is of another release. */

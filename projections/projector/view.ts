@@ -76,7 +76,7 @@ export class View {
 
   /**
    * The live generation and where it is; null when there is none yet. Throws away what nobody wants of what an
-   * earlier process left. Tries until it is answered; null too when the signal is aborted.
+   * earlier process left, and what is of another log. Tries until it is answered; null too when the signal is aborted.
    */
   async findLive(
     signal: AbortSignal,
@@ -89,9 +89,7 @@ export class View {
         await readModel.switchTo(projection, orders.live);
       }
       await this.#generations.keepOnly([rebuildUnderWay(orders)?.version, this.#keptOf(orders)]);
-      const live = await readModel.liveGeneration(projection);
-      if (live === null) return null;
-      return { generation: live, position: await readModel.checkpoint(projection) };
+      return this.#generations.findLive(signal);
     });
     return found ?? null;
   }
@@ -221,7 +219,7 @@ export class View {
       this.#live = this.#generations.follow(found);
     } else if (this.#rebuild === null) {
       this.#halted = null;
-      await this.#older.begin();
+      await this.#older.begin(signal);
       if (order !== null) return;
       const { lastVersion } = this.#orders.current;
       const version = Math.max(0, lastVersion, ...(await this.#generations.all())) + 1;

@@ -25,6 +25,6 @@ describe('the lag of views, as svc doctor looks at it', () => {
     const [first] = await findings('0000000000000012', '0000000000000010');
     expect(first?.verdict).to.equal('fault');
     expect(first?.found).to.include('is ahead of the log');
-    expect(first?.advice).to.include('remove views.db');
+    expect(first?.advice).to.include('makes them anew');
   });
 });

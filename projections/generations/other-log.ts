@@ -1,0 +1,90 @@
+import type { Clock } from '../../domain/clock.ts';
+import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { ReadModelError, type Projection, type ReadModel } from '../read-model.ts';
+import { inShape } from './shapes.ts';
+
+/**
+ * Views of another log: they have passed more than this one has, as it is where an older copy of the log was put in its
+ * place. Such a view takes none of the events up to there, and says what never was; so it is thrown away, with all its
+ * generations, and made anew.
+ */
+
+/** Milliseconds between two looks at the log's end, and how many there are. */
+const BETWEEN = 250;
+const LOOKS = 20;
+
+/**
+ * Whether a position lies beyond the log's end. That is looked at for five seconds, as a node of a cluster may know less
+ * of the log for a moment than another has said before.
+ *
+ * @throws EventStoreError; the signal's reason
+ */
+export async function isBeyondLog(
+  position: Position,
+  store: Pick<EventStore, 'head'>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (let look = 1; position > (await store.head()); look += 1) {
+    if (look === LOOKS) return true;
+    await clock.sleep(BETWEEN, signal);
+  }
+  return false;
+}
+
+/** There are views, and no event: the log is lost, and they may be all that is left to tell what was in it. */
+export class LostLogError extends Error {
+  constructor({ name }: Projection) {
+    super(
+      `the event log is empty, and the view ${name} beside it is not: put the log back, or remove views.db, coordination.db and each *-s*-g*.db, with their -wal and -shm, to begin without it`,
+    );
+    this.name = 'LostLogError';
+  }
+}
+
+/** Throws away all generations of a view of another log. @throws ReadModelError */
+export async function throwAway(
+  projection: Projection,
+  readModel: ReadModel,
+  telemetry: Telemetry,
+): Promise<void> {
+  const { name, schema } = projection;
+  const what = 'a view is ahead of the log, so of another one: it is thrown away, and made anew';
+  telemetry.log.error(what, { projection: name, schema });
+  await readModel.withdraw(projection);
+  for (const generation of await readModel.generations(projection)) {
+    await readModel.discard(projection, generation);
+  }
+}
+
+/**
+ * Throws away all views of another log, before anybody works by what they say. For a log of this machine alone, whose end
+ * is known at any time. A view that can't be read says nothing either, and is left to its projector.
+ *
+ * @throws LostLogError; EventStoreError
+ */
+export async function throwAwayOfOtherLog(
+  projections: readonly Projection[],
+  store: Pick<EventStore, 'head'>,
+  readModel: ReadModel,
+  telemetry: Telemetry,
+): Promise<void> {
+  for (const projection of projections) {
+    try {
+      for (const schema of await readModel.schemas(projection)) {
+        const shape = inShape(projection, schema);
+        // The log may go on meanwhile, and views with it: its end is asked for after theirs.
+        const position = await readModel.checkpoint(shape);
+        const head = await store.head();
+        if (position <= head) continue;
+        if (head === BEGINNING) throw new LostLogError(projection);
+        await throwAway(shape, readModel, telemetry);
+      }
+    } catch (error) {
+      if (!(error instanceof ReadModelError)) throw error;
+      const fields = { projection: projection.name, error: error.message };
+      telemetry.log.warn('a view could not be compared with the log', fields);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { copyFileSync, readdirSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ApiClient } from '../../support/api-client.ts';
+import {
+  ServiceProcess,
+  buildService,
+  credentialsIn,
+  endsItsProcesses,
+  signIn,
+} from '../../support/service-process.ts';
+import { eventually } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { Ledger } from '../ledger.ts';
+
+const LOG = 'events.sqlite';
+
+describe('the service, on an older log beside its views', function () {
+  this.timeout(120_000);
+  endsItsProcesses();
+  const directory = useTemporaryDirectory();
+  before(() => buildService());
+
+  const dataDirectory = (): string => join(directory(), 'data');
+
+  const start = (): Promise<ServiceProcess> =>
+    ServiceProcess.start({ SVC_DATA_DIR: dataDirectory() });
+
+  async function clientOf(service: ServiceProcess): Promise<ApiClient> {
+    const client = service.client();
+    return service.client(await signIn(client, credentialsIn(dataDirectory())));
+  }
+
+  async function addTask(client: ApiClient, title: string): Promise<void> {
+    const answer = await client.post('/tasks', {
+      ...{ title, description: title, schedule_kind: 'cron', schedule_expr: '* * * * * *' },
+      ...{ timezone: 'UTC', payload: { pipeline: [{ id: 'a', uses: 'echo', with: {} }] } },
+      created_by: credentialsIn(dataDirectory()).agent_id,
+    });
+    expect(answer.status, JSON.stringify(answer.json)).to.equal(201);
+  }
+
+  const titlesOf = async (client: ApiClient): Promise<readonly string[]> => {
+    const { items } = (await client.get('/tasks')).json as { items: { title: string }[] };
+    return items.map(({ title }) => title).sort();
+  };
+
+  /** Puts a log in the place of the one that is there. */
+  function putBack(copy: string): void {
+    for (const name of readdirSync(dataDirectory())) {
+      if (name.startsWith(LOG)) rmSync(join(dataDirectory(), name));
+    }
+    copyFileSync(copy, join(dataDirectory(), LOG));
+  }
+
+  it('makes them anew, and fires nothing by what they said', async () => {
+    const copy = join(directory(), 'copy');
+    let service = await start();
+    await service.terminate();
+    copyFileSync(join(dataDirectory(), LOG), copy);
+
+    service = await start();
+    let client = await clientOf(service);
+    await addTask(client, 'lost');
+    await eventually(async () => {
+      const { items } = (await client.get('/runs?state=succeeded')).json as { items: object[] };
+      expect(items).to.have.length.greaterThan(2);
+    });
+    await service.terminate();
+
+    putBack(copy);
+    service = await start();
+    client = await clientOf(service);
+    expect(await titlesOf(client)).to.deep.equal([]);
+    await addTask(client, 'kept');
+    await eventually(async () => {
+      expect(await titlesOf(client)).to.deep.equal(['kept']);
+      const { items } = (await client.get('/runs?state=succeeded')).json as { items: object[] };
+      expect(items).to.have.length.greaterThan(0);
+    });
+    await service.terminate();
+    const { streams } = Ledger.read(dataDirectory());
+    const [task = '', ...others] = [...streams.keys()].filter((name) => name.startsWith('task-'));
+    expect(others).to.deep.equal([]);
+    const fires = [...streams.keys()].filter((name) => name.startsWith('fires-'));
+    expect(fires).to.deep.equal([task.replace('task-', 'fires-')]);
+  });
+
+  it('does not begin another beside them where the log is empty', async () => {
+    const service = await start();
+    await service.terminate();
+    for (const name of readdirSync(dataDirectory())) {
+      if (name.startsWith(`${LOG}-`)) rmSync(join(dataDirectory(), name));
+    }
+    truncateSync(join(dataDirectory(), LOG), 0);
+    const before = readdirSync(dataDirectory()).filter((name) => /-g\d+\.db$/.test(name));
+    const again = ServiceProcess.begin({ SVC_DATA_DIR: dataDirectory() });
+    expect((await again.ended()).code).to.equal(1);
+    const said = again.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+    expect(said).to.have.length(1);
+    expect(said[0]).to.match(/^the event log is empty, and the view \w+ beside it is not: /);
+    const after = readdirSync(dataDirectory()).filter((name) => /-g\d+\.db$/.test(name));
+    expect(after).to.deep.equal(before);
+  });
+});

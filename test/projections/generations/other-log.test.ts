@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { decorated } from '../../../domain/decorated.ts';
+import type { Projection } from '../../../projections/read-model.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { QuickClock } from '../../support/quick-clock.ts';
+import { eventually } from '../../support/signals.ts';
+import { ProjectorHarness } from '../projector-harness.ts';
+import { folded, request, success } from '../recorded.ts';
+
+describe('views beside an older log', () => {
+  let newer: ProjectorHarness;
+  let older: ProjectorHarness;
+  const clock = new QuickClock();
+
+  beforeEach(async () => {
+    newer = await ProjectorHarness.open();
+    older = await ProjectorHarness.open();
+    addRuns(newer, 'lost', 5);
+    const head = await newer.append();
+    newer.start([runsProjection]);
+    await newer.reached(runsProjection, head);
+    await newer.stop();
+    addRuns(older, 'kept', 2);
+    await older.append();
+  });
+  afterEach(async () => {
+    await newer.close();
+    await older.close();
+  });
+
+  function addRuns({ log }: ProjectorHarness, name: string, count: number): void {
+    for (let i = 0; i < count; i += 1) {
+      log.add(`run-${name}-${i}`, 'RunRequested', request());
+      log.add(`run-${name}-${i}`, 'RunSucceeded', success());
+    }
+  }
+
+  async function keysOf(projection: Projection): Promise<readonly string[]> {
+    const query = { filters: [], sort: [], limit: 100 };
+    return (await newer.readModel.find(projection, query)).map(({ key }) => key).sort();
+  }
+
+  /** Of all that the older log says, also of what comes now. */
+  async function expectMadeAnew(projection: Projection): Promise<void> {
+    await eventually(async () => {
+      expect(await keysOf(projection)).to.deep.equal(['kept-0', 'kept-1']);
+    });
+    addRuns(older, 'new', 1);
+    await older.append();
+    await eventually(async () => {
+      expect(await keysOf(projection)).to.deep.equal(['kept-0', 'kept-1', 'new-0']);
+    });
+    const expected = folded(runsProjection, older.log.events);
+    const found = await newer.readModel.get(projection, 'new-0');
+    expect(found?.document).to.deep.equal(expected.get('new-0'));
+  }
+
+  it('are made anew, as they would take none of its events', async () => {
+    newer.start([runsProjection], { store: older.store, clock });
+    await expectMadeAnew(runsProjection);
+  });
+
+  it('are not read in an older shape either', async () => {
+    const { schema } = runsProjection;
+    const next = { ...(runsProjection as Projection), schema: schema + 1, readsOlder: [schema] };
+    newer.start([next], { store: older.store, clock });
+    await expectMadeAnew(next);
+    expect(await newer.readModel.liveGeneration(runsProjection)).to.equal(null);
+  });
+
+  it('stay, where the log is only told to end earlier for a moment', async () => {
+    let told = 0;
+    const late = decorated(newer.store, {
+      head: () => ((told += 1) <= 3 ? older.store.head() : newer.store.head()),
+    });
+    const projector = newer.start([runsProjection], { store: late, clock });
+    await eventually(() => {
+      expect(projector.status()[0]).to.deep.include({ state: 'following', version: 1 });
+    });
+    expect(told).to.be.greaterThan(3);
+    expect(await keysOf(runsProjection)).to.have.length(5);
+    expect(projector.status()[0]).to.include({ handled: 0 });
+  });
+});
