@@ -180,7 +180,7 @@ export const works: Readonly<Record<string, Work>> = {
       const folder = store === undefined ? {} : { directory: store };
       const result = await benchRebuildReads({ events, ...folder });
       const [before, during] = [result.before, result.during].map((took) => percentile(took, 0.95));
-      const { failed, rate, progress, memory } = result;
+      const { failed, rate, progress, memory, resident } = result;
       return {
         'p95 ms before': before ?? 0,
         'p95 ms': during ?? 0,
@@ -193,6 +193,7 @@ export const works: Readonly<Record<string, Work>> = {
         'memory MiB before': memory.before,
         'memory MiB': Math.max(...memory.during),
         'memory/first tenth': Math.max(...memory.during) / (memory.during[0] ?? 1),
+        'resident MiB': resident,
       };
     },
   },

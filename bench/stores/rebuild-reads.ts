@@ -4,7 +4,7 @@ import { nameBasedId } from '../../domain/ids.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
 import { startHttpService, type HttpService } from '../http/http-service.ts';
-import { residentMiBOf } from '../process-figures.ts';
+import { ownMiBOf, residentMiBOf } from '../process-figures.ts';
 import { EVENTS_OF_A_RUN } from './rebuild-rates.ts';
 import { makeLog } from './rebuild.ts';
 
@@ -29,8 +29,10 @@ export interface RebuildReadsBenchmark {
   readonly rate: number;
   /** 0..1: how far it was when it was looked at last. */
   readonly progress: number;
-  /** MiB of the process: before, and through the rebuild a sample at each tenth of it. */
+  /** MiB of the process alone: before, and through the rebuild a sample at each tenth of it. */
   readonly memory: { readonly before: number; readonly during: readonly number[] };
+  /** MiB at most during the rebuild, with the pages of files that are mapped: indexes are made of a mapped file. */
+  readonly resident: number;
 }
 
 /**
@@ -68,18 +70,20 @@ async function measure(service: HttpService, runs: number): Promise<RebuildReads
   const quiet = new Reads(service, runs);
   await pause(BEFORE);
   const before = await quiet.end();
-  const memoryBefore = Math.round(residentMiBOf(service.process.pid));
+  const memoryBefore = Math.round(ownMiBOf(service.process.pid));
   const reads = new Reads(service, runs);
   const since = performance.now();
   await read(service, '/projections/runs/rebuild', { switch: 'auto' });
   const samples: number[] = [];
   let progress = 0;
   let handled = 0;
+  let resident = 0;
   let view = await viewOf(service);
   while (view.version === first && performance.now() - since < DURING) {
     progress = view.rebuild?.progress ?? progress;
     handled = view.rebuild?.handled ?? handled;
-    samples.push(Math.round(residentMiBOf(service.process.pid)));
+    samples.push(Math.round(ownMiBOf(service.process.pid)));
+    resident = Math.max(resident, Math.round(residentMiBOf(service.process.pid)));
     await pause(LOOK);
     view = await viewOf(service);
   }
@@ -97,6 +101,7 @@ async function measure(service: HttpService, runs: number): Promise<RebuildReads
     rate: handled / seconds,
     progress,
     memory: { before: memoryBefore, during: tenths },
+    resident,
   };
 }
 
