@@ -111,6 +111,12 @@ export interface EventStore {
   /** The position of the last event of the log; {@link BEGINNING} when it is empty. */
   head(): Promise<Position>;
 
+  /**
+   * Whether the log has come as far as a position. What `subscribe` has told is always reached, also where it lies behind
+   * the {@link head}, as the engine's own events do; what is not is of another log, or of what this one has lost.
+   */
+  reaches(position: Position): Promise<boolean>;
+
   /** Whether the log answers; resolves or throws `UNAVAILABLE`, within two seconds. */
   ping(): Promise<void>;
 

@@ -234,8 +234,7 @@ class ViewLag {
     const at = before?.position === position ? Math.min(before.at, now) : now;
     this.found.set(name, { position, at });
     const progressed = now - at < STILL;
-    // The log may have gone on since; a view that is ahead of it still is of another log.
-    const ahead = position > head && position > (await this.store.head());
+    const ahead = position > head && !(await this.store.reaches(position));
     return { name, lagSeconds: await this.lagOf(position, head), progressed, ahead };
   }
 

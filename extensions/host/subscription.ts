@@ -91,10 +91,10 @@ export class Subscription implements DutyItem {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const head = await this.#store.head();
     const known = (await this.#recall()) ?? this.#first;
-    // A place beyond the end: the log was put back from a backup.
-    let after = known === null || known > head ? head : known;
+    // A place that it does not reach: the log was put back from a backup.
+    const isReached = known !== null && (await this.#store.reaches(known));
+    let after = isReached ? known : await this.#store.head();
     for await (const message of this.#store.subscribe({ after, prefixes: ['topic-'], signal })) {
       if (message.kind === 'caught-up') {
         after = message.position;

@@ -22,11 +22,11 @@ const LOOKS = 20;
  */
 export async function isBeyondLog(
   position: Position,
-  store: Pick<EventStore, 'head'>,
+  store: Pick<EventStore, 'reaches'>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (let look = 1; position > (await store.head()); look += 1) {
+  for (let look = 1; !(await store.reaches(position)); look += 1) {
     if (look === LOOKS) return true;
     await clock.sleep(BETWEEN, signal);
   }
@@ -66,7 +66,7 @@ export async function throwAway(
  */
 export async function throwAwayOfOtherLog(
   projections: readonly Projection[],
-  store: Pick<EventStore, 'head'>,
+  store: Pick<EventStore, 'head' | 'reaches'>,
   readModel: ReadModel,
   telemetry: Telemetry,
 ): Promise<void> {
@@ -76,9 +76,8 @@ export async function throwAwayOfOtherLog(
         const shape = inShape(projection, schema);
         // The log may go on meanwhile, and views with it: its end is asked for after theirs.
         const position = await readModel.checkpoint(shape);
-        const head = await store.head();
-        if (position <= head) continue;
-        if (head === BEGINNING) throw new LostLogError(projection);
+        if (await store.reaches(position)) continue;
+        if ((await store.head()) === BEGINNING) throw new LostLogError(projection);
         await throwAway(shape, readModel, telemetry);
       }
     } catch (error) {

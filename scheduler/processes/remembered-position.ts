@@ -11,5 +11,5 @@ export async function recallPosition(
   name: string,
 ): Promise<Position> {
   const remembered = (await coordination.recall(name)) ?? BEGINNING;
-  return remembered > (await store.head()) ? BEGINNING : remembered;
+  return (await store.reaches(remembered)) ? remembered : BEGINNING;
 }

@@ -1,4 +1,5 @@
 import {
+  BEGINNING,
   EventStoreError,
   sound,
   type AppendResult,
@@ -170,6 +171,10 @@ class EventStoreDb implements EventStore {
 
   head(): Promise<Position> {
     return this.#reading.head();
+  }
+
+  async reaches(position: Position): Promise<boolean> {
+    return position === BEGINNING || position <= (await this.#reading.end());
   }
 
   async ping(): Promise<void> {

@@ -21,6 +21,7 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
   truncate: ['run-1', 7],
   isPosition: ['05'],
   head: [],
+  reaches: ['08'],
   ping: [],
   close: [],
 };

@@ -261,6 +261,17 @@ function describeTheLog(subject: Subject): void {
       await rejected('INVALID_EVENT', subject().store.readAll('not a position', 1));
     });
 
+    it('reaches its head and what lies before it, and nothing beyond', async () => {
+      const { store } = subject();
+      const { position } = await store.append(newStream(), events(2), 'none');
+      for (const each of [BEGINNING, position, await store.head()]) {
+        expect(await store.reaches(each), each).to.equal(true);
+      }
+      const beyond = position.replaceAll(/./g, '9');
+      expect(store.isPosition(beyond), beyond).to.equal(true);
+      expect(await store.reaches(beyond), beyond).to.equal(false);
+    });
+
     it('has its head at the last event', async () => {
       const { store } = subject();
       const before = await store.head();

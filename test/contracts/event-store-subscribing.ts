@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
+import { BEGINNING, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import {
   Follower,
   brokenEvent,
@@ -51,6 +51,22 @@ export function describeSubscribing(subject: Subject): void {
       await store.append(stream, [event(1, { text: 'live 🎉' }), event(2)], 0);
       const delivered = await follower.count(3);
       expect(delivered).to.deep.equal(await store.readStream(stream));
+    });
+
+    it('is never told of a place that the log does not reach', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const stream = newStream(prefix);
+      const appended = await store.append(stream, events(5), 'none');
+      // Of some engines the last event is one of their own then.
+      await store.truncate(stream, 3);
+      for (const prefixes of [[prefix], [newPrefix()], undefined]) {
+        const after = prefixes?.[0] === prefix ? BEGINNING : appended.position;
+        const told = await follow(store, after, prefixes).caughtUp(appended.position);
+        expect(await store.reaches(told), `${told}, told of ${prefixes?.join() ?? 'all'}`).to.equal(
+          true,
+        );
+      }
     });
 
     it('begins strictly after the position', async () => {

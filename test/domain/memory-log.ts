@@ -120,6 +120,10 @@ export class MemoryLog implements EventStore {
     return String(this.#position).padStart(16, '0');
   }
 
+  async reaches(position: string): Promise<boolean> {
+    return position <= (await this.head());
+  }
+
   async ping(): Promise<void> {}
 
   async close(): Promise<void> {}

@@ -107,6 +107,10 @@ export class WatchedStore implements EventStore {
     return this.#watched(() => this.#store.head());
   }
 
+  reaches(position: Position): Promise<boolean> {
+    return this.#watched(() => this.#store.reaches(position));
+  }
+
   ping(): Promise<void> {
     return this.#store.ping();
   }

@@ -129,6 +129,11 @@ export class FaultyEventStore implements EventStore {
     return this.#store.head();
   }
 
+  async reaches(position: string): Promise<boolean> {
+    this.#require();
+    return this.#store.reaches(position);
+  }
+
   async ping(): Promise<void> {
     this.#require();
     return this.#store.ping();

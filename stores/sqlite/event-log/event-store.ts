@@ -202,6 +202,10 @@ class SqliteEventStore implements EventStore {
     return formatPosition(this.#reader().head());
   }
 
+  async reaches(position: Position): Promise<boolean> {
+    return position <= (await this.head());
+  }
+
   async ping(): Promise<void> {
     this.#reader().head();
     let timer: NodeJS.Timeout | undefined;

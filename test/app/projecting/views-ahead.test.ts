@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { checkViews } from '../../../app/doctor/store-checks.ts';
 
 describe('the lag of views, as svc doctor looks at it', () => {
-  /** @param heads of the log, one after the other; the last for all that follow */
-  const findings = (checkpoint: string, ...heads: readonly string[]) => {
-    const left = [...heads];
+  /** @param end of the log when it is looked at again; default: the head */
+  const findings = (checkpoint: string, head: string, end = head) => {
     const stores = {
       store: {
-        head: async () => (left.length > 1 ? left.shift() : left[0]),
+        head: async () => head,
+        reaches: async (position: string) => position <= end,
         readAll: async () => [],
       },
       readModel: { liveGeneration: async () => 1, checkpoint: async () => checkpoint },

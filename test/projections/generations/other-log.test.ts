@@ -71,7 +71,7 @@ describe('views beside an older log', () => {
   it('stay, where the log is only told to end earlier for a moment', async () => {
     let told = 0;
     const late = decorated(newer.store, {
-      head: () => ((told += 1) <= 3 ? older.store.head() : newer.store.head()),
+      reaches: (position) => ((told += 1) <= 3 ? older : newer).store.reaches(position),
     });
     const projector = newer.start([runsProjection], { store: late, clock });
     await eventually(() => {

@@ -120,6 +120,10 @@ export class MortalStore implements EventStore {
     return this.#store.head();
   }
 
+  reaches(position: string): Promise<boolean> {
+    return this.#store.reaches(position);
+  }
+
   ping(): Promise<void> {
     return this.#store.ping();
   }
