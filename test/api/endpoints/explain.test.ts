@@ -382,10 +382,6 @@ describe('an explanation', () => {
     );
     expect(shown).to.have.length.at.least(12);
     const said = new Set(world.said.map(patternOf));
-    console.log(
-      shown.filter((text) => !said.has(text)),
-      [...said],
-    );
     expect(shown.filter((text) => !said.has(text))).to.deep.equal([]);
   });
 });
