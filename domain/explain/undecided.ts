@@ -1,8 +1,10 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { Fire } from '../schedule/schedule.ts';
+import { longestJitter } from '../tasks/jitter.ts';
 import type { Asked } from './asked.ts';
 import type { Verdict } from './explanation.ts';
 import { eventsOfHold, holdWithin, holdWords } from './holds.ts';
+import { compileEra } from './task-history.ts';
 import { counted, duration } from './words.ts';
 
 const notRun = { fired: false, runId: null } as const;
@@ -108,10 +110,9 @@ function ahead({ history, era, words, now }: Asked, at: Instant): Verdict {
     `The fire of ${words.when(at)} is still to come, in ${duration(at - now)}: ` +
       `as the task is now, it will run.`,
   ];
-  const { jitter_seconds } = history.task.definition;
-  if (jitter_seconds > 0) {
-    sentences.push(`Its run may start up to ${duration(jitter_seconds * 1000)} later (jitter).`);
-  }
+  const next = compileEra(era).schedule?.next(at)?.at ?? null;
+  const longest = longestJitter(history.task.definition.jitter_seconds, at, next);
+  if (longest > 0) sentences.push(`Its run may start up to ${duration(longest)} later (jitter).`);
   return { ...notRun, reason: null, sentences, evidence: [era.set] };
 }
 

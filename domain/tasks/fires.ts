@@ -1,7 +1,8 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { DataOf, FiresEvent } from '../events/catalogue.ts';
-import { nameBasedId, scheduledRunId } from '../ids.ts';
+import { scheduledRunId } from '../ids.ts';
 import type { MissedOrder } from '../operators/operations.ts';
+import { startOf } from './jitter.ts';
 import {
   nextFireOf,
   nextRunOf,
@@ -376,18 +377,11 @@ class FiresWriter {
       trigger: 'schedule',
       scheduled_for: toIso(nominal),
       priority: definition.priority,
-      run_at: toIso(runAt + jitterOf(this.taskId, definition.jitter_seconds)),
+      run_at: toIso(startOf(this.taskId, definition, runAt, this.timetable)),
       event: null,
       retry_of: null,
       prior_steps: [],
       overlap_policy: definition.overlap_policy,
     };
   }
-}
-
-/** How much later a task's runs start: the same for all its fires, spread evenly over the tasks. Milliseconds. */
-export function jitterOf(taskId: string, jitterSeconds: number): number {
-  if (jitterSeconds === 0) return 0;
-  const share = Number.parseInt(nameBasedId('jitter', taskId).slice(0, 8), 16) / 0x1_0000_0000;
-  return Math.floor(share * jitterSeconds * 1000);
 }

@@ -8,10 +8,10 @@ import {
 } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
-import { jitterOf } from '../../domain/tasks/fires.ts';
 import { triggeredRunId } from '../../domain/ids.ts';
 import { requestRun } from '../../domain/runs/run-request.ts';
 import { idOf, streams } from '../../domain/streams.ts';
+import { jitterOf, longestJitter } from '../../domain/tasks/jitter.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
@@ -254,10 +254,14 @@ export class RunRequester {
       run: fired.run_id,
     });
     this.telemetry.count('scheduler_mended_total', { what: 'fire_without_run' });
+    const [nominal, next] = [fromIso(fired.nominal), fired.next_fire_at];
+    // By what the event says of the next fire: the rule itself may be one that can't be evaluated here any more.
+    const { jitter_seconds } = task.definition;
+    const longest = longestJitter(jitter_seconds, nominal, next === null ? null : fromIso(next));
     await this.request(fired.run_id, taskId, task, event, {
       trigger: 'schedule',
       scheduled_for: fired.nominal,
-      run_at: toIso(fromIso(fired.nominal) + jitterOf(taskId, task.definition.jitter_seconds)),
+      run_at: toIso(nominal + jitterOf(taskId, longest)),
       event: null,
     });
   }

@@ -1,9 +1,9 @@
 import type { Instant } from '../../../domain/clock.ts';
-import type { Schedule } from '../../../domain/schedule/schedule.ts';
+import type { Starts } from './forecast-starts.ts';
 
 /** Which fires to spread over which stretches. */
 export interface Spreading {
-  readonly schedule: Pick<Schedule, 'next' | 'countBetween'>;
+  readonly schedule: Pick<Starts, 'next' | 'countBetween'>;
   /** Fires after this, */
   readonly after: Instant;
   /** up to and with this. */

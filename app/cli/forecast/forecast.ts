@@ -1,12 +1,9 @@
 import { fromIso, type Instant } from '../../../domain/clock.ts';
-import { jitterOf } from '../../../domain/tasks/fires.ts';
+import { jitterOf } from '../../../domain/tasks/jitter.ts';
 import { nextFireOf, nextRunOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
-import {
-  compileSchedule,
-  ScheduleError,
-  type Schedule,
-} from '../../../domain/schedule/schedule.ts';
+import { compileSchedule, ScheduleError } from '../../../domain/schedule/schedule.ts';
 import { spread } from './forecast-spread.ts';
+import { Starts, type Shift } from './forecast-starts.ts';
 
 export const HOUR = 3_600_000;
 export const MINUTE = 60_000;
@@ -74,8 +71,7 @@ interface Moment {
 /** Tasks whose fires are the same: one rule, one shift by jitter, the same bounds. */
 interface Group {
   readonly rhythm: Pick<Rhythm, 'definition' | 'anchor'>;
-  /** By how much runs start after the nominal time. */
-  readonly shift: number;
+  readonly shift: Shift;
   /** Fires at or before this are not counted. */
   readonly after: Instant;
   /** A fire that was put off: when it runs. */
@@ -96,9 +92,9 @@ export class Forecaster {
   readonly #from: Instant;
   readonly #to: Instant;
   readonly #groups = new Map<string, Group>();
-  readonly #compiled = new Map<Group, Schedule>();
+  readonly #compiled = new Map<Group, Starts>();
   readonly #lasts = new Map<Group, Instant>();
-  #latest: { readonly group: Group; readonly schedule: Schedule } | null = null;
+  #latest: { readonly group: Group; readonly starts: Starts } | null = null;
   readonly #tasks = {
     counted: 0,
     paused: 0,
@@ -132,7 +128,7 @@ export class Forecaster {
     const begin = Math.floor(this.#from / HOUR) * HOUR;
     const counts = new Float64Array(Math.floor((this.#to - begin) / HOUR) + 1);
     for (const [key, group] of this.#groups) {
-      if (this.#scheduleOf(group) === null) {
+      if (this.#startsOf(group) === null) {
         this.#tasks.unreadable += group.tasks;
         this.#groups.delete(key);
       } else {
@@ -167,11 +163,14 @@ export class Forecaster {
     if (fromIso(runAt) < this.#now) this.#tasks.overdue += 1;
     const snoozedTo = runAt === next ? null : fromIso(runAt);
     const max = definition.max_runs;
-    const jitter = jitterOf(taskId, definition.jitter_seconds);
+    const { jitter_seconds: jitterSeconds } = definition;
+    const jitter = jitterOf(taskId, jitterSeconds * 1000);
+    // Nominal times are whole seconds, so that parts of one change nothing.
+    const milliseconds =
+      definition.schedule_kind === 'once' ? jitter : Math.floor(jitter / 1000) * 1000;
     const group = {
       rhythm: { definition, anchor },
-      // Nominal times are whole seconds, so that parts of one change nothing.
-      shift: definition.schedule_kind === 'once' ? jitter : Math.floor(jitter / 1000) * 1000,
+      shift: { jitterSeconds, milliseconds },
       // What is overdue is put through the misfire policy, which this does not foretell.
       after: Math.max(this.#now, snoozedTo ?? this.#now),
       snoozedTo: snoozedTo !== null && snoozedTo > this.#now ? snoozedTo : null,
@@ -188,9 +187,9 @@ export class Forecaster {
     this.#groups.set(key, known);
   }
 
-  /** The rule of a group; null where it can't be evaluated. */
-  #scheduleOf(group: Group): Schedule | null {
-    const kept = this.#latest?.group === group ? this.#latest.schedule : this.#compiled.get(group);
+  /** When the runs of a group start; null where its rule can't be evaluated. */
+  #startsOf(group: Group): Starts | null {
+    const kept = this.#latest?.group === group ? this.#latest.starts : this.#compiled.get(group);
     if (kept !== undefined) return kept;
     const { definition, anchor } = group.rhythm;
     try {
@@ -202,9 +201,10 @@ export class Forecaster {
         startsAt: definition.starts_at === null ? null : fromIso(definition.starts_at),
         endsAt: definition.ends_at === null ? null : fromIso(definition.ends_at),
       });
-      this.#latest = { group, schedule };
-      if (this.#compiled.size < MOST_COMPILED) this.#compiled.set(group, schedule);
-      return schedule;
+      const starts = new Starts(schedule, group.shift);
+      this.#latest = { group, starts };
+      if (this.#compiled.size < MOST_COMPILED) this.#compiled.set(group, starts);
+      return starts;
     } catch (error) {
       if (error instanceof ScheduleError) return null;
       throw error;
@@ -219,29 +219,29 @@ export class Forecaster {
     unit: number,
     add: (index: number, fires: number) => void,
   ): void {
-    const schedule = this.#scheduleOf(group);
-    if (schedule === null || group.remaining === 0) return;
-    const { shift, snoozedTo } = group;
-    const put = snoozedTo === null ? null : snoozedTo + shift;
+    const starts = this.#startsOf(group);
+    if (starts === null || group.remaining === 0) return;
+    const { snoozedTo } = group;
+    const put = snoozedTo === null ? null : starts.of(snoozedTo);
     if (put !== null && put > this.#from && put <= this.#to && put >= begin && put < end) {
       add(Math.floor((put - begin) / unit), 1);
     }
-    const after = Math.max(group.after, this.#from, begin - shift - 1);
-    const upTo = Math.min(this.#lastOf(group, schedule), end - shift - 1);
-    spread({ schedule, after, upTo, begin: begin - shift, unit }, add);
+    const after = Math.max(starts.before(group.after), starts.before(this.#from), begin - 1);
+    const upTo = Math.min(this.#lastOf(group, starts), end - 1);
+    spread({ schedule: starts, after, upTo, begin, unit }, add);
   }
 
-  /** The nominal time up to which a group's tasks fire within the span. */
-  #lastOf(group: Group, schedule: Schedule): Instant {
-    const { after, shift, snoozedTo } = group;
+  /** The moment up to which a group's runs start within the span. */
+  #lastOf(group: Group, starts: Starts): Instant {
+    const { after, snoozedTo } = group;
     const remaining = group.remaining - (snoozedTo === null ? 0 : 1);
-    let high = this.#to - shift;
+    let high = this.#to;
     if (!Number.isFinite(remaining)) return high;
     const known = this.#lasts.get(group);
     if (known !== undefined) return known;
-    let low = after;
-    const within = (upTo: Instant): boolean =>
-      schedule.countBetween(after, upTo).count <= remaining;
+    const since = starts.before(after);
+    let low = since;
+    const within = (upTo: Instant): boolean => starts.countBetween(since, upTo).count <= remaining;
     if (low >= high || within(high)) low = high;
     // Between `low`, up to where there are not too many, and `high`, where there are.
     while (high - low > 1) {

@@ -296,6 +296,12 @@ describe('an explanation', () => {
     expectWords(due, 'due since', 'no scheduler');
   });
 
+  it('of a fire ahead tells of the jitter, which ends before the next fire', async () => {
+    const task = await world.create({ ...minutely, jitter_seconds: 3600 });
+    const ahead = await world.explain(task, world.nextHour);
+    expectWords(ahead, 'still to come', 'up to 1 min later (jitter)');
+  });
+
   it('goes by the schedule in force at that instant', async () => {
     const task = await world.create();
     const at = world.nextHour;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Forecaster, HOUR, MINUTE, type Forecast } from '../../../app/cli/forecast/forecast.ts';
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
-import { jitterOf } from '../../../domain/tasks/fires.ts';
+import { startOf } from '../../../domain/tasks/jitter.ts';
 import { evolveRhythm, type Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { compileSchedule } from '../../../domain/schedule/schedule.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
@@ -42,13 +42,12 @@ function forecast(tasks: Readonly<Record<string, Rhythm>>, days: number, from = 
 /** When runs of a task start, gone through one by one. */
 function starts(taskId: string, rhythm: Rhythm, days: number): number[] {
   const { definition: task } = rhythm;
-  const shift = jitterOf(taskId, task.jitter_seconds);
   const schedule = scheduleOf(rhythm);
   const found: number[] = [];
-  let at = schedule.next(NOW)?.at ?? null;
-  while (at !== null && at + shift <= NOW + days * DAY && found.length < (task.max_runs ?? 1e9)) {
-    found.push(at + shift);
-    at = schedule.next(at)?.at ?? null;
+  for (let fire = schedule.next(NOW); fire !== null; fire = schedule.next(fire.at)) {
+    const at = startOf(taskId, task, fire.at, schedule);
+    if (at > NOW + days * DAY || found.length === task.max_runs) break;
+    found.push(at);
   }
   return found;
 }
@@ -69,6 +68,7 @@ const fleet: Readonly<Record<string, Partial<TaskDefinition>>> = {
   nightly: { schedule_expr: '30 2 * * *', timezone: 'Europe/Berlin' },
   office: { schedule_expr: '*/5 9-17 * * MON-FRI', timezone: 'America/New_York' },
   shifted: { schedule_expr: '*/7 * * * *', jitter_seconds: 400 },
+  crowded: { schedule_expr: '*/10 9-17 * * *', jitter_seconds: 7200 },
   lordHowe: { schedule_expr: '*/10 * * * *', timezone: 'Australia/Lord_Howe' },
   few: { schedule_expr: '*/10 * * * *', max_runs: 25, jitter_seconds: 30 },
   rule: { schedule_kind: 'rrule', schedule_expr: 'RRULE:FREQ=MINUTELY;INTERVAL=7' },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { fromIso } from '../../../domain/clock.ts';
-import { jitterOf } from '../../../domain/tasks/fires.ts';
 import { scheduledRunId } from '../../../domain/ids.ts';
+import { jitterOf } from '../../../domain/tasks/jitter.ts';
 import { nextRunOf } from '../../../domain/tasks/rhythm.ts';
 import { minute, Story, TASK } from './rhythm-story.ts';
 
@@ -57,7 +57,7 @@ describe("deciding a task's fires", () => {
 
     it('lets runs start later by the jitter, the same for all fires of a task', () => {
       const story = new Story({ jitter_seconds: 40 });
-      const jitter = jitterOf(TASK, 40);
+      const jitter = jitterOf(TASK, 40_000);
       expect(jitter).to.be.within(1, 40_000);
       for (let n = 0; n < 3; n += 1) {
         const [run] = story.pass(minute).look().runs;
@@ -65,6 +65,38 @@ describe("deciding a task's fires", () => {
         expect(fromIso(run_at) - fromIso(scheduled_for ?? '')).to.equal(jitter);
       }
       expect(jitterOf(TASK, 0)).to.equal(0);
+    });
+
+    it('lets each run start before the next fire where the jitter is longer than the interval', () => {
+      const story = new Story({ jitter_seconds: 3600, schedule_expr: '0,50 * * * *' });
+      const after = (fire: string): number => {
+        const [run] = story.look().runs;
+        expect(run?.request.scheduled_for).to.equal(`2026-03-02T${fire}:00.000Z`);
+        return fromIso(run?.request.run_at ?? '') - story.now;
+      };
+      story.pass(50 * minute);
+      expect(after('08:50')).to.equal(jitterOf(TASK, 10 * minute));
+      story.pass(10 * minute);
+      expect(after('09:00')).to.equal(jitterOf(TASK, 50 * minute));
+      expect(jitterOf(TASK, 10 * minute)).to.be.within(1, 10 * minute - 1);
+    });
+
+    it('counts the jitter of a snoozed fire up to the one that comes after it ran', () => {
+      const story = new Story({ jitter_seconds: 3600, schedule_expr: '*/10 * * * *' });
+      story.snooze(900).pass(25 * minute);
+      const [run] = story.look().runs;
+      const { run_at, scheduled_for } = run?.request ?? {};
+      expect(scheduled_for).to.equal('2026-03-02T08:10:00.000Z');
+      expect(fromIso(run_at ?? '') - story.now).to.equal(jitterOf(TASK, 5 * minute));
+    });
+
+    it('has the whole jitter where no fire follows', () => {
+      const at = '2026-03-02T08:01:00.000Z';
+      const once = { schedule_kind: 'once', schedule_expr: at } as const;
+      const [run] = new Story({ ...once, jitter_seconds: 3600 }).pass(minute).look().runs;
+      expect(fromIso(run?.request.run_at ?? '') - fromIso(at)).to.equal(
+        jitterOf(TASK, 60 * minute),
+      );
     });
   });
 

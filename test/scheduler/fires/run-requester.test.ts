@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
-import { jitterOf } from '../../../domain/tasks/fires.ts';
+import { jitterOf } from '../../../domain/tasks/jitter.ts';
 import { load } from '../../../domain/handle.ts';
 import { triggeredRunId } from '../../../domain/ids.ts';
 import { publishEvent } from '../../../domain/topics/publishing.ts';
@@ -67,7 +67,7 @@ describe('the requester of runs', () => {
     });
 
     it('pins the run to the task as it was decided on, and keeps its jitter', async () => {
-      await world.createTask('t', { jitter_seconds: 50, priority: 2 });
+      await world.createTask('t', { jitter_seconds: 500, priority: 2 });
       await dieBeforeRun();
       await cancelTaskCommand(world.command('t'));
       await world.start('two', { lease: 3000, requester: true });
@@ -78,7 +78,7 @@ describe('the requester of runs', () => {
         task_revision: 0,
         priority: 2,
         scheduled_for: toIso(START + minute),
-        run_at: toIso(START + minute + jitterOf('t', 50)),
+        run_at: toIso(START + minute + jitterOf('t', minute)),
       });
     });
 
