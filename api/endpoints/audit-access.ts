@@ -36,6 +36,16 @@ export async function recordReading(call: Reader, action: string): Promise<void>
   await store.append(stream, toNewEvents(stream, [{ type: 'AuditRead', data }], own), 'any');
 }
 
+/**
+ * Refuses whoever asks for the past without being allowed to.
+ * @param parameter by which it is asked for
+ * @throws HttpError 403 without the scope `audit:read`
+ */
+export function checkMayLookBack({ caller }: Pick<Reader, 'caller'>, parameter: string): void {
+  if (caller === null || caller.admin || caller.scopes.includes(auditScope)) return;
+  throw forbidden(`${parameter} needs the scope ${auditScope}`, [auditScope], caller.scopes);
+}
+
 /** For reads of one thing that was otherwise before. */
 export const PastQuery = Type.Object({
   after: pageParameters.after,
@@ -59,12 +69,10 @@ export async function momentAsked(
   action: string,
   zoneOf?: () => Promise<string | null>,
 ): Promise<Moment | null> {
-  const { caller, dependencies, query } = call;
+  const { dependencies, query } = call;
   const text = query.as_of;
   if (text === undefined) return null;
-  if (caller !== null && !caller.admin && !caller.scopes.includes(auditScope)) {
-    throw forbidden(`as_of needs the scope ${auditScope}`, [auditScope], caller.scopes);
-  }
+  checkMayLookBack(call, 'as_of');
   const moment = await momentOf(text, dependencies, 'as_of', zoneOf);
   await recordReading(call, action);
   return moment;

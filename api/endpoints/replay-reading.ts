@@ -8,7 +8,7 @@ import {
   replayable,
   replayedAs,
 } from '../../projections/replays/replay-views.ts';
-import { recordReading } from './audit-access.ts';
+import { checkMayLookBack, recordReading } from './audit-access.ts';
 import type { ReplayState } from '../schemas/answer-schemas-replays.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Call } from '../endpoint.ts';
@@ -28,7 +28,7 @@ export interface ReadingPlace {
 /**
  * The views that a read goes to: those that follow the log, or those of the replay that it names by `?view=`.
  * @param action as the interface's description writes it; recorded where reads of the past are
- * @throws HttpError 404 for an unknown name, 503 while it is being made, 409 where that failed
+ * @throws HttpError 403 without the scope `audit:read`, 404 for an unknown name, 503 while it is being made, 409 where that failed
  */
 export async function placeOfReading(
   call: Call<unknown, { readonly view?: string }>,
@@ -37,6 +37,7 @@ export async function placeOfReading(
   const { dependencies } = call;
   const { view: name } = call.query;
   if (name === undefined) return { dependencies, now: dependencies.clock.now() };
+  checkMayLookBack(call, 'view');
   const replay = (await replaysOf(dependencies)).get(name);
   if (replay === undefined) throw notFound('replay', name);
   const state = await stateOf(dependencies, replay);

@@ -24,7 +24,7 @@ describe('views as of a moment', () => {
 
   before(async () => {
     const { admin } = api();
-    reader = await api().signIn(['runs:read', 'tasks:read']);
+    reader = await api().signIn(['runs:read', 'tasks:read', 'audit:read']);
     task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
     await runOnce();
     position = await api().store.head();
@@ -72,6 +72,18 @@ describe('views as of a moment', () => {
     expect(agents.header('x-total-count')).to.equal('2');
     const [replay] = await all();
     expect(replay?.documents).to.include({ runs: 1, tasks: 1, agents: 2 });
+  });
+
+  it('are of the past, which only those see who may read the audit', async () => {
+    const { client } = await api().signIn(['runs:read', 'tasks:read']);
+    for (const path of ['/runs', '/tasks', '/stats/summary', `/task/${task}/stats`]) {
+      for (const name of ['before', 'nothing']) {
+        const refused = await client.send('GET', `${path}?view=${name}`);
+        expect(refused.status, path).to.equal(403);
+        expect(refused.at('details.required_scopes')).to.deep.equal(['audit:read']);
+      }
+      expect((await client.get(path)).status).to.equal(200);
+    }
   });
 
   it('take an instant, up to which all that occurred is in them', async () => {
