@@ -29,6 +29,15 @@ export const streams = {
   auditReads: (agentId: string, day: string): string => `reads-${agentId}-${day}`,
 } as const;
 
+/** What stands before the first `-` of a stream: `task-<id>` → `task`. */
+export function kindOf(stream: string): string {
+  return stream.split('-', 1)[0] ?? '';
+}
+
+/** The kinds of the streams that the service itself writes; extensions have `demo`, and `ext_…` for themselves. */
+export const streamKinds = (): readonly string[] =>
+  Object.values(streams).map((name) => kindOf(name('', '', '')));
+
 /** What stands behind the first `-`: `task-<id>` → `<id>`. */
 export function idOf(stream: string): string {
   return stream.slice(stream.indexOf('-') + 1);

@@ -1,5 +1,6 @@
 import type { LogTransfer } from '../../domain/log-transfer.ts';
 import type { RawEvent } from '../../domain/event-store.ts';
+import { kindOf } from '../../domain/streams.ts';
 import { contentOf, placeOf } from '../archive/event-lines.ts';
 import { csvLine } from './csv.ts';
 import type { ExportFormat } from './export-formats.ts';
@@ -92,7 +93,7 @@ class Wanted {
     // First, as it remembers what later events are told by.
     if (this.#filter.taskId !== undefined && !this.#isOfTask(event)) return false;
     if (this.#types !== null && !this.#types.has(event.type)) return false;
-    if (this.#kinds !== null && !this.#kinds.has(event.stream.split('-', 1)[0] ?? '')) return false;
+    if (this.#kinds !== null && !this.#kinds.has(kindOf(event.stream))) return false;
     return this.#isInTime(event);
   }
 

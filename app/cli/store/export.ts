@@ -1,8 +1,9 @@
 import { parseInstant, readTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
 import { toIso } from '../../../domain/clock.ts';
+import { catalogue } from '../../../domain/events/catalogue.ts';
 import { load } from '../../../domain/handle.ts';
 import { isUuid } from '../../../domain/ids.ts';
-import { streams } from '../../../domain/streams.ts';
+import { streamKinds, streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { exportEvents, type ExportedPart } from '../../analysis/export-events.ts';
@@ -71,6 +72,8 @@ export async function exportRows(
   if (ofOthers !== undefined) {
     throw usageFault('--kind and --type are for events, --state and --trigger for runs');
   }
+  checkKnown('--kind', kind, [...streamKinds(), 'demo'], 'ext_');
+  checkKnown('--type', type, Object.keys(catalogue));
   if (task !== undefined && !isUuid(task)) throw usageFault('--task is no UUID');
   const taskId = task?.toLowerCase();
   const settings = storeSettings(session.surroundings.env, options.dataDir);
@@ -104,6 +107,23 @@ export async function exportRows(
   });
   const where = output === undefined ? '' : ` to ${output}`;
   session.aside(`${counted.toLocaleString('en')} ${of}${where}`);
+}
+
+/**
+ * @param open how others begin that may be there too
+ * @throws CommandFault for a value that no event can have: nothing would come of it, and nobody would know why
+ */
+function checkKnown(
+  option: string,
+  values: readonly string[] | undefined,
+  known: readonly string[],
+  open?: string,
+): void {
+  const isOpen = (value: string): boolean => open !== undefined && value.startsWith(open);
+  const unknown = values?.find((value) => !known.includes(value) && !isOpen(value));
+  if (unknown === undefined) return;
+  const others = open === undefined ? '' : `, ${open}…`;
+  throw usageFault(`${option} ${unknown} is unknown; there are ${known.join(', ')}${others}`);
 }
 
 async function writeRows(

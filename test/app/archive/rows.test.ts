@@ -105,6 +105,28 @@ describe('svc export --format', function () {
     }
   });
 
+  it('refuses kinds and types that no event has, and says which there are', async () => {
+    const file = join(directory.path, 'none.csv');
+    for (const [words, named] of [
+      [
+        ['--kind', 'run', '--kind', 'runs'],
+        /--kind runs is unknown; there are agent,.* run,.* demo, ext_…/,
+      ],
+      [
+        ['--type', 'RunFaild'],
+        /--type RunFaild is unknown; there are AgentRegistered,.* RunFailed,/,
+      ],
+    ] as const) {
+      const called = await svc(['export', '--format', 'csv', '--output', file, ...words], {
+        env: { SVC_DATA_DIR: directory.path },
+      });
+      expect([called.code, called.out]).to.deep.equal([2, '']);
+      expect(called.err).to.match(named);
+      expect(existsSync(file)).to.equal(false);
+    }
+    expect(await events('--kind', 'ext_mine', '--kind', 'demo')).to.deep.equal([]);
+  });
+
   it('writes CSV with a head, and a file that is there whole or not at all', async () => {
     const file = join(directory.path, 'rows.csv');
     const { out, err } = await rows('csv', '--type', 'TaskCreated', '--output', file);
