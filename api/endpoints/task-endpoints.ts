@@ -6,6 +6,7 @@ import {
 } from '../../domain/tasks/task-commands.ts';
 import { withDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
+import { statisticsProjection } from '../../projections/views/statistics.ts';
 import { taskFilters, tasksProjection } from '../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../schemas/answer-schemas-tasks.ts';
 import { PastQuery, momentAsked } from './audit-access.ts';
@@ -89,8 +90,8 @@ const show = endpoint<unknown, PastQuery>({
   scopes: read,
   query: PastQuery,
   reads: [tasksProjection],
-  // The last run tells when the task was run last.
-  follows: [tasksProjection, runsProjection],
+  // The last run tells when the task was run last, or the statistics where it was removed.
+  follows: [tasksProjection, runsProjection, statisticsProjection],
   answers: { 200: Task },
   answerHeaders: ['ETag'],
   async handle(call) {

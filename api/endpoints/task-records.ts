@@ -2,6 +2,11 @@ import type { LiveTask } from '../../domain/tasks/task.ts';
 import { lastRunAsOf, taskAsOf, type Moment } from '../../projections/reading/as-of.ts';
 import { latestRunOf, latestStartedRunOf } from '../../projections/reading/run-queries.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
+import {
+  lastDayKey,
+  statisticsProjection,
+  type LastDayDocument,
+} from '../../projections/views/statistics.ts';
 import type { TaskDocument } from '../../projections/views/tasks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer } from '../endpoint.ts';
@@ -37,18 +42,20 @@ export function showDocument(
   return { ...task, rhythm: undefined, last_run_at, warnings };
 }
 
-/** When the task last started to run, by whatever trigger. */
+/** When the task last started to run, by whatever trigger; also where none of its runs is kept any more. */
 export async function lastRunAt(
   { readModel }: Pick<ApiDependencies, 'readModel'>,
   id: string,
 ): Promise<string | null> {
   const [latest] = await readModel.find(runsProjection, latestRunOf(id));
-  if (latest === undefined || latest.document.started_at !== null) {
-    return latest?.document.started_at ?? null;
-  }
+  if (latest !== undefined && latest.document.started_at !== null)
+    return latest.document.started_at;
   // The one that was queued last has not started: one has to be looked for that has, which may take longer.
-  const [started] = await readModel.find(runsProjection, latestStartedRunOf(id));
-  return started?.document.started_at ?? null;
+  const [started] =
+    latest === undefined ? [] : await readModel.find(runsProjection, latestStartedRunOf(id));
+  if (started !== undefined) return started.document.started_at;
+  const removed = await readModel.get(statisticsProjection, lastDayKey(id));
+  return (removed?.document as LastDayDocument | undefined)?.removed_start ?? null;
 }
 
 /**

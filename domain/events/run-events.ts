@@ -151,5 +151,11 @@ export const runEvents = {
     }),
   },
   /** It ended long ago, and what came before this is taken out of the log. */
-  RunRemoved: { version: 1, schema: closed({}) },
+  RunRemoved: {
+    version: 2,
+    schema: closed({
+      /** Left out where it never began. */
+      started: Type.Optional(closed({ task_id: Id, at: Timestamp })),
+    }),
+  },
 } as const;

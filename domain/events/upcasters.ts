@@ -22,6 +22,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     /** Version 1 did not say under which names results stand. */
     1: (data) => data,
   },
+  RunRemoved: {
+    /** Version 1 did not say when it had started. */
+    1: (data) => data,
+  },
 };
 
 /** Brings data up to a version, a step at a time. Data that is not an object is left for the schema to refuse. */

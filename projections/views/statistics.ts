@@ -25,7 +25,10 @@ export type DayDocument = JsonObject & {
 /** That a task has runs, and on which day one ended last; so that a summary counts tasks without grouping. */
 export type LastDayDocument = JsonObject & {
   readonly scope: typeof TASKS;
+  /** Empty where none is known to have ended. */
   readonly day: string;
+  /** Of its runs that were removed, when the last began; left out where there are none. */
+  readonly removed_start?: string;
 };
 
 export type StatisticsDocument = DayDocument | LastDayDocument;
@@ -46,16 +49,21 @@ export const statisticsProjection: Projection<StatisticsDocument> = {
     if (event.type === 'StatisticsKept') {
       const { day, figures } = event.data;
       const scopes = figures.map(({ scope }) => scope);
-      const tasks = scopes.filter((scope) => scope !== ALL).map((scope) => `${TASKS}/${scope}`);
+      const tasks = scopes.filter((scope) => scope !== ALL).map(lastDayKey);
       return [...scopes.map((scope) => `${scope}/${day}`), ...tasks];
+    }
+    if (event.type === 'RunRemoved') {
+      const { started } = event.data;
+      return started === undefined ? [] : [lastDayKey(started.task_id)];
     }
     if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return [];
     const day = dayOf(event.metadata.occurredAt);
     const { task_id } = event.data;
-    return [`${ALL}/${day}`, `${task_id}/${day}`, `${TASKS}/${task_id}`];
+    return [`${ALL}/${day}`, `${task_id}/${day}`, lastDayKey(task_id)];
   },
   evolve(document, event, key, own = false) {
     if (event.type === 'StatisticsKept') return keptFigures(document, event.data, key);
+    if (event.type === 'RunRemoved') return withRemoved(document, event.data);
     if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return document;
     const slash = key.indexOf('/');
     const scope = key.slice(0, slash);
@@ -77,6 +85,11 @@ export function daysSince(taskId: string | null, firstDay: string): Query {
 /** Counts the tasks of which a run ended on a day or since. */
 export function tasksExecutedSince(firstDay: string): readonly Filter[] {
   return scopeSince(TASKS, firstDay);
+}
+
+/** Of the document that says of a task what was last, as {@link LastDayDocument} has it. */
+export function lastDayKey(taskId: string): string {
+  return `${TASKS}/${taskId}`;
 }
 
 /** A day without runs. */
@@ -136,7 +149,18 @@ type EndedEvent = Extract<RecordedEvent, { type: 'RunSucceeded' | 'RunFailed' }>
 
 /** The same document while the day is: the projector writes nothing then. */
 function evolveLastDay(document: StatisticsDocument | null, day: string): StatisticsDocument {
-  return document !== null && document.day >= day ? document : { scope: TASKS, day };
+  return document !== null && document.day >= day ? document : { ...document, scope: TASKS, day };
+}
+
+/** The runs themselves say when a task ran, for as long as they are there. */
+function withRemoved(
+  document: StatisticsDocument | null,
+  { started }: DataOf<'RunRemoved'>,
+): StatisticsDocument | null {
+  if (started === undefined) return document;
+  const known = (document as LastDayDocument | null) ?? { scope: TASKS, day: '' };
+  const { removed_start = '' } = known;
+  return removed_start >= started.at ? document : { ...known, removed_start: started.at };
 }
 
 function later(one: string | null, other: string): string {

@@ -1,6 +1,6 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { RecordedEvent } from '../../domain/event-store.ts';
-import type { DomainEvent } from '../../domain/events/catalogue.ts';
+import type { DataOf, DomainEvent } from '../../domain/events/catalogue.ts';
 import type { Fold } from '../../domain/handle.ts';
 import { idempotencyFold } from '../../domain/idempotency.ts';
 import { hasEnded, runFold } from '../../domain/runs/run.ts';
@@ -14,9 +14,9 @@ export interface Retained {
   readonly prefix: string;
   /**
    * What is left in the stream of a record whose id comes again, so that nobody takes it for one that never was; null
-   * where ids are random, or the stream may begin anew.
+   * where ids are random, or the stream may begin anew. @param events all that is in the stream
    */
-  readonly left: DomainEvent | null;
+  readonly left: ((events: readonly RecordedEvent[]) => DomainEvent) | null;
   /** Whether nothing can become of it any more. @param before they are removed that ended before */
   readonly isOver: (events: readonly RecordedEvent[], before: Instant) => boolean;
 }
@@ -25,12 +25,12 @@ export interface Retained {
 export const retained: { readonly [K in RetainedKind]: Retained } = {
   runs: {
     prefix: 'run-',
-    left: { type: 'RunRemoved', data: {} },
+    left: (events) => ({ type: 'RunRemoved', data: startIn(events) }),
     isOver: (events) => hasEnded(folded(runFold, events)),
   },
   deliveries: {
     prefix: 'webhook-',
-    left: { type: 'WebhookRemoved', data: {} },
+    left: () => ({ type: 'WebhookRemoved', data: {} }),
     isOver: (events) => ['delivered', 'failed'].includes(folded(webhookFold, events).state),
   },
   sessions: {
@@ -53,6 +53,14 @@ export const retained: { readonly [K in RetainedKind]: Retained } = {
     },
   },
 };
+
+/** When a run began, and of which task: so much is known of it for ever. */
+function startIn(events: readonly RecordedEvent[]): DataOf<'RunRemoved'> {
+  const asked = events.find((event) => event.type === 'RunRequested');
+  const first = events.find((event) => event.type === 'RunStarted');
+  if (asked === undefined || first === undefined) return {};
+  return { started: { task_id: asked.data.task_id, at: first.metadata.occurredAt } };
+}
 
 function folded<S, E extends DomainEvent>(fold: Fold<S, E>, events: readonly RecordedEvent[]): S {
   // A stream holds the events of its kind alone.

@@ -100,8 +100,9 @@ export class Removal {
 
   /** Leaves in a stream what is to be left of it; null where it is not over, or there is nothing to take. */
   async #leave(kind: RetainedKind, stream: string, before: Instant): Promise<Going | null> {
-    const { left, isOver } = retained[kind];
+    const { isOver, ...kept } = retained[kind];
     const all = await wholeStream(this.#store, stream);
+    const left = kept.left?.(all) ?? null;
     const isLeft = left !== null && all.at(-1)?.type === left.type;
     const events = isLeft ? all.slice(0, -1) : all;
     const last = events.at(-1);

@@ -285,7 +285,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { name: 'friday', version: 1, cause: 'asked' },
     { name: 'friday', version: 1, cause: 'expired' },
   ],
-  RunRemoved: [{}],
+  RunRemoved: [{}, { started: { task_id: 'task-1', at } }],
   WebhookRemoved: [{}],
   RecordsRemoved: [
     {

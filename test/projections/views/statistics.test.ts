@@ -164,4 +164,18 @@ describe('the answers made of days', () => {
     expect(firstDayOf(1, now)).to.equal('2026-03-02');
     expect(firstDayOf(7, now)).to.equal('2026-02-24');
   });
+
+  it('know when a task last ran of whose runs none is left', () => {
+    const log = new LogOfTest();
+    const removed = (run: string, at: string): unknown =>
+      log.add(run, 'RunRemoved', { started: { task_id: 'task-1', at } });
+    removed('run-2', '2026-03-02T09:00:00.000Z');
+    removed('run-1', '2026-03-01T09:00:00.000Z');
+    log.add('run-3', 'RunRemoved', {});
+    const kept = { scope: 'tasks', removed_start: '2026-03-02T09:00:00.000Z' };
+    const last = (): unknown => folded(statisticsProjection, log.events).get('tasks/task-1');
+    expect(last()).to.deep.equal({ ...kept, day: '' });
+    const { metadata } = log.add('run-4', 'RunSucceeded', success());
+    expect(last()).to.deep.equal({ ...kept, day: metadata.occurredAt.slice(0, 10) });
+  });
 });
