@@ -110,7 +110,6 @@ export function taskActions(task, done, small = false) {
 /** Runs times of the past: asks for the span, shows what would be run, and orders it. */
 export function backfillButton(task, done) {
   if (!mayChange(task) || task.status === 'canceled' || task.schedule_kind === 'event') return null;
-  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
   const local = (name, label, value) => ({
     name,
     label,
@@ -122,6 +121,7 @@ export function backfillButton(task, done) {
     concurrency: Number(concurrency),
   });
   return button('Backfill …', async () => {
+    const yesterday = dayBefore(inZone(new Date().toISOString(), task.timezone));
     const went = await ask({
       title: `Run times of the past of “${task.title}”`,
       text: `By the schedule as it stands now. Times are in the task’s zone, ${task.timezone}.`,
@@ -183,3 +183,7 @@ export function backfillButton(task, done) {
     if (went) await attempt(done);
   });
 }
+
+/** The day before a local time, by the calendar: a day of a clock change has other hours than 24. */
+const dayBefore = (local) =>
+  new Date(Date.parse(local.slice(0, 10)) - 86_400_000).toISOString().slice(0, 10);

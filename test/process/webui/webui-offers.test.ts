@@ -63,6 +63,21 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('the day before by the clock of the task to a backfill', async () => {
+    const { page, complaints } = browsing();
+    // Where it is another day than in UTC, and not about to be the next.
+    const east = new Date().getUTCHours() >= 11;
+    const timezone = east ? 'Pacific/Kiritimati' : 'Etc/GMT+12';
+    const there = Date.now() + (east ? 14 : -12) * 3_600_000;
+    const day = new Date(there - 86_400_000).toISOString().slice(0, 10);
+    const id = await task('Far away', service().credentials.agent_id, { timezone });
+    await browsing().logIn(service().credentials, `tasks/${id}`);
+    await page.getByRole('button', { name: 'Backfill …' }).click();
+    const from = page.getByRole('dialog').getByLabel('From', { exact: true });
+    expect(await from.inputValue()).to.match(new RegExp(`^${day}T00:00`));
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('no link to what the agent may not see', async () => {
     const { page, complaints } = browsing();
     const writer = await agent('writer', ['tasks:read', 'tasks:write']);
