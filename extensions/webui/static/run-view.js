@@ -34,13 +34,27 @@ export async function runView(place, { id, signal }) {
   const steps = h('div');
   const live = liveMark();
   let run;
+  /** Why a failed one can't be retried; null where it can, or nobody may know. */
+  let spent = null;
 
   /** @param after position that what is read has to have passed */
   async function load(after) {
     run = await call('GET', `runs/${id}`, { query: { after }, signal });
     await learnTitles([run.task_id], signal);
+    await learnTask();
     show();
     if (may('audit:read')) await loadEvents();
+  }
+
+  async function learnTask() {
+    if (run.state !== 'failed' || !mayChange(run) || !may('tasks:read')) return;
+    try {
+      const { status } = await call('GET', `tasks/${run.task_id}`, { signal });
+      spent = status === 'canceled' ? 'its task is canceled: no retry' : null;
+    } catch (error) {
+      // The run is shown all the same; whoever asks for a retry is told.
+      if (signal.aborted) throw error;
+    }
   }
 
   async function loadEvents() {
@@ -84,6 +98,7 @@ export async function runView(place, { id, signal }) {
           state(run.state),
           run.cancel_requested && !ended.has(run.state) && h('span.soft', {}, 'told to stop'),
           !ended.has(run.state) && live.mark,
+          spent !== null && h('span.soft', {}, spent),
         ],
         actions(),
       ),
@@ -154,9 +169,10 @@ export async function runView(place, { id, signal }) {
         },
         done: 'The run is told to stop.',
       });
+    const canRetry = run.state === 'failed' && spent === null;
     return [
-      run.state === 'failed' && retry('Retry from the failed step', 'failed_step', '.main-action'),
-      run.state === 'failed' && retry('Retry from the start', 'start'),
+      canRetry && retry('Retry from the failed step', 'failed_step', '.main-action'),
+      canRetry && retry('Retry from the start', 'start'),
       !ended.has(run.state) && button('Cancel the run', cancel, '.danger'),
     ];
   }

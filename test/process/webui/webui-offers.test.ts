@@ -63,6 +63,23 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('no retry of a run whose task is canceled, and says why', async () => {
+    const { page, complaints } = browsing();
+    const id = await task('Given up', service().credentials.agent_id);
+    const ran = await service().client.post(`/tasks/${id}/run_now?wait=20`);
+    const address = `runs/${ran.textAt('details.run_id')}`;
+    await browsing().logIn(service().credentials, address);
+    await page.getByRole('button', { name: 'Retry from the start' }).waitFor();
+    await service().client.post(`/tasks/${id}/cancel`);
+    await browsing().goTo('runs');
+    await page.getByRole('button', { name: 'Retry failed ones …' }).waitFor();
+    await browsing().goTo(address);
+    await page.getByText('its task is canceled: no retry').waitFor();
+    expect(await page.getByRole('button', { name: /^Retry/ }).count()).to.equal(0);
+    await browsing().expectAccessible();
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('the day before by the clock of the task to a backfill', async () => {
     const { page, complaints } = browsing();
     // Where it is another day than in UTC, and not about to be the next.
