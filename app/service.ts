@@ -28,6 +28,7 @@ import { Going } from './roles/going.ts';
 import { refuseHalfImport } from './starting/half-import.ts';
 import { createHealth } from './watching/health.ts';
 import { jwtKeys, webhookSecrets } from './starting/keys.ts';
+import { mostOpenFiles, roomForClients, scarcityOfFiles } from './starting/open-files.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { CHECKPOINT_NOTICE } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
@@ -299,7 +300,12 @@ class Service implements RunningService {
     const app = configuration.roles.includes('api')
       ? createApi(this.apiDependencies(stores, indexes), observing, this.extensions?.host ?? null)
       : createObservingApp(observing, { telemetry, production });
-    this.server = await listen(app, configuration);
+    const runs = configuration.roles.includes('worker') ? configuration.workerConcurrency : 0;
+    const files = mostOpenFiles();
+    const scarcity = scarcityOfFiles(files, runs);
+    if (scarcity !== null) telemetry.log.warn(scarcity);
+    const room = roomForClients(files, runs);
+    this.server = await listen(app, configuration, room, { clock, log: telemetry.log });
     if (this.extensions !== null && configuration.roles.includes('api')) {
       this.server.on('upgrade', this.extensions.host.upgradeBy(app));
     }

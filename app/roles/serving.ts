@@ -1,20 +1,43 @@
 import type { Server } from 'node:http';
 import type { Express } from 'express';
 import { createHttpServer } from '../../api/serving/http-server.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type { Log } from '../../observability/telemetry.ts';
 import type { Configuration } from '../configuration/configuration.ts';
+import { raising } from '../starting/open-files.ts';
 
 /** How long requests under way may go on while stopping. Milliseconds. */
 const LINGER = 2000;
 
+/** That connections are refused is said again after so long. Milliseconds. */
+const AGAIN = 60_000;
+
 /**
- * Listens for HTTP.
+ * Listens for HTTP. Connections beyond what there is room for are closed at once, and the log says so, once a minute.
+ * @param connections that clients may have at a time
  * @throws Error in one line when the address can't be had
  */
 export function listen(
   app: Express,
   { host, port }: Pick<Configuration, 'host' | 'port'>,
+  connections: number,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Promise<Server> {
   const server = createHttpServer(app);
+  if (connections < Infinity) server.maxConnections = connections;
+  let said = Number.NEGATIVE_INFINITY;
+  let refused = 0;
+  server.on('drop', () => {
+    refused += 1;
+    const now = clock.now();
+    if (now >= said && now - said < AGAIN) return;
+    log.warn(`connections are refused, as clients have all that there is room for: ${raising}`, {
+      connections,
+      refused,
+    });
+    said = now;
+    refused = 0;
+  });
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(new Error(refusalOf(error, host, port), { cause: error }));

@@ -35,8 +35,13 @@ describe('svc, as it starts', () => {
 });
 
 describe('the service, as it starts', () => {
-  it('loads no client of HTTP, which few runs need, and no driver of stores that it may not have', () => {
+  it('looks at the limit of open files before it loads what takes many', () => {
     const all = [...loadedWith('app/main.ts')];
+    expect(all).to.have.members(['app/main.ts', 'app/starting/open-files.ts', 'node:fs']);
+  });
+
+  it('loads no client of HTTP, which few runs need, and no driver of stores that it may not have', () => {
+    const all = [...loadedWith('app/service-process.ts')];
     expect(all).to.include.members(['scheduler/tools/http-request.ts', 'express']);
     for (const later of [
       'undici',

@@ -1,0 +1,119 @@
+import { createTelemetry } from '../observability/create-telemetry.ts';
+import type { Log } from '../observability/telemetry.ts';
+import { SystemClock } from './clock.ts';
+import { readConfiguration, type Configuration } from './configuration/configuration.ts';
+import { credentialsFile } from './starting/credentials-file.ts';
+import { collectOnceWhenIdle } from './starting/idle-memory.ts';
+import { collectAloneOnFewProcessors } from './starting/young-collection.ts';
+import { sortIn } from './starting/sorting-folder.ts';
+import { startService, version, type RunningService } from './service.ts';
+import { ConfigurationError } from './configuration/setting-readers.ts';
+import { openTraces, withTraces } from './watching/traces.ts';
+
+/**
+ * The service as a process: settings from the environment, ends by SIGTERM, SIGINT or SIGHUP with exit code 0. What
+ * stops the start is said in one line; the exit code is 2 for a setting.
+ */
+export async function serve(): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    // One line that names what is wrong; the stack helps nobody who set a wrong setting.
+    process.stderr.write(`${message.split('\n', 1)[0]}\n`);
+    process.exit(error instanceof ConfigurationError ? 2 : 1);
+  }
+}
+
+async function run(): Promise<void> {
+  outliveOutput();
+  collectOnceWhenIdle();
+  collectAloneOnFewProcessors();
+  const configuration = readConfiguration(process.env);
+  sortIn(configuration.dataDirectory);
+  const bare = createTelemetry({ level: configuration.logLevel });
+  for (const warning of configuration.warnings) bare.log.warn(warning);
+  const traces = await openTraces(configuration.traces, { version, log: bare.log });
+  const telemetry = withTraces(bare, traces);
+  const starting = startService({
+    configuration,
+    clock: new SystemClock(),
+    telemetry,
+    secrets: (name) => process.env[`SVC_SECRET_${name}`],
+  });
+  // From here on: it fires tasks and answers requests before all of it has started.
+  stopOnSignals(async () => {
+    const service = await starting;
+    await service.stop();
+    await traces.close();
+  }, telemetry.log);
+  const service = await starting;
+  telemetry.log.info('listening', {
+    address: service.address,
+    version,
+    roles: configuration.roles,
+  });
+  await greet(service, configuration);
+}
+
+/** What it prints beside its log (as extensions do, too) may find nobody who reads it, or no room. */
+function outliveOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}
+
+/** The first signal stops the service, once it has started; a second one shortens nothing. */
+function stopOnSignals(stop: () => Promise<void>, log: Log): void {
+  let stopping = false;
+  // SIGHUP comes when the terminal is closed; `nohup` keeps it from no program of Node's, which heeds it anew.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      log.info('stopping', { signal });
+      stop().then(
+        () => {
+          log.info('stopped');
+          process.exit(0);
+        },
+        (error: unknown) => {
+          log.error('could not stop in order', { error });
+          process.exit(1);
+        },
+      );
+    });
+  }
+}
+
+/** Tells a person at a terminal where it listens and what to do first. */
+async function greet(service: RunningService, configuration: Configuration): Promise<void> {
+  const { address } = service;
+  if (!configuration.roles.includes('api')) return;
+  const admin = await service.firstAdmin;
+  const lines =
+    admin === null
+      ? [
+          `Listening on ${address}. A token, with an agent's id and secret:`,
+          '',
+          ...tokenCall(address, '<id>', '<secret>'),
+        ]
+      : [
+          `Listening on ${address}. The first agent is made; this is shown once, and kept in`,
+          `${credentialsFile(configuration.dataDirectory)}:`,
+          '',
+          `  id      ${admin.agent_id}`,
+          `  secret  ${admin.agent_secret}`,
+          '',
+          'The first call, for a token:',
+          '',
+          ...tokenCall(address, admin.agent_id, admin.agent_secret),
+        ];
+  process.stdout.write(`\n${lines.join('\n')}\n\n`);
+}
+
+function tokenCall(address: string, id: string, secret: string): string[] {
+  const body = JSON.stringify({ agent_id: id, agent_secret: secret });
+  return [
+    `  curl -s ${address}/agents/auth/token \\`,
+    `    -H 'content-type: application/json' -d '${body}'`,
+  ];
+}

@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import {
+  lackOfFiles,
+  mostOpenFiles,
+  roomForClients,
+  scarcityOfFiles,
+} from '../../../app/starting/open-files.ts';
+
+const limits = `Limit                     Soft Limit           Hard Limit           Units
+Max processes             127500               127500               processes
+Max open files            1024                 4096                 files
+Max locked memory         8388608              8388608              bytes
+`;
+
+describe('the limit of open files', () => {
+  it('is the one in force, where the system says so', () => {
+    expect(mostOpenFiles(() => limits)).to.equal(1024);
+    expect(mostOpenFiles(() => limits.replace('1024 ', 'unlimited '))).to.equal(Infinity);
+    expect(mostOpenFiles(() => '')).to.equal(Infinity);
+    expect(mostOpenFiles()).to.be.greaterThan(0);
+  });
+
+  it('is too low below what the service takes, which is said in one line with what to do', () => {
+    expect(lackOfFiles(256)).to.equal(null);
+    expect(lackOfFiles(Infinity)).to.equal(null);
+    expect(lackOfFiles(255)).to.match(
+      /^this process may have 255 files .* 256 .*ulimit -n.*[^\n]$/,
+    );
+  });
+
+  it('leaves clients what neither the service nor its runs take, and always some', () => {
+    expect(roomForClients(20_000, 64)).to.equal(20_000 - 192 - 64);
+    expect(roomForClients(256, 64)).to.equal(32);
+    expect(roomForClients(Infinity, 64)).to.equal(Infinity);
+  });
+
+  it('is named where runs may take what clients should have', () => {
+    expect(scarcityOfFiles(1024, 64)).to.equal(null);
+    expect(scarcityOfFiles(Infinity, 10_000)).to.equal(null);
+    expect(scarcityOfFiles(1024, 1000)).to.match(/ 1024 files .* 1000 runs .*ulimit -n/);
+  });
+});
