@@ -41,6 +41,15 @@ export interface Coordination {
     window: number,
   ): Promise<{ readonly sum: number; readonly remaining: number }>;
 
+  /**
+   * What a shared counter has come to in its present window, and how many milliseconds that still lasts; null where
+   * nothing was added in it. Writes nothing, and so costs nobody anything whatever is asked for.
+   */
+  counted(
+    name: string,
+    window: number,
+  ): Promise<{ readonly sum: number; readonly remaining: number } | null>;
+
   /** A remembered position or other small text; null when there is none. */
   recall(name: string): Promise<string | null>;
 

@@ -182,6 +182,25 @@ class MongoCoordination implements Coordination {
     });
   }
 
+  counted(
+    name: string,
+    window: number,
+  ): Promise<{ readonly sum: number; readonly remaining: number } | null> {
+    return this.#run('counted', async (db) => {
+      const [counter] = await db
+        .collection<StoredCounter>('_counters')
+        .aggregate<{ readonly sum: number; readonly remaining: number }>([
+          { $match: { _id: `${window} ${name}` } },
+          { $project: { sum: 1, remaining: { $subtract: ['$expires', this.#now()] } } },
+        ])
+        .toArray();
+      // Of another window: one that is over, or one that lay ahead until the clock was put back.
+      if (counter === undefined || counter.remaining <= 0 || counter.remaining > window)
+        return null;
+      return { sum: counter.sum, remaining: counter.remaining };
+    });
+  }
+
   recall(name: string): Promise<string | null> {
     return this.#run('recall', async (db) => {
       const text = await db.collection<StoredText>('_texts').findOne({ _id: name });

@@ -279,6 +279,20 @@ function describeCounters(harness: () => CoordinationHarness): void {
       expect(next.remaining).to.be.within(1, TTL);
     });
 
+    it('is looked at without being added to, within its window', async () => {
+      const { coordination, advance } = harness();
+      const counter = unique('counter');
+      await freshWindow(harness(), TTL);
+      expect(await coordination.counted(counter, TTL)).to.equal(null);
+      await coordination.count(counter, 3, TTL);
+      const seen = await (await harness().another()).counted(counter, TTL);
+      expect(seen?.sum).to.equal(3);
+      expect(seen?.remaining).to.be.within(1, TTL);
+      expect(await coordination.counted(counter, TTL + 1)).to.equal(null);
+      await advance((seen?.remaining ?? 0) + 1);
+      expect(await coordination.counted(counter, TTL)).to.equal(null);
+    });
+
     it('shares the beginnings of its windows with every other', async () => {
       const { coordination } = harness();
       await freshWindow(harness(), TTL);

@@ -140,6 +140,9 @@ function prepare(database: Database) {
         sum = CASE WHEN begins = excluded.begins THEN sum + excluded.sum ELSE excluded.sum END,
         begins = excluded.begins
       RETURNING sum`),
+    counted: database.prepare(
+      'SELECT sum FROM counters WHERE name = ? AND length = ? AND begins = ?',
+    ),
     recall: database.prepare('SELECT value FROM remembered WHERE name = ?'),
     remember: database.prepare(`
       INSERT INTO remembered (name, value, fence) VALUES (?, ?, ?)

@@ -103,6 +103,18 @@ class SqliteCoordination implements Coordination {
     });
   }
 
+  async counted(
+    name: string,
+    window: number,
+  ): Promise<{ readonly sum: number; readonly remaining: number } | null> {
+    return this.#run((statements, now) => {
+      const begins = Math.floor(now / window) * window;
+      const row: unknown = statements.counted.get(name, window, begins);
+      if (!hasField(row, 'sum')) return null;
+      return { sum: Number(row.sum), remaining: begins + window - now };
+    });
+  }
+
   async recall(name: string): Promise<string | null> {
     return this.#run((statements) => {
       const row: unknown = statements.recall.get(name);

@@ -6,14 +6,17 @@ import { HttpError } from '../../../api/errors.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 describe('the brake on guessing', () => {
-  const setUp = () => {
-    const sums = new Map<string, number>();
+  const setUp = (sums = new Map<string, number>()) => {
     const count = (name: string, by: number, remaining: number) => {
       const sum = (sums.get(name) ?? 0) + by;
       sums.set(name, sum);
       return Promise.resolve({ sum, remaining });
     };
-    const dependencies = { coordination: { count }, clock: new VirtualClock() };
+    const counted = (name: string, remaining: number) => {
+      const sum = sums.get(name);
+      return Promise.resolve(sum === undefined ? null : { sum, remaining });
+    };
+    const dependencies = { coordination: { count, counted }, clock: new VirtualClock() };
     return (address: string, attempt: () => Promise<string | null>) =>
       braked(dependencies, { agentId: 'a', address }, attempt).catch((error: unknown) => error);
   };
@@ -39,6 +42,16 @@ describe('the brake on guessing', () => {
     expect(details).to.include({ limit: 7, window: '1s' });
     expect(headers).to.deep.equal({ 'Retry-After': '1' });
     expect(await attempt('192.0.2.1', right)).to.equal('right');
+  });
+
+  it('keeps nothing of attempts whose secret was right, or not looked at', async () => {
+    const sums = new Map<string, number>();
+    const attempt = setUp(sums);
+    await attempt('192.0.2.1', right);
+    await attempt('192.0.2.1', () => Promise.reject(new TooManyWaiting(7)));
+    expect([...sums]).to.deep.equal([]);
+    await attempt('192.0.2.1', wrong);
+    expect([...sums.values()]).to.deep.equal([1]);
   });
 });
 
