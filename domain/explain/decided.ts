@@ -17,19 +17,31 @@ export async function explainFired(asked: Asked, fired: RecordOf<'Fired'>): Prom
   const run = await readRun(store, fired.data.run_id);
   const skip = skipOf(run);
   if (skip !== null) return explainSkippedRun(asked, fired, run, skip.event);
-  const late = lateness(asked, fired);
+  const besides = [lateness(asked, fired), heldBack(asked, run)];
   const sentences = [
     `The fire of ${words.at(fired.data.nominal)} fired: run ${run.id} ${standing(run, words)}.`,
-    ...late.sentences,
+    ...besides.flatMap((each) => each.sentences),
   ];
-  const evidence = [fired, ...eventsOf(run), ...late.evidence];
+  const evidence = [fired, ...eventsOf(run), ...besides.flatMap((each) => each.evidence)];
   return { fired: true, reason: 'fired', sentences, runId: run.id, evidence };
 }
 
-type Lateness = Pick<Verdict, 'sentences' | 'evidence'>;
+type Besides = Pick<Verdict, 'sentences' | 'evidence'>;
+
+/** That a run which has not begun, as its jitter is not over, say, will not while its task is paused. */
+function heldBack({ history, now, words }: Asked, { last }: RunAccount): Besides {
+  const pause = last?.type === 'RunRequested' ? history.pauseAt(now) : null;
+  if (pause === null || pause.ended !== null) return { sentences: [], evidence: [] };
+  const { paused } = pause;
+  const since = `${words.at(paused.metadata.occurredAt)} ${words.by(paused)}`;
+  const sentence =
+    `The task is paused since ${since}: when its run may start, ` +
+    `it is recorded as not running, unless the task is resumed before.`;
+  return { sentences: [sentence], evidence: [paused] };
+}
 
 /** Why a fire was decided later than its nominal time. */
-function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): Lateness {
+function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): Besides {
   const nominal = fromIso(fired.data.nominal);
   const decided = fromIso(fired.metadata.occurredAt);
   if (decided - nominal < NOTABLE_DELAY) return { sentences: [], evidence: [] };

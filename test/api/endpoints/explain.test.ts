@@ -258,6 +258,9 @@ describe('an explanation', () => {
     const at = world.nextHour;
     const [run = ''] = await world.until(at + 20).decide(task);
     await world.command(task, 'pause', undefined, 'wait');
+    const held = await world.explain(task, at);
+    expectReason(held, 'fired', true);
+    expectWords(held, 'The task is paused since', 'wait', 'unless the task is resumed before');
     const request = { task_id: task, task_revision: 0, created_by: world.person.id, priority: 5 };
     const data = { ...request, trigger: 'schedule' as const, scheduled_for: toIso(at) };
     await world.append(run, {
