@@ -154,15 +154,15 @@ class WriterThread {
     }
   }
 
-  /** A part of it; what is left comes behind the appends that wait, as their callers shall not wait for all of it. */
+  /** A part of it; what is left comes behind all that waits, whose callers shall not wait for the whole; before the end. */
   #truncate(task: Extract<Task, { readonly kind: 'truncate' }>): void {
     try {
       if (!this.#opened().writer.truncate(task.stream, task.before)) {
         this.#answer({ kind: 'done', ticket: task.ticket });
         return;
       }
-      const behind = this.#tasks.findIndex((each, i) => i >= this.#next && !('appends' in each));
-      this.#tasks.splice(behind === -1 ? this.#tasks.length : behind, 0, task);
+      const end = this.#tasks.findIndex((each) => 'kind' in each && each.kind === 'close');
+      this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
     } catch (error) {
       const failure = { ticket: task.ticket, stream: task.stream, ...this.#fail(error) };
       this.#answer({ kind: 'failed', failure });

@@ -128,7 +128,7 @@ export class Writer {
     });
   }
 
-  /** Sends a truncation; it comes after the appends sent before. */
+  /** Sends a truncation; it comes after the appends sent before, and in parts, between which is done what was sent after. */
   async truncate(stream: string, before: number): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'truncate', ticket, stream, before }));
   }
@@ -145,7 +145,7 @@ export class Writer {
     await this.#ask((ticket) => ({ kind: 'rehearse', ticket, packed: packer.take() }));
   }
 
-  /** Resolves when everything sent before has been done. */
+  /** Resolves when everything sent before has been done, of truncations a part at least. */
   async ping(): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'ping', ticket }));
   }

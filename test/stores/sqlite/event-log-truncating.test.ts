@@ -38,6 +38,19 @@ describe('truncating a long stream of the embedded event log', () => {
     expect((await store.append('long', [event(0)], MANY - 1)).revision).to.equal(MANY);
   });
 
+  it('lets what else was asked go between its parts: pings, and cuts of other streams with the appends behind them', async () => {
+    await store.append('short', events(3), 'none');
+    const ended: string[] = [];
+    const note = (name: string) => (): number => ended.push(name);
+    await Promise.all([
+      store.truncate('long', MANY).then(note('truncated')),
+      store.ping().then(note('answered')),
+      store.truncate('short', 2).then(note('cut')),
+      store.append('one', [event(0)], 'none').then(note('one')),
+    ]);
+    expect(ended).to.have.ordered.members(['answered', 'cut', 'one', 'truncated']);
+  });
+
   it('is done to its end by a store that is closed meanwhile', async () => {
     const truncated = store.truncate('long', MANY);
     await store.close();
