@@ -22,11 +22,10 @@ export function begin(response: Response): void {
 
 /**
  * Tells a client by server-sent events what it can call: an `announce` at once and whenever that has changed, a
- * `heartbeat` every so often. Resolves once the client is gone, or may no longer be told.
+ * `heartbeat` every so often. Resolves once the client is gone.
  * @param options.every milliseconds between heartbeats
  * @param options.gone aborted with the connection
- * @param options.look what is announced now; null where the client's token holds no longer; undefined where that
- *   can't be told at the moment
+ * @param options.look what is announced now
  * @throws what `look` throws
  */
 export async function announce(
@@ -34,16 +33,14 @@ export async function announce(
   options: {
     readonly every: number;
     readonly gone: AbortSignal;
-    readonly look: () => Promise<Announcement | null | undefined>;
+    readonly look: () => Announcement;
   },
 ): Promise<void> {
   const { every, gone, look } = options;
   let told = '';
   try {
     while (!gone.aborted) {
-      const now = await look();
-      if (now === null) return;
-      const data = now === undefined ? told : JSON.stringify(now);
+      const data = JSON.stringify(look());
       if (data !== told) response.write(`event: announce\ndata: ${data}\n\n`);
       told = data;
       await pause(every, undefined, { signal: gone });

@@ -10,7 +10,7 @@ import {
 import { serviceTools, type Parameters, type ServiceTool } from './service-tools.ts';
 
 /** A tool as clients see it. */
-export interface ToolDescription {
+interface ToolDescription {
   readonly name: string;
   readonly description: string;
   /** JSON schema, of an object. */

@@ -7,14 +7,7 @@ import {
   type ExtensionContext,
 } from '../contract.ts';
 import { announce, begin } from './announcements.ts';
-import {
-  Catalogue,
-  ServiceRefusal,
-  changesNothing,
-  describe,
-  type Invoker,
-  type ToolDescription,
-} from './catalogue.ts';
+import { Catalogue, ServiceRefusal, changesNothing, describe, type Invoker } from './catalogue.ts';
 import { offers } from './endpoints.ts';
 import type { Parameters } from './service-tools.ts';
 
@@ -85,18 +78,19 @@ export function setup(context: ExtensionContext): void {
   });
 
   routes.get('/sse', async (request, response) => {
-    const invoker = invokerOf(context, request, response);
+    const { signal: gone } = invokerOf(context, request, response);
     begin(response);
     if (request.method === 'HEAD') {
       response.end();
       return;
     }
-    const look = async () => {
-      const tools = await namesFor(context, invoker, request.get('x-scopes'));
-      return tools === null || tools === undefined ? tools : { ...about, tools };
+    // The host finds out again and again who calls, and ends the answer where nobody does any more.
+    const look = () => {
+      const tools = described(callerOf(context, request)).map(({ name }) => name);
+      return { ...about, tools };
     };
     try {
-      await announce(response, { every, gone: invoker.signal, look });
+      await announce(response, { every, gone, look });
     } catch (error) {
       // The answer has begun: all that is left is to end it, and to say why.
       context.log.error('tools could not be announced any more', { error });
@@ -134,25 +128,6 @@ function invokerOf(context: ExtensionContext, request: Request, response: Respon
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   return { caller: callerOf(context, request), request, signal: gone.signal };
-}
-
-/**
- * The names of the tools that are listed for a caller now. Asked by a request of its own, as a token may run out and
- * an agent lose a scope while a stream lasts.
- * @returns null where the token holds no longer; undefined where that can't be told at the moment
- */
-async function namesFor(
-  { core }: ExtensionContext,
-  { request, signal }: Invoker,
-  scopes: string | undefined,
-): Promise<readonly string[] | null | undefined> {
-  const headers: Record<string, string> = scopes === undefined ? {} : { 'x-scopes': scopes };
-  const options = { onBehalfOf: request, headers, signal };
-  const { status, body } = await core.request('GET', '/ext/mcp_http/tools', options);
-  if (status === 401 || status === 403) return null;
-  if (status !== 200) return undefined;
-  const { tools } = body as { readonly tools: readonly ToolDescription[] };
-  return tools.map(({ name }) => name);
 }
 
 /** As the service itself has said it, with the id of the request that it refused. */
