@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { join } from 'node:path';
 import { streams } from '../../../domain/streams.ts';
 import { plainTask } from '../../api/plain-task.ts';
 import { start } from '../../api/endpoints/failed-runs.ts';
 import { read } from '../../docs/documents.ts';
 import { stepEnd } from '../../projections/recorded.ts';
+import { projectRoot } from '../../support/project-root.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc } from './command-line.ts';
 
@@ -48,6 +50,14 @@ describe('the screens that the documentation shows', () => {
     const [words, screen] = documented('tasks preview');
     const parts = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
     expect(await call(parts.map((each) => each ?? ''))).to.equal(screen);
+  });
+
+  it('are a file of tasks as it stands among the examples, which can be applied', async () => {
+    const example = 'examples/tasks.yaml';
+    const [, shown] = /^```yaml\n([\s\S]*?)^```$/m.exec(read('docs/command-line.md')) ?? [];
+    expect(shown).to.equal(read(example));
+    const said = await call(['apply', '-f', join(projectRoot, example), '--dry-run']);
+    expect(said).to.include('nightly: 2 to do');
   });
 
   it('are a list of tasks and a run, but for ids and times', async () => {

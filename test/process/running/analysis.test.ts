@@ -61,9 +61,7 @@ describe('the questions of an analyst', function () {
     await makeAnalysed(admin, credentials.agent_id);
 
     const mark = '=====';
-    const cli = join(projectRoot, 'dist/app/cli.js');
     const script = [
-      `svc() { "${process.execPath}" "${cli}" "$@"; }`,
       preparation,
       ...asked.map(({ command }) => `${command.trimEnd()}\necho ${mark}`),
     ].join('\n');
