@@ -2,6 +2,7 @@ import { TreeInterpreter } from '@jmespath-community/jmespath';
 import { PipelineFault } from './fault.ts';
 import { areKeys, grouped, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
 import { Secrets } from './secrets.ts';
+import { MOST_GIVEN, writtenLength } from './size.ts';
 
 /**
  * JMESPath as the library evaluates it, made fit for expressions that anyone may write:
@@ -24,6 +25,9 @@ export type { Node as ExpressionNode };
 
 /** Nodes that one evaluation may visit: some 50 ms. */
 const MOST_VISITS = 500_000;
+
+/** The same of all the expressions in one value. */
+const MOST_VISITS_TOGETHER = 2 * MOST_VISITS;
 
 /** A let expression makes an interpreter of its own, which costs as much as this many visits. */
 const LET_COST = 100;
@@ -56,10 +60,17 @@ const ITEMS_OF_MEMBER = 16;
 const COMPARED = 1_024;
 const CUT = 16;
 
+/** Characters of JSON text that are written, or only counted, for a visit. */
+const WRITTEN = 16;
+const COUNTED = 64;
+
 /** Pairs of characters of a text and of what is looked for from its end that are compared for a visit. */
 const FOUND_LAST = 256;
 
+/** What the evaluation that goes on may still visit. */
 let visits = 0;
+/** The same of those that are done together with it. */
+let together = Infinity;
 const interpreter = bounded(TreeInterpreter.withScope({}));
 
 /**
@@ -68,10 +79,28 @@ const interpreter = bounded(TreeInterpreter.withScope({}));
  * @throws Error for whatever the expression gets wrong
  */
 export function evaluateNode(node: Node, scope: unknown): unknown {
-  visits = MOST_VISITS;
-  const value: unknown = interpreter.search(node, scope as Value);
-  if (value instanceof Secrets) throw new PipelineFault('secrets are asked for by name');
-  return value ?? null;
+  const most = Math.min(MOST_VISITS, together);
+  visits = most;
+  try {
+    const value: unknown = interpreter.search(node, scope as Value);
+    if (value instanceof Secrets) throw new PipelineFault('secrets are asked for by name');
+    const length = writtenLength(value, MOST_GIVEN);
+    if (length > MOST_GIVEN) throw new Error('it gives too much');
+    pay(length / COUNTED);
+    return value ?? null;
+  } finally {
+    together -= most - visits;
+  }
+}
+
+/** Evaluates expressions one after the other, within bounds that are those of all together. */
+export function evaluateTogether<T>(work: () => T): T {
+  together = MOST_VISITS_TOGETHER;
+  try {
+    return work();
+  } finally {
+    together = Infinity;
+  }
 }
 
 /** One member of a value, as the expression `name` gives it. */
@@ -214,6 +243,7 @@ const ownFunctions: ReadonlyMap<string, (args: readonly unknown[]) => string | u
     ['pad_left', checkWidth],
     ['pad_right', checkWidth],
     ['replace', checkCount],
+    ['to_string', checkText],
     // The library runs out of stack.
     ['reverse', ([text]) => (typeof text === 'string' ? [...text].reverse().join('') : undefined)],
     // The library trims by regular expressions that take quadratic time.
@@ -270,6 +300,12 @@ function checkFoundLast([text, part]: readonly unknown[]): undefined {
   if (typeof text === 'string' && typeof part === 'string') {
     pay((text.length * part.length) / FOUND_LAST);
   }
+}
+
+function checkText([value]: readonly unknown[]): undefined {
+  const length = writtenLength(value, MOST_TEXT);
+  if (length > MOST_TEXT) throw new Error('the text is too long');
+  pay(length / WRITTEN);
 }
 
 function checkWidth([, width]: readonly unknown[]): undefined {

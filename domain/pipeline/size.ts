@@ -10,6 +10,14 @@ export const MAX_RESULT_BYTES = 256 * 1024;
  */
 export const MAX_RUN_BYTES = 16 * 1024 * 1024;
 
+/**
+ * What a step is given, and what an expression gives: as much as the steps of a run leave. Characters of JSON text, about.
+ */
+export const MOST_GIVEN = MAX_RUN_BYTES;
+
+/** What any value counts for, and a text or a name besides its own. Characters. */
+const EACH = 8;
+
 /** Deeper values are measured by writing them out, which also finds cycles. */
 const MOST_DEPTH = 100;
 
@@ -42,6 +50,30 @@ export function requireFewLevels(value: unknown): void {
   if (!hasFewLevels(value, MOST_LEVELS)) {
     throw new PipelineFault(`it is nested deeper than ${MOST_LEVELS} levels, or holds itself`);
   }
+}
+
+/**
+ * How long a value of JSON is when it is written out, about; looks no further than where that is more than `most`. What
+ * stands in several places counts in each: what an expression gives may be small in memory, and its text without end.
+ */
+export function writtenLength(value: unknown, most: number): number {
+  let length = 0;
+  const open: object[] = [];
+  const count = (each: unknown): void => {
+    length += EACH + (typeof each === 'string' ? each.length : 0);
+    if (typeof each === 'object' && each !== null) open.push(each);
+  };
+  count(value);
+  for (let each = open.pop(); each !== undefined && length <= most; each = open.pop()) {
+    if (Array.isArray(each)) each.forEach(count);
+    else {
+      for (const [name, member] of Object.entries(each)) {
+        length += name.length;
+        count(member);
+      }
+    }
+  }
+  return length;
 }
 
 /** Cuts what is over a limit, and says so in what is left. Nothing happens to what is within. */

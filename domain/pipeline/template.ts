@@ -1,6 +1,9 @@
 import type { JsonValue } from '../json.ts';
 import { endOfQuote, isQuote, parseExpression, type Expression, type Scope } from './expression.ts';
+import { PipelineFault } from './fault.ts';
+import { evaluateTogether } from './jmespath.ts';
 import { setOwn } from './own.ts';
+import { MOST_GIVEN } from './size.ts';
 
 /** A JSON value with `${…}` in its texts, taken apart once. */
 export interface Template {
@@ -55,13 +58,22 @@ export function insideOf(text: string): string | null {
 export function compileTemplate(
   value: JsonValue,
   found: (expression: Expression, path: readonly (string | number)[]) => void = () => {},
-  path: readonly (string | number)[] = [],
+): Template {
+  const template = compileValue(value, found, []);
+  if (template.constant) return template;
+  return { constant: false, render: (scope) => evaluateTogether(() => template.render(scope)) };
+}
+
+function compileValue(
+  value: JsonValue,
+  found: (expression: Expression, path: readonly (string | number)[]) => void,
+  path: readonly (string | number)[],
 ): Template {
   if (typeof value === 'string') return compileText(value, (each) => found(each, path));
   if (typeof value !== 'object' || value === null) return constant(value);
   if (Array.isArray(value)) {
     const items = (value as readonly JsonValue[]).map((item, index) =>
-      compileTemplate(item, found, [...path, index]),
+      compileValue(item, found, [...path, index]),
     );
     const render = (scope: Scope): JsonValue => items.map((item) => item.render(scope));
     return items.every((item) => item.constant)
@@ -69,7 +81,7 @@ export function compileTemplate(
       : { constant: false, render };
   }
   const members = Object.entries(value).map(
-    ([key, member]) => [key, compileTemplate(member, found, [...path, key])] as const,
+    ([key, member]) => [key, compileValue(member, found, [...path, key])] as const,
   );
   const render = (scope: Scope): JsonValue => {
     const rendered: Record<string, JsonValue> = {};
@@ -101,6 +113,7 @@ function compileText(text: string, found: (expression: Expression) => void): Tem
     let rendered = '';
     for (const part of parts) {
       rendered += typeof part === 'string' ? part : toText(part.evaluate(scope));
+      if (rendered.length > MOST_GIVEN) throw new PipelineFault('a text becomes too long');
     }
     return rendered;
   };

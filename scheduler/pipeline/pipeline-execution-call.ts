@@ -4,7 +4,7 @@ import { faultText } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineFault } from '../../domain/pipeline/fault.ts';
-import { start } from '../../domain/pipeline/size.ts';
+import { MOST_GIVEN, start, writtenLength } from '../../domain/pipeline/size.ts';
 import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
@@ -57,6 +57,9 @@ export function callTool(
     args = step.args.constant ? step.args.render(undefinedScope) : step.args.render(scope());
   } catch (error) {
     return fault(messageOf(error));
+  }
+  if (!step.args.constant && writtenLength(args, MOST_GIVEN) > MOST_GIVEN) {
+    return fault(`the arguments for ${step.uses} become too large`);
   }
   if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
   const faults = check(args);

@@ -216,6 +216,7 @@ describe('a template', () => {
     const many = Array.from({ length: 20_000 }, (_, index) => `text ${index}`);
     const some = many.map((name) => ({ name }));
     const same = many.map((name) => ({ name }));
+    const doubled = new Array<string>(40).fill('[@, @]').join(' | ');
     const cases: readonly (readonly [what: string, text: string])[] = [
       ['nested projections', '${params.list[*].[$.params.list[*].[$.params.list[*].[@]]]}'],
       ['nested maps', '${map(&length(map(&length(list[*].[@]), inner)), params.nested)}'],
@@ -234,6 +235,10 @@ describe('a template', () => {
         'what is not there looked for from the end',
         '${params.list[?find_last($.params.long, $.params.tail)]}',
       ],
+      ['two of what there is, again and again', `\${${doubled}}`],
+      ['the same as a text', `\${${doubled} | to_string(@)}`],
+      ['a large value written out for each', '${params.many[?to_string([$.params.some]) == @]}'],
+      ['a long text over and over', '${params.long}'.repeat(100)],
     ];
     const object = Object.fromEntries(many.map((name, i) => [name, i]));
     const long = 'a'.repeat(200_000);
@@ -249,6 +254,17 @@ describe('a template', () => {
         expect(performance.now() - started).to.be.lessThan(5000);
       });
     }
+
+    it('fails soon: what is bearable once, a hundred times in one value', () => {
+      const numbers = new Array<number>(100_000).fill(1);
+      const scope = { params: numbers };
+      expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
+      const many = new Array<string>(100).fill('${length(params[*].[@])}');
+      const started = performance.now();
+      expect(() => render(many, scope)).to.throw(PipelineFault, 'too many steps');
+      expect(performance.now() - started).to.be.lessThan(5000);
+      expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
+    });
 
     it('is not what looks at much once', () => {
       const text = "${length(sort_by(params.some, &name)[?name != 'text 7'])}";

@@ -257,6 +257,22 @@ describe('a run whose steps leave a great deal', () => {
   });
 });
 
+describe('the arguments of a step', () => {
+  it('fail it where they become larger than all that a run leaves', async () => {
+    const params = { large: 'x'.repeat(200 * 1024) };
+    const steps = [80, 90].map((count) => ({
+      uses: 'echo',
+      with: new Array<string>(count).fill('${params.large}'),
+      on_error: 'continue',
+    }));
+    const { ends } = await execute({ pipeline: steps, params });
+    expect(ends.map(({ error }) => error)).to.deep.equal([
+      null,
+      'the arguments for echo become too large',
+    ]);
+  });
+});
+
 describe('a result that is nested deep', () => {
   const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   const pipeline = [{ id: 'deep', uses: 'tool' }];
