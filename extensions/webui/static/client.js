@@ -36,7 +36,9 @@ export const whenSignedOut = (listener) => void (onEnd = listener);
 /** @param {(text: string) => void} listener told what is the matter with the service; `''` when it answers again */
 export const whenTroubled = (listener) => void (onTrouble = listener);
 
-export async function signIn(agentId, secret) {
+export async function signIn(given, secret) {
+  // As the service writes it in the tasks that are the agent's own.
+  const agentId = given.toLowerCase();
   const body = { agent_id: agentId, ...(secret === '' ? {} : { agent_secret: secret }) };
   take(await answerOf(await send('POST', 'agents/auth/token', { body })), agentId);
 }

@@ -39,7 +39,9 @@ describe('what the web page offers', function () {
     }
     const offered = (): Promise<readonly string[]> =>
       page.locator('.view-head .actions').locator('button, a').allTextContents();
-    await browsing().logIn(owner, `tasks/${own}`);
+    // An id counts in capitals, too.
+    const typed = { ...owner, agent_id: owner.agent_id.toUpperCase() };
+    await browsing().logIn(typed, `tasks/${own}`);
     await page.getByRole('heading', { level: 1, name: 'An own one' }).waitFor();
     expect(await offered()).to.deep.equal([
       ...['Run now', 'Pause', 'Snooze', 'Cancel', 'Backfill …', 'Change'],
