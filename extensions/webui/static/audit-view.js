@@ -24,6 +24,8 @@ const PAGE = 50;
 const MOST_LIVE = 200;
 /** Between two drawings of what comes live. Milliseconds. */
 const BEAT = 250;
+/** Before what the view has not come to yet is asked for again. Milliseconds. */
+const PAUSE = 1000;
 
 export async function auditView(place, { query, signal }) {
   const outcome = choice(
@@ -50,6 +52,7 @@ export async function auditView(place, { query, signal }) {
   let items = [];
   let fresh = 0;
   let drawing = null;
+  let again = null;
   let asked = 0;
   const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
   const what = () => ({
@@ -61,6 +64,7 @@ export async function auditView(place, { query, signal }) {
   /** @param after position that what is read has to have passed */
   async function load(cursor, after) {
     const turn = (asked += 1);
+    clearTimeout(again);
     keepInAddress('audit', { ...what(), from: since.value, to: until.value });
     try {
       const page = await call('GET', 'audit', {
@@ -76,11 +80,16 @@ export async function auditView(place, { query, signal }) {
       } else items = [...items, ...page.items];
       show(page);
     } catch (error) {
-      if (!signal.aborted && turn === asked)
-        put(
-          results,
-          failure(error, () => load(cursor)),
-        );
+      if (signal.aborted || turn !== asked) return;
+      // The view is behind for a moment: what was read before stays.
+      if (error.status === 503 && after !== undefined) {
+        again = setTimeout(() => void load(cursor, after), PAUSE);
+        return;
+      }
+      put(
+        results,
+        failure(error, () => load(cursor)),
+      );
     }
   }
 
@@ -158,6 +167,7 @@ export async function auditView(place, { query, signal }) {
   signal.addEventListener('abort', () => {
     following.abort();
     clearTimeout(drawing);
+    clearTimeout(again);
   });
   put(
     place,

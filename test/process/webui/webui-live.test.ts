@@ -147,6 +147,24 @@ describe('the web page, while things go on', function () {
       await page.getByRole('row', { name: /EventPublished.*between\.both/ }).waitFor();
     });
 
+    it('keeps what it has read while the view is behind, and asks again', async () => {
+      const { page } = browsing();
+      let asked = 0;
+      await page.route('**/audit?*after=*', async (route) => {
+        asked += 1;
+        if (asked > 1) return route.continue();
+        return route.fulfill({ status: 503, json: { error: 'unavailable', message: 'not yet' } });
+      });
+      const read = page.waitForResponse(
+        (response) => response.ok() && /audit\?.*after=/.test(response.url()),
+      );
+      await browsing().logIn(service().credentials, 'audit');
+      await page.locator('.live[data-how=live]').waitFor();
+      await read;
+      expect(await page.locator('.failure').count()).to.equal(0);
+      expect(await page.locator('tbody tr').count()).to.be.greaterThan(0);
+    });
+
     it('leaves out nothing, however much was read and comes', async () => {
       const { page } = browsing();
       for (let n = 0; n < 310; n += 1) await publish('much.of.it');
