@@ -66,12 +66,14 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
+/** Longest text of an expression, in characters: that of a payload. Only one that is rendered can be longer. */
+const LONGEST = 256 * 1024;
+
 /** Parses an expression; never throws. */
 export function parseExpression(text: string): Expression {
-  const { source, shifts } = replaceShifts(text);
-  let node: ExpressionNode;
+  let parsed: ReturnType<typeof parse>;
   try {
-    node = compile(source);
+    parsed = parse(text);
   } catch (error) {
     const evaluate = (_scope: unknown, mask?: (text: string) => string): never => {
       throw new PipelineFault(faultOf(text, 'is broken', error, mask));
@@ -79,7 +81,7 @@ export function parseExpression(text: string): Expression {
     const fault = faultOf(text, 'is broken', error);
     return { text, fault, path: null, roots: new Set(), evaluate };
   }
-  const path = fieldPath(node);
+  const { node, shifts, path, roots } = parsed;
   const look =
     path === null
       ? (scope: unknown): unknown => evaluateNode(node, scope)
@@ -92,7 +94,19 @@ export function parseExpression(text: string): Expression {
       throw new PipelineFault(faultOf(text, 'failed', error, mask));
     }
   };
-  return { text, fault: null, path, roots: namesIn(node, path), evaluate };
+  return { text, fault: null, path, roots, evaluate };
+}
+
+/** @throws Error for what is no expression, is too long, or has more parts within each other than can be gone through */
+function parse(text: string): Pick<Expression, 'path' | 'roots'> & {
+  readonly node: ExpressionNode;
+  readonly shifts: ReadonlyMap<string, string>;
+} {
+  if (text.length > LONGEST) throw new Error(`it has more than ${LONGEST} characters`);
+  const { source, shifts } = replaceShifts(text);
+  const node: ExpressionNode = compile(source);
+  const path = fieldPath(node);
+  return { node, shifts, path, roots: namesIn(node, path) };
 }
 
 /** An instant, moved by a chain such as `+24h - 5m`. @throws PipelineFault when that is no date */

@@ -149,6 +149,16 @@ describe('a template', () => {
       });
     }
 
+    for (const [what, text] of [
+      ['has thousands of parts within each other', `${'a||'.repeat(20_000)}a`],
+      ['is longer than any payload', 'a'.repeat(300_000)],
+    ] as const) {
+      it(`fails when it is rendered, and not before, where it ${what}`, () => {
+        const template = compileTemplate(`\${${text}}`);
+        expect(() => template.render(scope({}))).to.throw(PipelineFault, 'is broken');
+      });
+    }
+
     it('fails on a function that does not exist, or is given the wrong type', () => {
       for (const text of ['${nope(params)}', '${nope(`[]`, &@)}']) {
         expect(() => render(text)).to.throw(PipelineFault, /nope/);
