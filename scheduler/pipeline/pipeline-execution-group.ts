@@ -1,4 +1,4 @@
-import type { CompiledGroup } from '../../domain/pipeline/compile.ts';
+import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { runCall } from './pipeline-execution-items.ts';
@@ -66,7 +66,12 @@ async function runAll(
           fail(group.id, { message, retryable: true });
         });
   let left = group.steps.length;
-  const running = group.steps.map(async (step) => {
+  const broke = (error: unknown): void => {
+    // What can't be recorded ends the execution, once all have stopped.
+    broken ??= { error };
+    controller.abort(error);
+  };
+  const run = async (step: CompiledCall): Promise<void> => {
     try {
       if (controller.signal.aborted) return;
       const outcome = await runCall(progress, step, () => controller.signal);
@@ -74,11 +79,16 @@ async function runAll(
       left -= 1;
       if (left > 0) await progress.flush();
     } catch (error) {
-      // What can't be recorded ends the execution, once all have stopped.
-      broken ??= { error };
-      controller.abort(error);
+      broke(error);
     }
-  });
+  };
+  const running: Promise<void>[] = [];
+  for (const step of group.steps) {
+    // Steps that answer at once would else keep the event loop for as long as all of them take.
+    const breath = progress.breathe();
+    if (breath) await breath.catch(broke);
+    running.push(run(step));
+  }
   await Promise.all(running);
   cancelTimeout();
   signal.removeEventListener('abort', stop);

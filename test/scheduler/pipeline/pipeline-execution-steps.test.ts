@@ -219,6 +219,31 @@ describe('a group of parallel steps', () => {
     { uses: 'gate', id: 'r', with: 'b', save_as: 'right' },
   ];
 
+  it('lets others have the event loop between those that answer at once', async () => {
+    let turns = 0;
+    let over = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!over) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const seen: number[] = [];
+    const busy: Omit<Tool, 'name'> = {
+      description: '',
+      schema: {},
+      synchronous: true,
+      run: () => {
+        const until = performance.now() + 10;
+        while (performance.now() < until);
+        return seen.push(turns);
+      },
+    };
+    const parallel = Array.from({ length: 5 }, (_, i) => ({ id: `s${i}`, uses: 'busy' }));
+    await execute({ pipeline: [{ parallel }], tools: { busy } });
+    over = true;
+    expect(new Set(seen).size).to.equal(5);
+  });
+
   it('runs them side by side and waits for all', async () => {
     const gate = gates();
     const running = execute({
