@@ -19,26 +19,34 @@ export class SystemClock implements Clock {
     return wait(() => instant - Date.now(), callback, options?.background ?? false);
   }
 
+  steady(): number {
+    return performance.now();
+  }
+
+  after(
+    milliseconds: number,
+    callback: () => void,
+    options?: { readonly background?: boolean },
+  ): Cancel {
+    if (Number.isNaN(milliseconds)) throw new RangeError('A timer needs a length, not NaN');
+    const end = performance.now() + milliseconds;
+    return wait(() => end - performance.now(), callback, options?.background ?? false);
+  }
+
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {
         reject(reasonOf(signal));
         return;
       }
-      // A length of time and not an instant: what happens to the wall clock does not change it.
-      const end = performance.now() + milliseconds;
       const onAbort = (): void => {
         cancel();
         if (signal !== undefined) reject(reasonOf(signal));
       };
-      const cancel = wait(
-        () => end - performance.now(),
-        () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        },
-        false,
-      );
+      const cancel = this.after(milliseconds, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
       signal?.addEventListener('abort', onAbort, { once: true });
     });
   }

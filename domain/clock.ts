@@ -19,7 +19,25 @@ export interface Clock {
    */
   at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel;
 
-  /** Resolves after a number of milliseconds; rejects with the signal's reason when it is aborted. */
+  /**
+   * Milliseconds since a moment that never changes. Goes on evenly when the clock is set: for how long something has
+   * taken, or may take.
+   */
+  steady(): number;
+
+  /**
+   * Calls back once, after so many milliseconds by {@link steady}, on a later turn: however the clock is set meanwhile.
+   * What limits a time, or comes again and again, goes by this; what has an instant of its own by {@link at}.
+   */
+  after(
+    milliseconds: number,
+    callback: () => void,
+    options?: { readonly background?: boolean },
+  ): Cancel;
+
+  /**
+   * Resolves after a number of milliseconds by {@link steady}; rejects with the signal's reason when it is aborted.
+   */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -133,7 +133,7 @@ export class Worker {
     this.startsFirst.beginAll();
     if (this.handles.size === 0) return;
     const allDone = new Promise<void>((resolve) => (this.idle = resolve));
-    const cancelLimit = this.clock.at(this.clock.now() + limit, () => {
+    const cancelLimit = this.clock.after(limit, () => {
       this.telemetry.log.warn('runs are handed back', { runs: this.handles.size });
       for (const handle of this.handles.values()) handle.abort('drained');
     });

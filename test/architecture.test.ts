@@ -73,6 +73,7 @@ describe('the architecture check', () => {
     ['domain/x.ts', 'function f(a: Map<string, any>) {}', /type any/],
     ['domain/x.ts', `// ${mark}: later`, /TODO/],
     ['test/x.test.ts', `// ${ignore}`, /@ts-ignore/],
+    ['api/x.ts', 'this.#clock.at(this.#clock.now() + 9, go);', /use after/],
     ['test/api/x.test.ts', 'await new Promise((go) => setTimeout(go, 9));', /sleeps/],
   ];
   for (const [path, source, says] of breaches) {

@@ -149,7 +149,7 @@ export class Refusals {
         if (this.#undone > 0 || this.#minutes.size > 0) this.#arm();
       });
     };
-    this.#forget = this.#clock.at(this.#clock.now() + DELAY, flush, { background: true });
+    this.#forget = this.#clock.after(DELAY, flush, { background: true });
   }
 
   async #append(everything: boolean): Promise<void> {

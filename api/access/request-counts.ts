@@ -40,8 +40,8 @@ export class RequestCounts implements Store {
   /** Where windows end, as the coordination store's clock has it: a rest of division by the window. */
   #phase = 0;
   #armed = false;
-  /** When it was settled last. */
-  #settledAt: Instant = 0;
+  /** When it was settled last, by the clock's `steady`. */
+  #settledAt = Number.NEGATIVE_INFINITY;
   #alone = false;
 
   /** @param options.window milliseconds */
@@ -63,7 +63,7 @@ export class RequestCounts implements Store {
     const count = this.#countOf(key, now);
     count.own += 1;
     this.#unsettled.set(key, count);
-    this.#arm(now);
+    this.#arm();
     return { totalHits: count.shared + count.own, resetTime: count.reset };
   }
 
@@ -73,7 +73,7 @@ export class RequestCounts implements Store {
     if (count === undefined) return;
     count.own -= 1;
     this.#unsettled.set(key, count);
-    this.#arm(this.#clock.now());
+    this.#arm();
   }
 
   /** Forgets, in this process, what a caller has made of its window. */
@@ -117,13 +117,12 @@ export class RequestCounts implements Store {
     return now - into + this.#window;
   }
 
-  #arm(now: Instant): void {
+  #arm(): void {
     if (this.#armed) return;
     this.#armed = true;
-    // After a pause at once: what the others have counted meanwhile is known with the next request. A clock that was put
-    // back holds nothing up.
-    const due = Math.min(this.#settledAt, now) + SETTLE_EVERY;
-    this.#clock.at(Math.max(now, due), () => void this.#settle(), { background: true });
+    // After a pause at once: what the others have counted meanwhile is known with the next request.
+    const left = Math.max(0, this.#settledAt + SETTLE_EVERY - this.#clock.steady());
+    this.#clock.after(left, () => void this.#settle(), { background: true });
   }
 
   /** Never rejects: what can't be told now is told later. */
@@ -131,7 +130,7 @@ export class RequestCounts implements Store {
     const round = [...this.#unsettled].slice(0, IN_A_ROUND);
     for (const [key] of round) this.#unsettled.delete(key);
     let failed = false;
-    this.#settledAt = this.#clock.now();
+    this.#settledAt = this.#clock.steady();
     for (let from = 0; from < round.length && !failed; from += SIDE_BY_SIDE) {
       const some = round.slice(from, from + SIDE_BY_SIDE);
       const settled = await Promise.all(some.map(([key, count]) => this.#tell(key, count)));
@@ -143,7 +142,7 @@ export class RequestCounts implements Store {
     }
     if (round.length > 0) this.#noteAlone(failed);
     this.#armed = false;
-    if (this.#unsettled.size > 0) this.#arm(this.#clock.now());
+    if (this.#unsettled.size > 0) this.#arm();
   }
 
   /** @returns whether the coordination store has answered */

@@ -120,7 +120,7 @@ export class LiveClient {
         this.signal.removeEventListener('abort', done);
         resolve();
       };
-      const forget = this.#clock.at(this.#clock.now() + PATIENCE, () => this.end('slow'), {
+      const forget = this.#clock.after(PATIENCE, () => this.end('slow'), {
         background: true,
       });
       this.#response.once('drain', done);
@@ -134,7 +134,7 @@ export class LiveClient {
     const data = JSON.stringify({ reason, last_event_id: this.#last });
     this.#gone.abort();
     this.#response.end(`event: live.ended\ndata: ${data}\n\n`);
-    const forget = this.#clock.at(this.#clock.now() + PATIENCE, () => this.#response.destroy(), {
+    const forget = this.#clock.after(PATIENCE, () => this.#response.destroy(), {
       background: true,
     });
     this.#response.once('close', forget);

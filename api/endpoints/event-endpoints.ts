@@ -95,7 +95,7 @@ async function knowTasks(
 ): Promise<void> {
   const limit = new AbortController();
   const late = unavailable('projections', 'which tasks listen is not known yet');
-  const forget = clock.at(clock.now() + LIMIT, () => limit.abort(late));
+  const forget = clock.after(LIMIT, () => limit.abort(late));
   try {
     await index.passed(position, limit.signal);
   } finally {

@@ -92,13 +92,13 @@ async function trimAll(
   cutoff: number,
 ): Promise<Trimmed & { readonly complete: boolean }> {
   const { store, readModel, clock, requestedUpTo } = call.dependencies;
-  const until = clock.now() + TIME;
+  const until = clock.steady() + TIME;
   const requested = await requestedUpTo();
   let deleted = 0;
   let position: Trimmed['position'] = null;
   let after: string | null = null;
   for (;;) {
-    if (clock.now() > until) return { deleted, position, complete: false };
+    if (clock.steady() > until) return { deleted, position, complete: false };
     const query = olderTopics(toIso(cutoff), SIDE_BY_SIDE, after);
     const page: readonly Kept[] = await readModel.find(publishedProjection, query);
     const trimmed = await Promise.all(

@@ -120,7 +120,7 @@ async function untilGone(
 ): Promise<boolean> {
   const isGone = async (): Promise<boolean> => !(await replaysOf({ store })).has(name);
   const stop = new AbortController();
-  const cancel = clock.at(clock.now() + PATIENCE, () => stop.abort());
+  const cancel = clock.after(PATIENCE, () => stop.abort());
   const prefixes = [streams.replays()];
   try {
     for await (const message of store.subscribe({ after, prefixes, signal: stop.signal })) {

@@ -55,11 +55,11 @@ export async function redriveListed(options: {
   readonly redrive: (runId: string) => Promise<Redriven>;
 }): Promise<Tally> {
   const { readModel, clock, listing, cursor, limit, fits, redrive } = options;
-  const until = clock.now() + LONGEST;
+  const until = clock.steady() + LONGEST;
   const tallying = new Tallying();
   const listed = listedRuns(readModel, listing, cursor);
   let last: Listed | null = null;
-  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT && clock.now() <= until;) {
+  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT && clock.steady() <= until;) {
     const some = await take(listed, Math.min(SIDE_BY_SIDE, limit - tallying.count));
     if (some.length === 0) break;
     lookedAt += some.length;

@@ -42,7 +42,7 @@ async function endOf(
   let { state, position } = loaded;
   if (hasEnded(state) || position === null) return position;
   const stop = new AbortController();
-  const forget = clock.at(clock.now() + seconds * 1000, () => stop.abort());
+  const forget = clock.after(seconds * 1000, () => stop.abort());
   try {
     const following = store.subscribe({
       after: position,

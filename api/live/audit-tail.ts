@@ -117,8 +117,8 @@ export class AuditTail {
       }
     };
     const arm = (): void => {
-      forget = this.#clock.at(
-        this.#clock.now() + this.#beat,
+      forget = this.#clock.after(
+        this.#beat,
         () => {
           if (client.signal.aborted) return;
           beats += 1;

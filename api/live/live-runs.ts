@@ -235,7 +235,7 @@ export class LiveRuns {
   #armBeat(): void {
     const { clock, beat = BEAT } = this.#options;
     this.#forgetBeat();
-    this.#forgetBeat = clock.at(clock.now() + beat, () => this.#onBeat(), { background: true });
+    this.#forgetBeat = clock.after(beat, () => this.#onBeat(), { background: true });
   }
 
   #onBeat(): void {

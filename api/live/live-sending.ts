@@ -66,8 +66,8 @@ export class LiveSending {
       took += performance.now() - begun;
     }
     const rest = Math.min(MOST_REST, Math.max(LEAST_REST, REST * took));
-    this.#forget = this.#clock.at(
-      this.#clock.now() + rest,
+    this.#forget = this.#clock.after(
+      rest,
       () => {
         this.#busy = false;
         if (this.#unsent.length > 0) void this.#round();

@@ -43,7 +43,7 @@ export class CommandUnderWay {
   #wait(): void {
     const { clock } = this.#parts;
     const say = (): void => void (this.#saying = this.#say());
-    this.#cancel = clock.at(clock.now() + UNDER_WAY_RENEWAL, say, { background: true });
+    this.#cancel = clock.after(UNDER_WAY_RENEWAL, say, { background: true });
   }
 
   async #say(): Promise<void> {

@@ -163,7 +163,7 @@ export async function carriedOut(
   isDone: (orders: ProjectionOrders) => boolean,
 ): Promise<ProjectionOrders> {
   const stop = new AbortController();
-  const cancel = clock.at(clock.now() + PATIENCE, () => stop.abort());
+  const cancel = clock.after(PATIENCE, () => stop.abort());
   const prefixes = [streams.projection(projection.name)];
   try {
     for await (const message of store.subscribe({ after, prefixes, signal: stop.signal })) {

@@ -34,7 +34,7 @@ class Task implements DutyItem {
   async run(signal: AbortSignal): Promise<void> {
     let pause = PAUSE;
     while (!signal.aborted && this.state !== 'done') {
-      const begun = this.#clock.now();
+      const begun = this.#clock.steady();
       this.state = 'running';
       try {
         await this.#work(signal);
@@ -45,7 +45,7 @@ class Task implements DutyItem {
         if (signal.aborted) return;
         this.error = faultText(error);
         this.#failed(error);
-        if (this.#clock.now() - begun > MOST_PAUSE) pause = PAUSE;
+        if (this.#clock.steady() - begun > MOST_PAUSE) pause = PAUSE;
         await this.#clock.sleep(pause, signal).catch(() => {});
         pause = Math.min(2 * pause, MOST_PAUSE);
         this.restarts += 1;

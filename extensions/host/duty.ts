@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
@@ -35,7 +35,7 @@ export class Duty {
   readonly #goesOn: (item: DutyItem, ended: Promise<void>) => void;
   readonly #end = new AbortController();
   #fence: number | null = null;
-  #renewed: Instant = 0;
+  #renewed = 0;
   #holding: Promise<void> | null = null;
 
   constructor(options: {
@@ -104,12 +104,12 @@ export class Duty {
     try {
       const lease = await this.#coordination.acquire(this.#name, this.#owner, LEASE);
       if (lease?.fence === this.#fence) {
-        this.#renewed = this.#clock.now();
+        this.#renewed = this.#clock.steady();
         return;
       }
       if (this.#fence !== null) await this.#yieldTurn();
       if (lease === null || this.#end.signal.aborted) return;
-      this.#renewed = this.#clock.now();
+      this.#renewed = this.#clock.steady();
       this.#fence = lease.fence;
       for (const item of this.#items.keys()) this.#items.set(item, this.#start(item, lease.fence));
     } catch (error) {
@@ -117,7 +117,7 @@ export class Duty {
         turn: this.#name,
         error,
       });
-      const silent = this.#clock.now() - this.#renewed;
+      const silent = this.#clock.steady() - this.#renewed;
       if (this.#fence !== null && silent > LEASE - RENEW) await this.#yieldTurn();
     }
   }

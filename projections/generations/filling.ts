@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { BackOff } from '../projector/back-off.ts';
@@ -27,8 +27,8 @@ const ALMOST = 0.99;
 export class Filling {
   readonly feeder: GenerationFeeder;
   readonly #options: FillingOptions;
-  /** When it began, or went on after a rest; and what it had handled, and how far it was, by then. */
-  #began: Instant;
+  /** When it began, or went on after a rest, by the clock's `steady`; and what it had handled, and how far it was, by then. */
+  #began: number;
   #handledBefore = 0;
   #progressBefore: number | null = null;
   /** Of the log when this began. */
@@ -39,7 +39,7 @@ export class Filling {
   constructor(options: FillingOptions) {
     this.feeder = options.feeder;
     this.#options = options;
-    this.#began = options.clock.now();
+    this.#began = options.clock.steady();
   }
 
   /**
@@ -51,7 +51,7 @@ export class Filling {
     const { clock, telemetry } = this.#options;
     const backOff = new BackOff(clock);
     this.#state = 'filling';
-    this.#began = clock.now();
+    this.#began = clock.steady();
     this.#handledBefore = this.feeder.handled;
     this.#progressBefore = null;
     while (!signal.aborted) {
@@ -105,7 +105,7 @@ export class Filling {
 
   /** How far it is; what its order says stands beside it. */
   status(): FillingStatus {
-    const seconds = Math.max(0.001, (this.#options.clock.now() - this.#began) / 1000);
+    const seconds = Math.max(0.001, (this.#options.clock.steady() - this.#began) / 1000);
     const progress = this.#progress();
     const gained = progress - (this.#progressBefore ?? progress);
     const handled = this.feeder.handled - this.#handledBefore;
@@ -163,7 +163,7 @@ export class Filling {
     const { rate, clock } = this.#options;
     if (rate === undefined) return;
     const due = this.#began + ((this.feeder.handled - this.#handledBefore) / rate) * 1000;
-    if (due > clock.now() && !signal.aborted) await clock.sleep(due - clock.now(), signal);
+    if (due > clock.steady() && !signal.aborted) await clock.sleep(due - clock.steady(), signal);
   }
 
   #progress(): number {

@@ -19,7 +19,7 @@ export class BackOff {
 
   /** Resolves when it is time, or when the signal is aborted. */
   wait(signal: AbortSignal): Promise<void> {
-    const until = this.#clock.now() + this.#delay;
+    const delay = this.#delay;
     this.#delay = Math.min(LONGEST_MS, this.#delay * 2);
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -28,7 +28,7 @@ export class BackOff {
         signal.removeEventListener('abort', end);
         resolve();
       };
-      const cancel = this.#clock.at(until, end);
+      const cancel = this.#clock.after(delay, end);
       signal.addEventListener('abort', end, { once: true });
     });
   }

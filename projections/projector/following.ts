@@ -1,4 +1,4 @@
-import { fromIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { fromIso, type Clock } from '../../domain/clock.ts';
 import {
   EventStoreError,
   type EventStore,
@@ -57,8 +57,8 @@ export class Following {
   readonly #ended: Promise<void>;
   #state: 'opening' | 'following' | 'waiting' | 'newer_schema' = 'opening';
   #detail: string | null = null;
-  /** When the checkpoint has to be kept at last; null while it is. */
-  #flushBy: Instant | null = null;
+  /** When the checkpoint has to be kept at last, by the clock's `steady`; null while it is. */
+  #flushBy: number | null = null;
 
   /** Begins at once. */
   constructor(options: FollowingOptions) {
@@ -113,7 +113,7 @@ export class Following {
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
     const { feeder, feed, clock, batchSize } = this.#options;
     for (;;) {
-      const patience = this.#flushBy === null ? undefined : this.#flushBy - clock.now();
+      const patience = this.#flushBy === null ? undefined : this.#flushBy - clock.steady();
       const page = await feed.next(this, feeder.passed, { limit: batchSize, signal, patience });
       switch (page.kind) {
         case 'stopped':
@@ -126,13 +126,13 @@ export class Following {
           break;
         case 'events': {
           const taken = await this.#take(page.events, page.upTo);
-          if (this.#flushBy !== null && this.#flushBy <= clock.now()) await this.#flush();
+          if (this.#flushBy !== null && this.#flushBy <= clock.steady()) await this.#flush();
           await this.#gather(page.events, taken, signal);
           break;
         }
       }
       if (feeder.isUnwritten) {
-        this.#flushBy ??= clock.now() + FLUSH_MS;
+        this.#flushBy ??= clock.steady() + FLUSH_MS;
       } else {
         this.#flushBy = null;
         // Only now: to have read something says nothing of whether it can be written.

@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 
 /** What a reader gets of the feed. */
@@ -115,7 +115,7 @@ export class SharedFeed {
     },
   ): Promise<FeedPage> {
     const { limit, signal, patience } = options;
-    const until = patience === undefined ? undefined : this.#clock.now() + patience;
+    const until = patience === undefined ? undefined : this.#clock.steady() + patience;
     for (;;) {
       if (signal.aborted) return { kind: 'stopped' };
       if (!this.holds(position)) return { kind: 'behind' };
@@ -144,7 +144,7 @@ export class SharedFeed {
     },
   ): Promise<void> {
     const { events, patience, signal } = options;
-    const until = this.#clock.now() + patience;
+    const until = this.#clock.steady() + patience;
     while (!signal.aborted && this.holds(position)) {
       const behind = this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered;
       this.#joined(reader, behind);
@@ -230,8 +230,8 @@ export class SharedFeed {
     if (drop > 0) this.#chunks.splice(0, drop);
   }
 
-  /** Resolves with true once woken (or stopped), with false when the time is over. */
-  #woken(waiting: Set<() => void>, signal: AbortSignal, until?: Instant): Promise<boolean> {
+  /** Resolves with true once woken (or stopped), with false when the time is over. @param until by `steady` */
+  #woken(waiting: Set<() => void>, signal: AbortSignal, until?: number): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (woken: boolean): void => {
         waiting.delete(wakeUp);
@@ -240,7 +240,8 @@ export class SharedFeed {
         resolve(woken);
       };
       const wakeUp = (): void => end(true);
-      const cancel = until === undefined ? undefined : this.#clock.at(until, () => end(false));
+      const left = until === undefined ? undefined : until - this.#clock.steady();
+      const cancel = left === undefined ? undefined : this.#clock.after(left, () => end(false));
       waiting.add(wakeUp);
       signal.addEventListener('abort', wakeUp, { once: true });
     });

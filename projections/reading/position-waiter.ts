@@ -1,4 +1,4 @@
-import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
+import type { Cancel, Clock } from '../../domain/clock.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
 
@@ -76,7 +76,6 @@ class Watch {
   wait(position: Position, atMost: number): Promise<boolean> {
     if (position <= this.known) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const until: Instant = this.#clock.now() + atMost;
       const waiting: Waiting = {
         position,
         settle: (passed) => {
@@ -85,7 +84,7 @@ class Watch {
           resolve(passed);
         },
       };
-      const cancel: Cancel = this.#clock.at(until, () => waiting.settle(false));
+      const cancel: Cancel = this.#clock.after(atMost, () => waiting.settle(false));
       this.#waiting.add(waiting);
       if (!this.#isPolling) void this.#poll();
     });

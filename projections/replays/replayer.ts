@@ -247,7 +247,7 @@ function rest(clock: Clock, milliseconds: number, signal: AbortSignal, backgroun
       signal.removeEventListener('abort', end);
       resolve();
     };
-    const cancel = clock.at(clock.now() + milliseconds, end, { background });
+    const cancel = clock.after(milliseconds, end, { background });
     signal.addEventListener('abort', end, { once: true });
   });
 }

@@ -261,7 +261,7 @@ export class Backfills {
   private later(led: Led, pause: number): void {
     const { clock } = this.options;
     led.cancelTimer();
-    led.cancelTimer = clock.at(clock.now() + pause, () => this.poke(led));
+    led.cancelTimer = clock.after(pause, () => this.poke(led));
   }
 }
 

@@ -53,7 +53,7 @@ export class KeyFilling {
       // In the next turn: what this one brings comes along.
       setImmediate(() => this.begin(stream, name));
     } else {
-      this.clock.at(this.clock.now() + HOLD_BACK, () => this.begin(stream, name), {
+      this.clock.after(HOLD_BACK, () => this.begin(stream, name), {
         background: true,
       });
     }

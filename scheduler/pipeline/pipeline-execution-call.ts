@@ -165,15 +165,14 @@ class Call {
         telemetry?.observe('tool_call_seconds', (performance.now() - begun) / 1000, labels);
         resolve(outcome);
       };
-      const cancelTimeout = clock.at(clock.now() + timeoutMs, () => {
+      const cancelTimeout = clock.after(timeoutMs, () => {
         const message = `timed out after ${timeoutMs / 1000} s (timeout_seconds)`;
         finish({ kind: 'failure', log: [...this.log], message, retryable: true });
         controller.abort(new Error(message));
       });
       const stop = (): void => {
         cancelTimeout();
-        const until = clock.now() + GIVE_UP_MS;
-        cancelGiveUp = clock.at(until, () => finish({ kind: 'aborted' }));
+        cancelGiveUp = clock.after(GIVE_UP_MS, () => finish({ kind: 'aborted' }));
         controller.abort(this.signal.reason);
       };
       this.signal.addEventListener('abort', stop, { once: true });

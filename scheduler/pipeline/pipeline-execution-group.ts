@@ -60,7 +60,7 @@ async function runAll(
   const cancelTimeout =
     group.timeoutMs === null
       ? () => {}
-      : clock.at(clock.now() + group.timeoutMs, () => {
+      : clock.after(group.timeoutMs, () => {
           const seconds = (group.timeoutMs ?? 0) / 1000;
           const message = `timed out after ${seconds} s (timeout_seconds)`;
           fail(group.id, { message, retryable: true });

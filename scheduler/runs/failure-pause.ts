@@ -107,8 +107,8 @@ export class FailurePause {
   }
 
   private async untilShown(position: Position): Promise<void> {
-    const end = this.clock.now() + PATIENCE;
-    while (this.clock.now() < end) {
+    const end = this.clock.steady() + PATIENCE;
+    while (this.clock.steady() < end) {
       if ((await this.readModel.checkpoint(runsProjection)) >= position) return;
       await this.clock.sleep(LOOK_EVERY);
     }

@@ -139,7 +139,7 @@ class Execution implements RunHandle {
     this.stop.abort(new Error(cause));
     // What was told to stop and does not is left to itself: whatever it still says is refused.
     const { clock } = this.options;
-    this.cancelTimers.push(clock.at(clock.now() + GIVE_UP, () => this.giveUp()));
+    this.cancelTimers.push(clock.after(GIVE_UP, () => this.giveUp()));
   }
 
   onEvent(event: RecordedEvent): void {
@@ -246,9 +246,11 @@ class Execution implements RunHandle {
       const from = known?.first_started_at ?? startedAt;
       const deadline = known === null ? Date.parse(from) + limit * 1000 : deadlineOf(known, limit);
       const at = deadline ?? Date.parse(from) + limit * 1000;
+      // However the clock is set from now on; where it was put back since the first start, no more than the whole.
+      const left = Math.min(at - clock.now(), limit * 1000);
       // A back-off may have outlasted it.
-      if (at <= clock.now()) this.abort('timeout');
-      else this.cancelTimers.push(clock.at(at, () => this.abort('timeout')));
+      if (left <= 0) this.abort('timeout');
+      else this.cancelTimers.push(clock.after(left, () => this.abort('timeout')));
     }
     const record: Work['record'] = async (steps) => {
       if (this.over) throw this.lostRace();

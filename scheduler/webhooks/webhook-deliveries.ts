@@ -265,12 +265,14 @@ export class WebhookDeliveries {
       const error = 'the agent has no webhook_url any more';
       return { ...nothing, url: null, secretVersion: 0, error, end: 'no_url' };
     }
-    const begun = clock.now();
+    const begun = clock.steady();
     const { url, secretVersion } = webhook;
-    const secrets = signingVersions(webhook, begun).map((version) => secretOf(agent_id, version));
+    const secrets = signingVersions(webhook, clock.now()).map((version) =>
+      secretOf(agent_id, version),
+    );
     const post = { id, url, body: JSON.stringify(payload), secrets, span };
     const { refused, ...reply } = await sender.send(post, signal);
-    const took = Math.max(0, Math.round(clock.now() - begun));
+    const took = Math.round(clock.steady() - begun);
     return { ...reply, url, secretVersion, took, end: refused ? 'refused' : null };
   }
 

@@ -73,7 +73,7 @@ export class WebhookSender {
   async send(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
     const { clock } = this;
     const late = new AbortController();
-    const cancel = clock.at(clock.now() + WEBHOOK_TIMEOUT, () => late.abort());
+    const cancel = clock.after(WEBHOOK_TIMEOUT, () => late.abort());
     try {
       return await this.post(post, AbortSignal.any([signal, late.signal]));
     } catch (error) {

@@ -107,7 +107,7 @@ export class Appending {
     events: readonly EncodedEvent[],
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
-    const end = Date.now() + this.#timings.appendOverallMs;
+    const end = performance.now() + this.#timings.appendOverallMs;
     await this.#horizon.start(() => this.#reading.end());
     const append: Attempted = { stream, events, expected, before: this.#horizon.seen };
     let unclear: unknown;
@@ -126,7 +126,8 @@ export class Appending {
         throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
       }
       const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
-      if (this.#connection.closed || Date.now() + wait >= end) throw givenUp(stream, unclear);
+      if (this.#connection.closed || performance.now() + wait >= end)
+        throw givenUp(stream, unclear);
       this.#telemetry.count('eventstore_append_retries_total');
       this.#telemetry.log.debug('Appending again, with the same ids', {
         stream,

@@ -71,11 +71,11 @@ export class Connection extends EventStoreDBClient {
    */
   async isConnected(): Promise<boolean> {
     if (this.#channel?.getConnectivityState(false) === state.READY) return true;
-    const end = Date.now() + this.#timings.connectMs;
+    const end = performance.now() + this.#timings.connectMs;
     for (let failures = 1; ; failures += 1) {
       if (await this.#tryToConnect(end)) return true;
       const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
-      if (this.#closed || Date.now() + wait >= end) return false;
+      if (this.#closed || performance.now() + wait >= end) return false;
       await pause(wait);
     }
   }
@@ -93,7 +93,7 @@ export class Connection extends EventStoreDBClient {
   async #tryToConnect(end: number): Promise<boolean> {
     const channel = await within(
       this.getChannel().catch(() => undefined),
-      end - Date.now(),
+      end - performance.now(),
     );
     if (channel === undefined) return false;
     for (;;) {
@@ -102,7 +102,9 @@ export class Connection extends EventStoreDBClient {
       if (now === state.SHUTDOWN) return false;
       if (now === state.TRANSIENT_FAILURE) return this.#giveUpChannel();
       const changed = await new Promise<boolean>((resolve) => {
-        channel.watchConnectivityState(now, end, (error) => resolve(error === undefined));
+        channel.watchConnectivityState(now, Date.now() + end - performance.now(), (error) =>
+          resolve(error === undefined),
+        );
       });
       if (!changed) return false;
     }

@@ -41,7 +41,7 @@ export class Probe {
     this.#end = of.end;
     this.#prefixes = of.prefixes;
     this.#onResult = onResult;
-    this.#next = Date.now() + timings.settleMs;
+    this.#next = performance.now() + timings.settleMs;
   }
 
   /** Why the log could not be read. The subscription is then not to be trusted either. */
@@ -56,7 +56,9 @@ export class Probe {
 
   /** Whether an event that a read has shown has not come for longer than `silenceMs`. */
   get silent(): boolean {
-    return this.#owed !== undefined && Date.now() - this.#owed.since >= this.#timings.silenceMs;
+    return (
+      this.#owed !== undefined && performance.now() - this.#owed.since >= this.#timings.silenceMs
+    );
   }
 
   /** Tells it what the consumer has handled. */
@@ -65,12 +67,12 @@ export class Probe {
     if (this.#owed !== undefined) {
       // What is still owed has a new term: the consumer may have been busy, not the server silent.
       const kept = position < this.#owed.position;
-      this.#owed = kept ? { position: this.#owed.position, since: Date.now() } : undefined;
+      this.#owed = kept ? { position: this.#owed.position, since: performance.now() } : undefined;
     }
     // A busy subscription is never quiet enough to be looked at: it has caught up with the end as that
     // was when it began.
     if (!this.#everCaughtUp && position >= this.#end) this.#caughtUp = true;
-    const soonest = Date.now() + this.#timings.settleMs;
+    const soonest = performance.now() + this.#timings.settleMs;
     this.#next = this.#everCaughtUp ? Math.max(this.#next, soonest) : soonest;
   }
 
@@ -92,7 +94,7 @@ export class Probe {
   look(position: Position): number {
     this.#position = later(this.#position, position);
     if (this.#running) return this.#timings.probeMs;
-    const wait = this.#next - Date.now();
+    const wait = this.#next - performance.now();
     if (wait > 0) return wait;
     this.#running = true;
     void this.#compare(this.#position);
@@ -118,11 +120,11 @@ export class Probe {
         this.#owed = undefined;
         this.#caughtUp = atEnd;
       } else if (owed > this.#position) {
-        this.#owed ??= { position: owed, since: Date.now() };
+        this.#owed ??= { position: owed, since: performance.now() };
       }
       // After a whole page of what is filtered out it goes on soon, from where the server may be by then.
       const goesOn = owed === undefined && !atEnd;
-      this.#next = Date.now() + (goesOn ? this.#timings.settleMs : this.#timings.probeMs);
+      this.#next = performance.now() + (goesOn ? this.#timings.settleMs : this.#timings.probeMs);
     } catch (error) {
       this.#failure = error;
     } finally {

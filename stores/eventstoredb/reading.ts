@@ -189,10 +189,10 @@ export class Reading {
     stream?: string,
     limitMs = this.#timings.readMs,
   ): Promise<void> {
-    const end = Date.now() + limitMs;
+    const end = performance.now() + limitMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        await consume(open(), visit, Math.max(1, end - Date.now()), limitMs);
+        await consume(open(), visit, Math.max(1, end - performance.now()), limitMs);
         // Closing cancels reads, and the client shows a cancelled one as complete.
         if (this.#connection.closed) throw new Error('the connection was closed');
         return;
@@ -201,7 +201,7 @@ export class Reading {
         if (failure === 'not-found') return;
         const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
         const again = failure === 'unclear' || failure === 'elsewhere';
-        if (!again || this.#connection.closed || Date.now() + wait >= end) {
+        if (!again || this.#connection.closed || performance.now() + wait >= end) {
           throw faultOf(error, doing, stream);
         }
         await pause(wait);

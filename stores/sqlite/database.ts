@@ -284,12 +284,12 @@ function migrate(database: Database, options: DatabaseOptions): void {
  * timeout may be short. So the whole opening is tried again by hand.
  */
 function retryWhileBusy<T>(action: () => T): T {
-  const deadline = Date.now() + 10_000;
+  const deadline = performance.now() + 10_000;
   for (;;) {
     try {
       return action();
     } catch (error) {
-      if (faultOf(error) !== 'busy' || Date.now() > deadline) throw error;
+      if (faultOf(error) !== 'busy' || performance.now() > deadline) throw error;
       blockFor(1 + Math.random() * 4);
     }
   }

@@ -33,6 +33,24 @@ describe('the system clock', () => {
     cancel();
   });
 
+  it('calls back after a length of time, and no earlier, however the clock is set meanwhile', async () => {
+    const realNow = Date.now;
+    const called = new Signal<number>();
+    const begun = clock.steady();
+    clock.after(15, () => called.send(clock.steady()));
+    try {
+      Date.now = () => realNow() + day;
+      const early = new Signal();
+      setImmediate(early.send);
+      await early.wait();
+      expect(called.values).to.have.lengthOf(0);
+      Date.now = () => realNow() - day;
+      expect(await called.wait()).to.be.at.least(begun + 15);
+    } finally {
+      Date.now = realNow;
+    }
+  });
+
   it('lets the process end while a background timer waits', () => {
     const before = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const cancel = clock.at(clock.now() + day, () => undefined, { background: true });

@@ -54,6 +54,18 @@ export class SkewedClock implements Clock {
     return this.#clock.at(instant - this.#skew, callback, options);
   }
 
+  steady(): number {
+    return this.#clock.steady();
+  }
+
+  after(
+    milliseconds: number,
+    callback: () => void,
+    options?: { readonly background?: boolean },
+  ): Cancel {
+    return this.#clock.after(milliseconds, callback, options);
+  }
+
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return this.#clock.sleep(milliseconds, signal);
   }

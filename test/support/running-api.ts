@@ -58,6 +58,18 @@ export class ShiftedClock implements Clock {
     return this.#clock.at(instant - this.#shift, callback, options);
   }
 
+  steady(): number {
+    return this.#clock.steady() + this.#shift;
+  }
+
+  after(
+    milliseconds: number,
+    callback: () => void,
+    options?: { readonly background?: boolean },
+  ): Cancel {
+    return this.#clock.after(milliseconds, callback, options);
+  }
+
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return this.#clock.sleep(milliseconds, signal);
   }

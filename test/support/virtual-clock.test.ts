@@ -87,6 +87,19 @@ describe('the virtual clock', () => {
     expect(seen).to.deep.equal([60 * minute]);
   });
 
+  it('lets a length of time last as long as it had left, where the clock is set', async () => {
+    const clock = new VirtualClock(60 * minute);
+    const begun = clock.steady();
+    const seen: number[] = [];
+    clock.after(minute, () => seen.push(clock.steady() - begun));
+    await clock.advance(minute / 2);
+    clock.setTo(0);
+    expect(clock.steady() - begun).to.equal(minute / 2);
+    await clock.advance(minute);
+    clock.setTo(120 * minute);
+    expect(seen).to.deep.equal([minute]);
+  });
+
   it('does not fire a timer early after the clock was put back', async () => {
     const clock = new VirtualClock(minute);
     clock.at(minute, () => expect.fail('fired early'));

@@ -33,6 +33,8 @@ export interface VirtualClockOptions {
  */
 export class VirtualClock implements Clock {
   #now: Instant;
+  /** By how much {@link setTo} has set it. */
+  #setBy = 0;
   #sequence = 0;
   #pending = 0;
   /** Ordered by instant, then by sequence. Cancelled ones stay until they come to the front. */
@@ -85,6 +87,14 @@ export class VirtualClock implements Clock {
     };
   }
 
+  steady(): number {
+    return this.#now - this.#setBy;
+  }
+
+  after(milliseconds: number, callback: () => void): Cancel {
+    return this.#set(this.#now + milliseconds, callback, true);
+  }
+
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {
@@ -99,7 +109,7 @@ export class VirtualClock implements Clock {
         signal?.removeEventListener('abort', onAbort);
         resolve();
       };
-      const cancel = this.#set(this.#now + milliseconds, wake, true);
+      const cancel = this.after(milliseconds, wake);
       signal?.addEventListener('abort', onAbort, { once: true });
     });
   }
@@ -136,11 +146,12 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Sets the time as somebody sets a machine's clock: as {@link jumpTo}, but a `sleep` is a length of time, and lasts as
-   * long as it had left to last.
+   * Sets the time as somebody sets a machine's clock: as {@link jumpTo}, but what waits for a length of time, and not
+   * for an instant, waits for as long as it had left to wait.
    */
   setTo(target: Instant | string): void {
     const moved = toInstant(target) - this.#now;
+    this.#setBy += moved;
     for (const timer of this.#timers) if (timer.isLength) timer.instant += moved;
     this.#timers.sort((a, b) => a.instant - b.instant || a.sequence - b.sequence);
     this.jumpTo(target);

@@ -56,6 +56,14 @@ export class SleepersClock implements Clock {
     return this.#clock.at(instant, callback);
   }
 
+  steady(): number {
+    return this.#clock.steady();
+  }
+
+  after(milliseconds: number, callback: () => void): Cancel {
+    return this.#clock.after(milliseconds, callback);
+  }
+
   async sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     this.sleepers += 1;
     try {

@@ -66,6 +66,17 @@ describe('a clock that is set', () => {
     return looks;
   };
 
+  /** Runs a pipeline by hand. */
+  const run = async (id: string, fields: Parameters<World['createTask']>[1]): Promise<void> => {
+    await world.createTask(id, { ...fields, schedule_kind: 'event', schedule_expr: null });
+    await requestManualRun(world.store, id, await world.task(id), world.context());
+  };
+
+  const ends = async (): Promise<string[]> =>
+    (await world.events('run-'))
+      .map(({ type }) => type)
+      .filter((type) => type === 'RunSucceeded' || type === 'RunFailed');
+
   const ended = async (): Promise<number> =>
     (await world.events('run-')).filter(({ type }) => type === 'RunSucceeded').length;
 
@@ -86,6 +97,24 @@ describe('a clock that is set', () => {
         expect(requested).to.deep.equal(fired);
       }
       expect(await ended()).to.equal(24);
+    });
+
+    it('gives no step and no run more time than it has', async () => {
+      await start('one');
+      const nap = { id: 'nap', uses: 'nap', with: 20, timeout_seconds: 600 };
+      await run('step', {
+        payload: { pipeline: [{ ...nap, timeout_seconds: 5 }] },
+        max_retries: 0,
+      });
+      await run('run', { payload: { pipeline: [nap] }, timeout_seconds: 5, max_retries: 0 });
+      const parallel = [{ id: 'parallel', parallel: [nap], timeout_seconds: 5 }];
+      await run('group', { payload: { pipeline: parallel }, max_retries: 0 });
+      await world.clock.advance(2 * second);
+      await jump(-hour);
+      await world.clock.advance(2 * second);
+      expect(await ends()).to.deep.equal([]);
+      await world.clock.advance(2 * second);
+      expect(await ends()).to.deep.equal(['RunFailed', 'RunFailed', 'RunFailed']);
     });
 
     it('leaves nobody with a lease that lasts an hour: another leads', async () => {
@@ -161,6 +190,18 @@ describe('a clock that is set', () => {
         expect({ policy, fired, skipped }).to.deep.equal({ policy, ...wanted[policy] });
         expect([...requested].sort()).to.deep.equal(fired);
       }
+    });
+
+    it('takes no time from a step or a run', async () => {
+      await start('one');
+      const nap = { id: 'nap', uses: 'nap', with: 20, timeout_seconds: 30 };
+      await run('t', { payload: { pipeline: [nap] }, timeout_seconds: 60, max_retries: 0 });
+      await world.clock.advance(2 * second);
+      await jump(hour);
+      await world.clock.advance(17 * second);
+      expect(await ends()).to.deep.equal([]);
+      await world.clock.advance(2 * second);
+      expect(await ends()).to.deep.equal(['RunSucceeded']);
     });
 
     it('and back again, fires nothing twice', async () => {

@@ -59,6 +59,18 @@ class MovedClock implements Clock {
     return this.#clock.at(instant - this.#moved, callback, options);
   }
 
+  steady(): number {
+    return this.#clock.steady();
+  }
+
+  after(
+    milliseconds: number,
+    callback: () => void,
+    options?: { readonly background?: boolean },
+  ): Cancel {
+    return this.#clock.after(milliseconds, callback, options);
+  }
+
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return this.#clock.sleep(milliseconds, signal);
   }

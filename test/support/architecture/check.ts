@@ -118,6 +118,9 @@ function checkWords(
     if (room !== undefined && text.includes('@ts-expect-error')) say(line, 'expects a type error');
   }
   tokens.forEach((token, index) => {
+    if (room !== undefined && isLengthAsInstant(tokens, index)) {
+      say(token.line, 'takes a length of time for an instant: use after, for a clock may be set');
+    }
     if (token.kind !== 'word' || tokens[index - 1]?.text === '.') return;
     if (isAnyType(tokens, index)) say(token.line, 'uses the type any');
     const member = tokens[index + 1]?.text === '.' ? (tokens[index + 2]?.text ?? '') : '';
@@ -140,6 +143,13 @@ function checkWords(
     }
   });
   return found;
+}
+
+/** `at(clock.now() + …)`: with the clock put back by an hour meanwhile, that comes an hour late. */
+function isLengthAsInstant(tokens: readonly Token[], index: number): boolean {
+  if (tokens[index]?.text !== 'at') return false;
+  const call = tokens.slice(index + 1, index + 10).map(({ text }) => text);
+  return /^\((this\.)?#?clock\.now\(\)\+/.test(call.join(''));
 }
 
 /** Marks and words behind which `any` is a type. */
