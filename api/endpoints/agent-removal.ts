@@ -1,7 +1,7 @@
 import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../../domain/agents/agent.ts';
 import { release } from '../../domain/agents/agent-registration.ts';
-import type { Position } from '../../domain/event-store.ts';
+import { BEGINNING } from '../../domain/event-store.ts';
 import { handle } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
@@ -14,6 +14,9 @@ import { RemoveAgentQuery } from '../schemas/schemas.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
 
 const PAGE = 200;
+
+/** Tasks that are canceled at a time: what they append is made durable together. */
+const SIDE_BY_SIDE = 25;
 
 /** How long the view of runs may take to show what the canceled tasks had queued. Milliseconds. */
 const LIMIT = 2000;
@@ -100,12 +103,28 @@ async function endTasksOf(
       limit: PAGE,
       ...(after === null ? {} : { after: { values: [], key: after } }),
     });
-    let position: Position | null = null;
-    for (const { key } of page) ({ position } = await cancelTask(call, key, () => {}));
-    if (position !== null) await positions.wait(runsProjection, position, LIMIT);
-    for (const { key } of page) await cancelRunsOf(call, key);
+    const canceled = await sideBySide(page, ({ key }) => cancelTask(call, key, () => {}));
+    const [last] = canceled
+      .map(({ position }) => position ?? BEGINNING)
+      .sort()
+      .reverse();
+    if (last !== undefined) await positions.wait(runsProjection, last, LIMIT);
+    await sideBySide(page, ({ key }) => cancelRunsOf(call, key));
     after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
   } while (after !== null);
+}
+
+/** Rejects with the first fault, once nothing is under way: the command may be repeated at once. */
+async function sideBySide<T, R>(all: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let from = 0; from < all.length; from += SIDE_BY_SIDE) {
+    const some = all.slice(from, from + SIDE_BY_SIDE);
+    for (const outcome of await Promise.allSettled(some.map(work))) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      results.push(outcome.value);
+    }
+  }
+  return results;
 }
 
 const conflict = (message: string, details: Record<string, unknown>): HttpError =>

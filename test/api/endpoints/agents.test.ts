@@ -270,4 +270,21 @@ describe('the agents of the HTTP interface', () => {
     const [, canceled] = await api().store.readStream(streams.task(task.textAt('id')));
     expect(canceled?.metadata.actor).to.equal(admin.id);
   });
+
+  it('cancels the tasks of an agent that is removed side by side', async () => {
+    const { admin } = api();
+    const owner = await api().signIn(['tasks:write']);
+    const created = [
+      await owner.client.post('/tasks', plainTask(owner.id)),
+      await owner.client.post('/tasks', plainTask(owner.id)),
+    ];
+    await admin.client.get(`/tasks?after=${created[1]?.header('X-Event-Position')}`);
+    const held = created.map((each) =>
+      api().store.holdNext(streams.task(each.textAt('id')), 'TaskCanceled'),
+    );
+    const removing = admin.client.delete(`/agents/${owner.id}?cancel_tasks=true`);
+    await Promise.all(held.map(({ arrived }) => arrived));
+    for (const each of held) each.release();
+    expect((await removing).status).to.equal(200);
+  });
 });
