@@ -34,14 +34,29 @@ export async function keepDay(
   store: EventStore,
   day: string,
   after: Position,
-  { context, signal }: { readonly context: () => CommandContext; readonly signal: AbortSignal },
+  {
+    context,
+    present,
+    signal,
+  }: {
+    readonly context: () => CommandContext;
+    /** As {@link oldEvents} takes it. */
+    readonly present: string;
+    readonly signal: AbortSignal;
+  },
 ): Promise<void> {
   const stream = streams.kept(day);
   const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last?.type === 'StatisticsKept' && last.data.complete) return;
   const documents = new Map<string, StatisticsDocument>();
   const before = toIso(fromIso(endOfDay(day)) + SKEW);
-  for await (const { events } of oldEvents(store, { prefix: 'run-', after, before, signal })) {
+  for await (const { events } of oldEvents(store, {
+    prefix: 'run-',
+    after,
+    before,
+    present,
+    signal,
+  })) {
     for (const event of events) if (isOfDay(event, day)) fold(documents, event, day);
   }
   if (signal.aborted) return;

@@ -11,9 +11,11 @@ export interface OldPage {
 
 /**
  * What occurred before a moment in the streams of a prefix, from a position on; ends at the first event that is not
- * older, or at the end of the log.
+ * older, or at the end of the log. What lies ahead of the present, by a clock that was wrong, ends nothing: for as long
+ * as it lies ahead, nothing behind it would go.
  *
- * @param before ISO 8601
+ * @param asked.before ISO 8601
+ * @param asked.present ISO 8601, with as much added as clocks may differ
  * @throws EventStoreError
  */
 export async function* oldEvents(
@@ -22,10 +24,13 @@ export async function* oldEvents(
     readonly prefix: string;
     readonly after: Position;
     readonly before: string;
+    readonly present: string;
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<OldPage> {
-  const { prefix, after, before } = asked;
+  const { prefix, after, before, present } = asked;
+  const ends = ({ metadata: { occurredAt: at } }: RecordedEvent): boolean =>
+    at >= before && at <= present;
   const own = new AbortController();
   let reached = after;
   const signal = AbortSignal.any([asked.signal, own.signal]);
@@ -35,7 +40,7 @@ export async function* oldEvents(
         yield { events: [], upTo: message.position, newer: null };
         return;
       }
-      const end = message.events.findIndex(({ metadata }) => metadata.occurredAt >= before);
+      const end = message.events.findIndex(ends);
       const events = end === -1 ? message.events : message.events.slice(0, end);
       reached = events.at(-1)?.position ?? reached;
       const newer = end === -1 ? null : (message.events[end]?.metadata.occurredAt ?? null);

@@ -105,7 +105,8 @@ export class Retention {
       this.#next.set('runs', end + SKEW);
       if (end + SKEW > before) return;
       // All events of the day lie behind: what was gone through ended with the first event of a later day than before.
-      await keepDay(store, day, after, { context: () => this.#context(), signal });
+      const present = this.#present();
+      await keepDay(store, day, after, { context: () => this.#context(), present, signal });
       await this.#removeUpTo(removal, 'runs', end, signal);
       last = day;
     }
@@ -114,11 +115,12 @@ export class Retention {
   /** The day of the first event of a run after a position that is later than a day; null for none. */
   async #firstDay(after: Position, last: string, signal: AbortSignal): Promise<string | null> {
     const { store } = this.#options;
-    const asked = { prefix: retained.runs.prefix, after, before: LATEST, signal };
+    const present = this.#present();
+    const asked = { prefix: retained.runs.prefix, after, before: LATEST, present, signal };
     for await (const { events } of oldEvents(store, asked)) {
       for (const { metadata } of events) {
         const day = dayOf(metadata.occurredAt);
-        if (day > last) return day;
+        if (day > last && metadata.occurredAt <= present) return day;
       }
     }
     return null;
@@ -133,7 +135,7 @@ export class Retention {
     const { store, coordination, leadership } = this.#options;
     const { prefix } = retained[kind];
     const after = await this.#reached(kind);
-    const asked = { prefix, after, before: toIso(before), signal };
+    const asked = { prefix, after, before: toIso(before), present: this.#present(), signal };
     for await (const { events, upTo, newer } of oldEvents(store, asked)) {
       const names = [...new Set(events.map(({ stream }) => stream))];
       for (let from = 0; from < names.length; from += BATCH) {
@@ -164,6 +166,10 @@ export class Retention {
   #reached(kind: RetainedKind): Promise<Position> {
     const { coordination, store } = this.#options;
     return recallPosition(coordination, store, checkpointOf(kind));
+  }
+
+  #present(): string {
+    return toIso(this.#options.clock.now() + SKEW);
   }
 
   #goesOn(signal: AbortSignal): boolean {

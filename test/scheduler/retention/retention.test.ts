@@ -306,6 +306,24 @@ describe('the retention of records', () => {
     expect(await removedOf('sessions')).to.deep.equal({ records: 2, events: 2 });
   });
 
+  it('is not held up by what a clock wrote that was years ahead', async () => {
+    const { log } = harness;
+    const [type, data] = ['RunSucceeded', success({ task_id: 'task-1' })] as const;
+    const ahead = [
+      log.add('run-ahead', 'RunRequested', request()),
+      log.add('run-ahead', type, data),
+    ];
+    ahead.push(log.add('idem-ahead', 'CommandAnswered', { status: 201, body: {}, headers: {} }));
+    for (const { metadata } of ahead) {
+      Object.assign(metadata, { occurredAt: '2111-01-01T00:00:00.000Z' });
+    }
+    await seed();
+    await pass();
+    expect(await removedOf('runs')).to.deep.equal({ records: 8, events: 18 });
+    expect(await left('idem-3')).to.equal('');
+    expect(await left('run-ahead')).to.equal('RunRequested,RunSucceeded');
+  });
+
   it('keeps everything of a kind without a limit', async () => {
     await seed();
     const head = await harness.store.head();
