@@ -71,6 +71,18 @@ describe('a member', () => {
     expect(alive).to.equal(1);
   });
 
+  it('says that it is alive soon after the clock was set', async () => {
+    const one = join('one', ['worker']);
+    await world.clock.advance(1000);
+    for (const by of [3_600_000, -3_600_000]) {
+      world.clock.setTo(world.clock.now() + by);
+      await world.clock.advance(2000);
+      expect(one.alive).to.equal(true);
+      const alive = await world.coordination.alive();
+      expect(alive.map(({ id }) => id)).to.deep.equal(['one']);
+    }
+  });
+
   it('is not forgotten by the others before its time, though the store has lost it', async () => {
     const one = join('one', ['worker']);
     join('two', ['worker']);
