@@ -34,18 +34,28 @@ export class Generations {
     this.#listener = listener;
   }
 
+  /** Whether there is nothing that could be read. */
+  get isAlone(): boolean {
+    return this.#listener.live() === null && this.#listener.older() === null;
+  }
+
   /** Feeds a generation from where it is. Begins at once. */
   follow(version: number): Following {
     return this.#follow(this.#feederOf(version));
   }
 
-  /** A generation in the making, which has not begun; one that was left goes on. @throws ReadModelError */
-  async make(version: number, rate: number | undefined): Promise<Rebuild> {
+  /**
+   * A generation in the making, which has not begun; one that was left goes on.
+   * @param asked events a second at most, where there is something to read meanwhile
+   * @throws ReadModelError
+   */
+  async make(version: number, asked: number | undefined): Promise<Rebuild> {
     const { store, clock, telemetry, feed, parking, projection } = this.#options;
     if (!(await this.all()).includes(version)) {
       await parking.forget(parkedView(projection, version), await store.head());
     }
-    const isAlone = this.#listener.live() === null && this.#listener.older() === null;
+    const { isAlone } = this;
+    const rate = isAlone ? undefined : asked;
     const feeder = this.#feederOf(version, !isAlone);
     const { fillBatchSize } = this.#options;
     // At a slow rate, a little at a time: a rest between large batches would be long.

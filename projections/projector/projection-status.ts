@@ -99,7 +99,11 @@ export function rebuildStatus(
   }
   const { version, rate, switch: how, comparison, error, paused, ready } = order;
   const asked = { rate, switch: how, comparison };
-  if (filling !== null && filling.version === version) return { ...filling, ...asked };
+  if (filling !== null && filling.version === version) {
+    // One that is filled is fed on, and goes no further than that.
+    const isHeld = paused && (filling.state === 'catching_up' || filling.state === 'ready');
+    return { ...filling, ...asked, ...(isHeld && { state: 'paused' }) };
+  }
   const state = error !== null ? 'failed' : ready ? 'ready' : paused ? 'paused' : 'waiting';
   const none = { handled: 0, left_out: 0, progress: 0, events_per_second: 0, seconds_left: null };
   return { version, state, ...none, progress: ready ? 1 : 0, ...asked, detail: error };

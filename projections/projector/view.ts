@@ -250,7 +250,8 @@ export class View {
       order.rate ?? undefined,
     ));
     if (rebuild.error !== null) return this.#fail(version, rebuild.error);
-    if (paused) return rebuild.pause();
+    // Where nothing can be read, there is nothing that it could rest beside.
+    if (paused && !this.#generations.isAlone) return rebuild.pause();
     this.#halted = null;
     rebuild.begin();
     const { following } = rebuild;
@@ -262,7 +263,7 @@ export class View {
     this.#rebuild = null;
     const isOrdered = (now: ProjectionOrders): boolean => {
       const under = rebuildUnderWay(now);
-      return under?.version === version && !under.paused;
+      return under?.version === version && (!under.paused || this.#generations.isAlone);
     };
     await this.#switchTo(following, isOrdered, signal);
   }

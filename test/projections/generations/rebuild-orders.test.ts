@@ -98,6 +98,35 @@ describe('orders for a view', () => {
     expect(refused).to.have.property('code', 'STATE_CONFLICT');
   });
 
+  it('let no rebuild rest where nothing can be read', async () => {
+    const head = await addRuns(0, 30);
+    harness.start([runs]);
+    await harness.reached(runs, head);
+    await harness.rebuild(runs, { rate: 1 });
+    await pauseRebuildCommand(harness.order(runs));
+    await harness.stop();
+    // As with views that were lost, or with a log that was moved.
+    await harness.readModel.withdraw(runs);
+    for (const version of await generations()) await harness.readModel.discard(runs, version);
+    const projector = harness.start([runs]);
+    await shown(projector, ({ version, rebuild }) => {
+      expect({ version, rebuild }).to.deep.equal({ version: 2, rebuild: null });
+    });
+    expect(await count()).to.equal(30);
+  });
+
+  it('let one rest that is filled and waits, and say so', async () => {
+    const head = await addRuns(0, 30);
+    const projector = harness.start([runs]);
+    await harness.reached(runs, head);
+    await harness.rebuild(runs, { switch: 'manual' });
+    await shown(projector, ({ rebuild }) => expect(rebuild?.state).to.equal('ready'));
+    await pauseRebuildCommand(harness.order(runs));
+    await shown(projector, ({ rebuild }) => expect(rebuild?.state).to.equal('paused'));
+    await resumeRebuildCommand(harness.order(runs));
+    await shown(projector, ({ rebuild }) => expect(rebuild?.state).to.equal('ready'));
+  });
+
   it('tell how the new generation differs before reads go to it', async () => {
     const changing: Projection = {
       ...runs,
