@@ -43,6 +43,9 @@ const OPTION_REFUSED = new Set([
   40415, // an unknown field of a command
 ]);
 
+/** Codes of Node for a connection that broke while something was being written to it, where no call of the system failed. */
+const BROKEN_SOCKET = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
+
 /** An operation that was given up, as no answer came in time. */
 export class NoAnswer extends Error {
   /** @param limit milliseconds */
@@ -59,6 +62,7 @@ export function isUnreachable(error: unknown): boolean {
     error instanceof MongoServerSelectionError ||
     error instanceof NoAnswer ||
     error instanceof MongoTopologyClosedError ||
+    isOfNetwork(error) ||
     // The driver wraps whatever ends a bulk write; only what the server itself said has a code.
     (error instanceof MongoBulkWriteError && error.code === undefined)
   );
@@ -130,5 +134,15 @@ export function isOptionRefused(error: unknown): boolean {
 
 /** Whether it comes from the database or the way to it; everything else is a fault of ours. */
 export function isDatabaseFault(error: unknown): error is Error {
-  return error instanceof MongoError || error instanceof NoAnswer;
+  return error instanceof MongoError || error instanceof NoAnswer || isOfNetwork(error);
+}
+
+/**
+ * Whether it is Node's own error about the network, which the driver (7.8) lets through in two places: where a
+ * connection breaks while a large command is on its way (`Connection.writeCommand`), and where the names of
+ * `mongodb+srv` can't be looked up.
+ */
+function isOfNetwork(error: unknown): error is Error {
+  if (!(error instanceof Error) || !('code' in error)) return false;
+  return 'syscall' in error || BROKEN_SOCKET.has(String(error.code));
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { getServers, setServers } from 'node:dns';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { ReadModelError, type ReadModel } from '../../../projections/read-model.ts';
@@ -97,6 +98,17 @@ describe('MongoDB that goes away', () => {
     await server.resume();
     await readModel.ping();
     expect(lines.filter((line) => line !== '')).to.deep.equal(['gone', 'back']);
+  });
+
+  it('is missed, too, where its name can not be looked up', async () => {
+    const servers = getServers();
+    setServers(['127.0.0.1:9']);
+    try {
+      const readModel = await open({ url: 'mongodb+srv://somewhere.example.com' });
+      await rejectsWith('UNAVAILABLE', readModel.ping());
+    } finally {
+      setServers(servers);
+    }
   });
 
   it('that says nothing at all is given up in time', async () => {
@@ -240,6 +252,19 @@ describe('MongoDB that goes away', () => {
       expect(server.documents(database, `${projection.name}_s1_g1`)).to.have.length(1);
     });
   }
+
+  it('is missed, too, where the connection breaks while something large is on its way', async () => {
+    const readModel = await open();
+    const writer = await writerOf(readModel, thingsProjection());
+    const key = 'x'.repeat(6_000_000);
+    const documents = [thing(key, 1, {})];
+    server.breaksAbove = 1_000_000;
+    await rejectsWith('UNAVAILABLE', writer.load([key]));
+    await rejectsWith('UNAVAILABLE', writer.write({ documents, from: BEGINNING, to: at(1) }));
+    server.breaksAbove = Infinity;
+    await writer.write({ documents, from: BEGINNING, to: at(1) });
+    expect([...(await writer.load([key])).keys()]).to.deep.equal([key]);
+  });
 
   it('begins a first batch again after an answer was lost', async () => {
     const readModel = await open();

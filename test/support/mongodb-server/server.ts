@@ -30,6 +30,8 @@ export class MongoServer {
   readonly #sockets = new Set<Socket>();
   readonly #log: { readonly command: string; readonly collection: string; readonly body: Doc }[] =
     [];
+  /** A message of more bytes breaks its connection while it is on its way, unless it comes in one piece. */
+  breaksAbove = Infinity;
   #listener: Server | undefined;
   #port = 0;
   #answers = 0;
@@ -133,6 +135,7 @@ export class MongoServer {
       for (const request of reader.push(chunk)) {
         void this.#handle(socket, request);
       }
+      if (reader.due > this.breaksAbove) socket.resetAndDestroy();
     });
   }
 

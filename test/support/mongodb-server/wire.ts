@@ -30,6 +30,11 @@ const MORE_TO_COME = 2;
 export class RequestReader {
   #rest: Buffer = Buffer.alloc(0);
 
+  /** Length of the message that has come in part, in bytes; 0 where none has. */
+  get due(): number {
+    return this.#rest.length < HEADER ? 0 : this.#rest.readInt32LE(0);
+  }
+
   /**
    * @returns the requests that are complete now
    * @throws Error for what is not the protocol
