@@ -117,8 +117,8 @@ class Service implements RunningService {
   async start(): Promise<void> {
     const { configuration, clock, telemetry } = this.options;
     const { roles } = configuration;
-    const stores = (this.opened = await openStores(configuration, telemetry));
-    await refuseHalfImport(stores.store);
+    const opened = (this.opened = await openStores(configuration, telemetry));
+    const stores = (this.opened = { ...opened, store: await refuseHalfImport(opened.store) });
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await throwAwayOfOtherLog(projections, stores.store, stores.readModel, telemetry);
     }

@@ -10,6 +10,7 @@ import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { projections } from './projections.ts';
 import { reportProjections } from './projector-report.ts';
 import type { ProjectorThreadData, ProjectorWord } from './projector-protocol.ts';
+import { onceWhole } from '../starting/half-import.ts';
 import { openStores, type Stores } from '../stores.ts';
 
 /** How notices of checkpoints begin, between the processes of a machine. */
@@ -35,7 +36,8 @@ export async function runProjector(options: {
     observe: (name, value, labels = {}) => tell({ kind: 'observe', name, labels, value }),
     traces,
   };
-  const stores = await openStores(data.settings, telemetry);
+  const opened = await openStores(data.settings, telemetry);
+  const stores = { ...opened, store: onceWhole(opened.store) };
   const { coordination } = stores;
   const { owner, lease } = data;
   const leadership = new Leadership({
