@@ -35,7 +35,7 @@ export interface AdminCredentials {
  * name, which decides between processes that start at once. The credentials are on disk before the append, so
  * that a crash in between never leaves an admin whose secret nobody knows.
  *
- * @returns the credentials when this process made them, else null
+ * @returns the credentials when this process has put them where they are kept, else null
  */
 export async function makeFirstAdmin(
   store: EventStore,
@@ -59,8 +59,7 @@ export async function makeFirstAdmin(
   const agent = await load(store, agentStream, agentFold);
   if (agent.state.status !== 'none') {
     const known = agent.state.status === 'registered' ? agent.state.credentials : null;
-    if (known !== null) await finishDrafts(dataDirectory, agentId, known.secret_hash, now);
-    return null;
+    return known === null ? null : finishDrafts(dataDirectory, agentId, known.secret_hash, now);
   }
   // Another process has just reserved it. It may die before it goes on, so this one goes on for it.
   if (name.state === null && !(await reserved(store, nameStream, agentId, context))) {
@@ -80,8 +79,7 @@ export async function makeFirstAdmin(
     rmSync(draft, { force: true });
     return null; // another process was faster
   }
-  renameSync(draft, credentialsFile(dataDirectory));
-  return credentials;
+  return finish(dataDirectory, draft) ? credentials : null;
 }
 
 async function reserved(
@@ -100,35 +98,58 @@ async function reserved(
   }
 }
 
-/** null for a file that its process did not finish writing. */
+/** Gives a draft its last name. @returns false where another process has done so: that may be as soon as it is in the log */
+function finish(directory: string, draft: string): boolean {
+  return unlessGone(() => renameSync(draft, credentialsFile(directory))) !== GONE;
+}
+
+/** null for a file that its process did not finish writing, and for one that is gone. */
 function readDraft(path: string): AdminCredentials | null {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as AdminCredentials;
+    const text = unlessGone(() => readFileSync(path, 'utf8'));
+    return text === GONE ? null : (JSON.parse(text) as AdminCredentials);
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
+const GONE = Symbol('the file is gone');
+
+function unlessGone<T>(act: () => T): T | typeof GONE {
+  try {
+    return act();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return GONE;
+    throw error;
+  }
+}
+
 /**
  * A process died between the append and giving the file its last name: of the drafts that lie about, the one with
- * the right secret is it. Others are left for a while, as their process may be about to append.
+ * the right secret is it. Others are left for a while, as their process may be about to append. Several processes may be
+ * at it at once.
+ *
+ * @returns the credentials that it has given their place; null for none
  */
 async function finishDrafts(
   directory: string,
   agentId: string,
   hash: string,
   now: Instant,
-): Promise<void> {
-  if (!existsSync(directory)) return;
+): Promise<AdminCredentials | null> {
+  if (!existsSync(directory)) return null;
+  let finished: AdminCredentials | null = null;
   for (const name of readdirSync(directory).filter((file) => file.endsWith(DRAFT))) {
     const draft = join(directory, name);
     const credentials = readDraft(draft);
     const right = credentials?.agent_id === agentId;
     if (right && (await verifySecret(credentials.agent_secret, hash))) {
-      renameSync(draft, credentialsFile(directory));
-    } else if (now - statSync(draft).mtimeMs > DRAFT_LIFE) {
-      rmSync(draft, { force: true });
+      if (finish(directory, draft)) finished = credentials;
+      continue;
     }
+    const stat = unlessGone(() => statSync(draft));
+    if (stat !== GONE && now - stat.mtimeMs > DRAFT_LIFE) rmSync(draft, { force: true });
   }
+  return finished;
 }

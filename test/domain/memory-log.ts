@@ -13,14 +13,14 @@ type Appending = { readonly stream: string; readonly events: readonly NewEvent[]
 
 /**
  * A log in memory, for tests of what only appends and reads. `onAppend` may throw in place of the append, or wait;
- * `afterAppend` may throw in place of its answer.
+ * `afterAppend` may throw in place of its answer, or hold it back.
  */
 export class MemoryLog implements EventStore {
   readonly streams = new Map<string, RecordedEvent[]>();
   /** Appends that were asked for, those that failed included. */
   asked = 0;
   onAppend: (append: Appending, n: number) => void | Promise<void> = () => {};
-  afterAppend: (append: Appending, n: number) => void = () => {};
+  afterAppend: (append: Appending, n: number) => void | Promise<void> = () => {};
   readonly #codec = createEventCodec();
   #position = 0;
 
@@ -33,7 +33,7 @@ export class MemoryLog implements EventStore {
     const n = this.asked;
     await this.onAppend({ stream, events }, n);
     const result = this.#write(stream, events, expected);
-    this.afterAppend({ stream, events }, n);
+    await this.afterAppend({ stream, events }, n);
     return result;
   }
 

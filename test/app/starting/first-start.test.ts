@@ -118,8 +118,21 @@ describe('the first start', () => {
     await rejection(make());
     expect(files().some((file) => file.endsWith('.draft.json'))).to.equal(true);
     store.afterAppend = () => {};
-    expect(await make()).to.equal(null);
+    // Nobody has been told of it yet.
+    expect(await make()).to.deep.equal(kept());
     expect(await opens(kept())).to.equal(true);
+    expect(await make()).to.equal(null);
+  });
+
+  it('is told of once where another process finishes the file before the answer of the append comes', async () => {
+    const others: (AdminCredentials | null)[] = [];
+    store.afterAppend = async ({ stream }) => {
+      if (!stream.startsWith('agent-')) return;
+      others.push(...(await Promise.all([make(), make()])));
+    };
+    const told = [await make(), ...others].filter((each) => each !== null);
+    expect(told).to.deep.equal([kept()]);
+    expect(files()).to.deep.equal(['admin-credentials.json']);
   });
 
   it('is not held up by a draft that was cut short, and clears it away later', async () => {
