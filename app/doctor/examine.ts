@@ -82,7 +82,7 @@ async function examineStores(
   await look('processes', () => checkProcesses(stores, now()));
   await look('lag', () => checkViews(stores, now()));
   await look('clocks', () => checkClocks(stores, now, url));
-  await look('tasks', async () => [await checkTasks(stores, now(), held)]);
+  await look('tasks', async () => [await checkTasks(stores, now(), held, progress.signal)]);
   if (!whole) return found;
   progress.stage('reading the log');
   await look('events', () =>

@@ -33,11 +33,12 @@ export async function checkTasks(
   { store, readModel }: Stores,
   now: Instant,
   held: boolean,
+  signal: AbortSignal,
 ): Promise<Finding> {
   const check = 'tasks';
   const [without, overdue]: [string[], string[]] = [[], []];
   let active = 0;
-  for await (const { taskId, rhythm } of presentRhythms(store, readModel)) {
+  for await (const { taskId, rhythm } of presentRhythms(store, readModel, signal)) {
     if (rhythm.status !== 'active' || rhythm.definition.schedule_kind === 'event') continue;
     active += 1;
     const runAt = nextRunOf(rhythm);

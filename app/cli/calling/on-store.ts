@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs';
+import { EventStoreError } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
+import { ReadModelError } from '../../../projections/read-model.ts';
 import {
   eventStoreSchemes,
   storeAddress,
   type Environment,
 } from '../../configuration/setting-readers.ts';
 import type { Stores, StoreSettings } from '../../stores.ts';
-import { usageFault } from './faults.ts';
+import { CommandFault, exitCodes, usageFault } from './faults.ts';
 import { dataDirectoryOf } from './sign-in.ts';
 
 /**
@@ -26,7 +28,8 @@ export function storeSettings(env: Environment, dataDirectory?: string): StoreSe
 
 /**
  * Works on the stores themselves, past the interface, beside whatever service runs on them.
- * @throws CommandFault where there is no store: a mistyped folder must not become a new, empty one
+ * @throws CommandFault where there is no store: a mistyped folder must not become a new, empty one; and where one does
+ *   not answer
  */
 export async function onStore<T>(
   settings: StoreSettings,
@@ -42,6 +45,10 @@ export async function onStore<T>(
   const stores = await openStores(settings, silent);
   try {
     return await work(stores);
+  } catch (error) {
+    const isOfStore = error instanceof EventStoreError || error instanceof ReadModelError;
+    if (!isOfStore || error.code !== 'UNAVAILABLE') throw error;
+    throw new CommandFault(exitCodes.unavailable, error.message, error);
   } finally {
     await stores.close();
   }

@@ -3,6 +3,7 @@ import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { idOf } from '../../../domain/streams.ts';
 import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../../projections/views/due.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
+import { BrokenOff } from '../calling/faults.ts';
 
 const PAGE = 500;
 
@@ -10,11 +11,16 @@ const PAGE = 500;
  * The rhythm of every task that is not canceled, each once, as the log has it now: the view `due`, and over it what
  * the log says after the view. In memory are a page of the view and the tasks that changed since; where there is no
  * view, all tasks.
+ *
+ * @throws EventStoreError `UNAVAILABLE`, ReadModelError; BrokenOff when the signal is aborted
  */
 export async function* presentRhythms(
   store: EventStore,
   readModel: ReadModel,
+  signal: AbortSignal,
 ): AsyncGenerator<{ readonly taskId: string; readonly rhythm: Rhythm }> {
+  // Who follows a log that is away waits until it is back: whoever asks here waits for an answer.
+  await store.head();
   const seen = (await readModel.liveGeneration(dueProjection)) !== null;
   const checkpoint = seen ? await readModel.checkpoint(dueProjection) : null;
   const changed = new Map<string, Rhythm | null>();
@@ -25,7 +31,7 @@ export async function* presentRhythms(
   for await (const message of store.subscribe({
     after,
     prefixes: rhythmStreams,
-    signal: done.signal,
+    signal: AbortSignal.any([signal, done.signal]),
   })) {
     if (message.kind === 'caught-up') break;
     for (const event of message.events) {
@@ -36,6 +42,7 @@ export async function* presentRhythms(
     }
   }
   done.abort();
+  if (signal.aborted) throw new BrokenOff(signal.reason);
   for (const [taskId, rhythm] of changed) {
     if (rhythm !== null && rhythm.status !== 'canceled') yield { taskId, rhythm };
   }

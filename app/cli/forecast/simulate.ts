@@ -15,12 +15,13 @@ const DAY = 86_400_000;
 /** Reads the tasks that there are from the store, and says what they would fire. */
 export async function simulate(session: Session, options: SimulateOptions): Promise<void> {
   const { surroundings, clock } = session;
+  const { signal } = surroundings;
   const now = clock.now();
   const from = options.from === undefined ? now : startOf(options.from, now);
   const settings = storeSettings(surroundings.env, options.dataDir);
   const { forecast, titles } = await onStore(settings, async (stores) => {
     const forecaster = new Forecaster(now, from, from + options.days * DAY);
-    for await (const { taskId, rhythm } of presentRhythms(stores.store, stores.readModel)) {
+    for await (const { taskId, rhythm } of presentRhythms(stores.store, stores.readModel, signal)) {
       forecaster.add(taskId, rhythm);
     }
     const counted = forecaster.count();

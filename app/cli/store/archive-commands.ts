@@ -60,7 +60,9 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
         settings.eventStoreUrl === undefined && settings.readModelUrl === undefined;
       if (!isEmbedded) await refuseForeignViews(settings);
       return restore({ ...filling(session, archive), place: settings, progress }, (place) =>
-        onStore({ ...settings, ...place }, (stores) => readOwed(stores, session.clock.now())),
+        onStore({ ...settings, ...place }, (stores) =>
+          readOwed(stores, session.clock.now(), session.surroundings.signal),
+        ),
       );
     });
     session.answer({ manifest, hold, owed }, () => {
@@ -106,7 +108,9 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   line.does<Place>(owed, ['owed'], async (session, { dataDir }) => {
     const settings = storeSettings(session.surroundings.env, dataDir);
     const { readOwed } = await import('./owed.ts');
-    const answer = await onStore(settings, (stores) => readOwed(stores, session.clock.now()));
+    const answer = await onStore(settings, (stores) =>
+      readOwed(stores, session.clock.now(), session.surroundings.signal),
+    );
     session.answer(answer, () => showOwed(session, answer));
   });
 }

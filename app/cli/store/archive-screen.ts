@@ -2,6 +2,7 @@ import type { ArchiveProgress } from '../../archive/progress.ts';
 import { ArchiveFault } from '../../archive/archive-fault.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import { Refusal } from '../../../domain/errors.ts';
+import { ReadModelError } from '../../../projections/read-model.ts';
 import { BrokenOff, CommandFault, exitCodes, type ExitCode } from '../calling/faults.ts';
 import type { Session } from '../calling/session.ts';
 import { duration } from '../terminal/times.ts';
@@ -95,6 +96,9 @@ function faultOf(error: unknown): unknown {
     const isAway = error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN';
     const code = isAway ? exitCodes.unavailable : exitCodes.failure;
     return new CommandFault(code, error.message, error);
+  }
+  if (error instanceof ReadModelError && error.code === 'UNAVAILABLE') {
+    return new CommandFault(exitCodes.unavailable, error.message, error);
   }
   if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') {
     // Of a copy, `path` is what it is made of.

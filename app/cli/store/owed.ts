@@ -21,14 +21,17 @@ export interface Owed {
   readonly most: readonly (OwedByTask & { readonly title: string | null })[];
 }
 
-/** Counts what is owed at a moment. In memory are those who owe most. */
-export async function readOwed(stores: Stores, now: number): Promise<Owed> {
+/**
+ * Counts what is owed at a moment. In memory are those who owe most.
+ * @throws the stores' errors; BrokenOff when the signal is aborted
+ */
+export async function readOwed(stores: Stores, now: number, signal: AbortSignal): Promise<Owed> {
   const { store, readModel } = stores;
   const { hold } = (await load(store, streams.operations(), operationsFold)).state;
   const runs = { own: 0, skip: 0, latest: 0, all: 0 };
   let [tasks, fires] = [0, 0];
   let most: OwedByTask[] = [];
-  for await (const { taskId, rhythm } of presentRhythms(store, readModel)) {
+  for await (const { taskId, rhythm } of presentRhythms(store, readModel, signal)) {
     const owed = owedBy(taskId, rhythm, now);
     if (owed === null) continue;
     tasks += 1;

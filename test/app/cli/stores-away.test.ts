@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { presentRhythms } from '../../../app/cli/forecast/present-rhythms.ts';
+import { decorated } from '../../../domain/decorated.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import type { EventStore } from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { svc } from './command-line.ts';
+
+describe('the command line on stores that are away', function () {
+  this.timeout(30_000);
+  const directory = useTemporaryDirectory();
+
+  for (const words of [['simulate'], ['owed'], ['admin', 'reset']]) {
+    it(`says so, and ends: svc ${words.join(' ')}`, async () => {
+      const server = await EventStoreDbServer.start();
+      server.stop();
+      const env = { SVC_DATA_DIR: directory(), SVC_EVENT_STORE_URL: server.url };
+      const { code, err } = await svc(words, { env });
+      expect(err).to.include('EventStoreDB');
+      expect(code).to.equal(6);
+    });
+  }
+
+  it('says so, and ends: svc import beside views that are away', async () => {
+    const made = { SVC_DATA_DIR: join(directory(), 'made') };
+    const codec = createEventCodec();
+    const at = { directory: made.SVC_DATA_DIR, codec, telemetry: silent };
+    await (await openSqliteEventStore(at)).close();
+    const folder = join(directory(), 'archive');
+    expect((await svc(['export', folder], { env: made })).code).to.equal(0);
+    const server = await MongoServer.start();
+    await server.stop();
+    const env = { SVC_DATA_DIR: join(directory(), 'aim'), SVC_READ_MODEL_URL: server.url() };
+    const { code, err } = await svc(['import', folder], { env });
+    expect(err).to.include('MongoDB');
+    expect(code).to.equal(6);
+  });
+
+  it('waits for one that goes away in the midst of it, and no longer than it is to', async () => {
+    const where = { directory: directory(), telemetry: silent };
+    const store = await openSqliteEventStore({ ...where, codec: createEventCodec() });
+    const readModel = await openSqliteReadModel(where);
+    const interrupted = new AbortController();
+    // As EventStoreDB's, which comes back whenever the server does.
+    const subscribe: EventStore['subscribe'] = async function* ({ after, signal }) {
+      const ended = new Promise<void>((end) => signal.addEventListener('abort', () => end()));
+      interrupted.abort();
+      await ended;
+      if (!signal.aborted) yield { kind: 'caught-up', position: after };
+    };
+    try {
+      const away = decorated(store, { subscribe });
+      const refused: unknown = await presentRhythms(away, readModel, interrupted.signal)
+        .next()
+        .catch((error: unknown) => error);
+      expect(String(refused)).to.include('it was broken off');
+    } finally {
+      await readModel.close();
+      await store.close();
+    }
+  });
+});
