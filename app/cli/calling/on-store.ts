@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { ReadModelError } from '../../../projections/read-model.ts';
 import {
   eventStoreSchemes,
   storeAddress,
@@ -39,6 +38,7 @@ export async function onStore<T>(
   // Only here: most commands call the service, and need none of the stores.
   const { openStores } = await import('../../stores.ts');
   const { logFile } = await import('../../../stores/sqlite/event-log/schema.ts');
+  const { ReadModelError } = await import('../../../projections/read-model.ts');
   if (eventStoreUrl === undefined && !existsSync(logFile(dataDirectory))) {
     throw usageFault(`there is no store in ${dataDirectory}: set SVC_DATA_DIR or --data-dir`);
   }

@@ -2,7 +2,6 @@ import type { ArchiveProgress } from '../../archive/progress.ts';
 import { ArchiveFault } from '../../archive/archive-fault.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import { Refusal } from '../../../domain/errors.ts';
-import { ReadModelError } from '../../../projections/read-model.ts';
 import { BrokenOff, CommandFault, exitCodes, type ExitCode } from '../calling/faults.ts';
 import type { Session } from '../calling/session.ts';
 import { duration } from '../terminal/times.ts';
@@ -80,13 +79,13 @@ export async function withScreen<T>(
     return await work(screen);
   } catch (error) {
     if (screen.signal.aborted) throw new BrokenOff(error);
-    throw faultOf(error);
+    throw await faultOf(error);
   } finally {
     screen.end();
   }
 }
 
-function faultOf(error: unknown): unknown {
+async function faultOf(error: unknown): Promise<unknown> {
   if (error instanceof ArchiveFault) {
     const code: ExitCode = error.kind === 'refused' ? exitCodes.conflict : exitCodes.failure;
     return new CommandFault(code, error.message, error);
@@ -97,6 +96,8 @@ function faultOf(error: unknown): unknown {
     const code = isAway ? exitCodes.unavailable : exitCodes.failure;
     return new CommandFault(code, error.message, error);
   }
+  // Only here: most commands call the service, and need none of the stores.
+  const { ReadModelError } = await import('../../../projections/read-model.ts');
   if (error instanceof ReadModelError && error.code === 'UNAVAILABLE') {
     return new CommandFault(exitCodes.unavailable, error.message, error);
   }
