@@ -1,10 +1,12 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import { isConflict, type EventStore, type NewEvent } from '../../domain/event-store.ts';
 import { UNDER_WAY_RENEWAL } from '../../domain/idempotency.ts';
+import type { Log } from '../../observability/telemetry.ts';
 
 interface UnderWayParts {
   readonly store: EventStore;
   readonly clock: Clock;
+  readonly log: Log;
   /** Of its key. */
   readonly stream: string;
   /** What says that it was received, as of now. */
@@ -47,7 +49,7 @@ export class CommandUnderWay {
   }
 
   async #say(): Promise<void> {
-    const { store, stream, received } = this.#parts;
+    const { store, log, stream, received } = this.#parts;
     this.#unsettled ??= received();
     try {
       this.#revision = (await store.append(stream, this.#unsettled, this.#revision)).revision;
@@ -56,6 +58,7 @@ export class CommandUnderWay {
       // Another took it up, while this process could not say that it lives.
       if (isConflict(error)) this.#over = true;
       // Else the log can't be written: by nobody, who might take it up. The same is said again later.
+      else log.warn('it could not be said that a command goes on', { stream, error });
     }
     if (!this.#over) this.#wait();
   }

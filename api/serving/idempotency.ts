@@ -13,6 +13,7 @@ import { IDEMPOTENCY_LIFE, idempotencyFold, receiveCommand } from '../../domain/
 import { nameBasedId, newId } from '../../domain/ids.ts';
 import { isJsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
+import type { Log } from '../../observability/telemetry.ts';
 import type { Answer } from '../endpoint.ts';
 import { HttpError, badRequest, errorBody, errorStatuses, toHttpError } from '../errors.ts';
 import { CommandUnderWay } from './command-under-way.ts';
@@ -45,14 +46,16 @@ export interface KeyedRequest {
 export class IdempotencyKeys {
   private readonly store: EventStore;
   private readonly clock: Clock;
+  private readonly log: Log;
   /** Streams of keys whose command this process carries out. */
   private readonly carriedOut = new Set<string>();
   /** Streams of keys whose command failed in this process without an answer: it may be repeated at once. */
   private readonly lost = new Set<string>();
 
-  constructor(store: EventStore, clock: Clock) {
+  constructor(store: EventStore, clock: Clock, log: Log) {
     this.store = store;
     this.clock = clock;
+    this.log = log;
   }
 
   /**
@@ -96,8 +99,8 @@ export class IdempotencyKeys {
     const life = String(decision.began ?? receivedAt);
     const commandId = nameBasedId('command', agentId, key, life);
     this.carriedOut.add(stream);
-    const { store, clock } = this;
-    const parts = { store, clock, stream, received: () => begun(clock.now()) };
+    const { store, clock, log } = this;
+    const parts = { store, clock, log, stream, received: () => begun(clock.now()) };
     const underWay = new CommandUnderWay(parts, receivedAt);
     try {
       return await this.answer(stream, underWay, { ...context, commandId }, carryOut);

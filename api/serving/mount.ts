@@ -30,12 +30,13 @@ export interface Shared {
 }
 
 export function share(dependencies: ApiDependencies): Shared {
+  const { store, clock, telemetry } = dependencies;
   const authentication = new Authentication(dependencies);
   return {
     dependencies,
     authentication,
     ownWrites: new OwnWrites(dependencies),
-    keys: new IdempotencyKeys(dependencies.store, dependencies.clock),
+    keys: new IdempotencyKeys(store, clock, telemetry.log),
     refused: new RefusedRequests(dependencies, authentication),
   };
 }

@@ -174,7 +174,10 @@ export class Hosting {
         },
         new InnerRequests(),
         { authenticate: (request) => authentication.authenticate(request, []) },
-        new KeyedCommands(new IdempotencyKeys(this.store, this.#clock), this.#clock),
+        new KeyedCommands(
+          new IdempotencyKeys(this.store, this.#clock, this.#telemetry.log),
+          this.#clock,
+        ),
       ),
     );
     app.disable('etag');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { IdempotencyKeys } from '../../../api/serving/idempotency.ts';
 import { MAX_EVENT_BYTES } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
+import { silent } from '../../../observability/telemetry.ts';
 import type { Answer } from '../../../api/endpoint.ts';
 import { deferred, eventually } from '../../support/signals.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -110,7 +111,7 @@ describe('an Idempotency-Key', () => {
 
   it('answers a command anew whose answer was too large to be kept, for the same ids', async () => {
     const { store, clock } = api();
-    const keys = new IdempotencyKeys(store, clock);
+    const keys = new IdempotencyKeys(store, clock, silent.log);
     const request = { agentId: caller.id, key: 'large', method: 'POST', path: '/x', body: null };
     const about = { actor: caller.id, source: 'test', correlationId: 'test' };
     const text = 'x'.repeat(MAX_EVENT_BYTES);
@@ -130,7 +131,12 @@ describe('an Idempotency-Key', () => {
   it('refuses for as long as the first goes on, in its process and in others', async () => {
     const clock = new VirtualClock();
     const { store } = api();
-    const [own, other] = [new IdempotencyKeys(store, clock), new IdempotencyKeys(store, clock)];
+    const warnings: object[] = [];
+    const log = { ...silent.log, warn: (_: string, fields = {}) => void warnings.push(fields) };
+    const [own, other] = [1, 2].map(() => new IdempotencyKeys(store, clock, log)) as [
+      IdempotencyKeys,
+      IdempotencyKeys,
+    ];
     const request = { agentId: caller.id, key: 'long', method: 'POST', path: '/x', body: null };
     const calls: string[] = [];
     const [begun, ended] = [deferred(), deferred()];
@@ -161,6 +167,8 @@ describe('an Idempotency-Key', () => {
     // What is said last of it may have come into the log, though its process never heard so.
     store.failNext(stream, 'after');
     await clock.advance(5_000);
+    await eventually(() => warnings.length === 1);
+    expect(warnings[0]).to.include({ stream });
     ended.resolve();
     expect(await first).to.deep.include({ body: { calls: 1 } });
     expect(clock.pending).to.equal(0);
