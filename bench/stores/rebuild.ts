@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,6 +12,7 @@ import { createEventCodec } from '../../domain/events/codec.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { startThread } from '../../stores/sqlite/read-model/start-thread.ts';
 import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
 import { EVENTS_OF_A_RUN, VIEWS, type RebuildOrder, type RebuildRates } from './rebuild-rates.ts';
@@ -38,7 +40,8 @@ const SEQUENCES = 4;
  * How fast the view of all runs is made anew from a log of `events` events, next to plain reading.
  *
  * @param options.events default 1,000,000
- * @param options.directory a folder with such a log and without views; the log stays there. Default: made, and removed
+ * @param options.directory a folder with such a log and without views, or empty: the log that is made there stays.
+ *   Default: one that is removed
  */
 export async function benchRebuild(
   options: { readonly events?: number; readonly directory?: string } = {},
@@ -47,7 +50,7 @@ export async function benchRebuild(
   const directory = options.directory ?? (await makeBenchFolder('rebuild'));
   try {
     const runs = Math.ceil(events / EVENTS_OF_A_RUN);
-    if (options.directory === undefined) await makeLog(directory, runs);
+    if (!existsSync(logFile(directory))) await makeLog(directory, runs);
     const { ours, raw } = await measureInThread({ directory, runs });
     return {
       name: 'rebuild of the runs view',
