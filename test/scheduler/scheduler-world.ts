@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
+import type { Clock, Instant } from '../../domain/clock.ts';
 import { decorated } from '../../domain/decorated.ts';
 import {
   BEGINNING,
@@ -35,41 +35,6 @@ import { WatchedStore } from './watched-store.ts';
 
 export const minute = 60_000;
 export const START: Instant = Date.parse('2026-03-02T00:00:00.000Z');
-
-/** A clock that is wrong by a constant. */
-export class SkewedClock implements Clock {
-  readonly #clock: Clock;
-  readonly #skew: number;
-
-  constructor(clock: Clock, skew: number) {
-    this.#clock = clock;
-    this.#skew = skew;
-  }
-
-  now(): Instant {
-    return this.#clock.now() + this.#skew;
-  }
-
-  at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel {
-    return this.#clock.at(instant - this.#skew, callback, options);
-  }
-
-  steady(): number {
-    return this.#clock.steady();
-  }
-
-  after(
-    milliseconds: number,
-    callback: () => void,
-    options?: { readonly background?: boolean },
-  ): Cancel {
-    return this.#clock.after(milliseconds, callback, options);
-  }
-
-  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return this.#clock.sleep(milliseconds, signal);
-  }
-}
 
 /** A log, views and a coordination store on the disk, in a time of their own, and processes over them. */
 export class World {

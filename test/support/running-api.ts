@@ -9,12 +9,11 @@ import { AuditTail } from '../../api/live/audit-tail.ts';
 import { LiveRuns } from '../../api/live/live-runs.ts';
 import { Refusals } from '../../api/access/refusals.ts';
 import { signToken } from '../../api/access/tokens.ts';
-import { SystemClock } from '../../app/clock.ts';
 import { reportProjections } from '../../app/projecting/projector-report.ts';
 import { projections } from '../../app/projecting/projections.ts';
 import { agentFold } from '../../domain/agents/agent.ts';
 import { registerWithName } from '../../domain/agents/agent-registration.ts';
-import { toIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
+import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
@@ -38,42 +37,8 @@ import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
 import { ApiClient } from './api-client.ts';
 import { FaultyEventStore, faultyReadModel } from './faulty-stores.ts';
+import { ShiftedClock } from './shifted-clock.ts';
 import { makeTemporaryDirectory } from './temporary-directory.ts';
-
-/** The machine's time, moved as far as a test says: tokens expire and reservations grow old at once. */
-export class ShiftedClock implements Clock {
-  readonly #clock = new SystemClock();
-  #shift = 0;
-
-  /** Moves the time by so many milliseconds. Timers that are set keep their real distance. */
-  shift(milliseconds: number): void {
-    this.#shift += milliseconds;
-  }
-
-  now(): Instant {
-    return this.#clock.now() + this.#shift;
-  }
-
-  at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel {
-    return this.#clock.at(instant - this.#shift, callback, options);
-  }
-
-  steady(): number {
-    return this.#clock.steady() + this.#shift;
-  }
-
-  after(
-    milliseconds: number,
-    callback: () => void,
-    options?: { readonly background?: boolean },
-  ): Cancel {
-    return this.#clock.after(milliseconds, callback, options);
-  }
-
-  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return this.#clock.sleep(milliseconds, signal);
-  }
-}
 
 /** An agent that can call. */
 export interface SignedIn {
@@ -92,6 +57,7 @@ export class RunningApi {
   readonly readModel: ReadModel;
   /** Up to where runs are requested; null: the whole log. */
   readonly requestedUpTo: { position: Position | null };
+  /** Moved as far as a test says: tokens expire and reservations grow old at once. */
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
@@ -149,7 +115,7 @@ export class RunningApi {
       // Windows begin with the test, so that none ends in the midst of it.
       clock: () => WINDOWS_BEGIN + (performance.now() - begun),
     });
-    const clock = new ShiftedClock();
+    const clock = new ShiftedClock(undefined, { passes: true });
     const store = new FaultyEventStore(log);
     const views = { away: false };
     const requestedUpTo = { position: null };

@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import express from 'express';
 import { listen, stopServing } from '../../../app/roles/serving.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { ShiftedClock } from '../../support/running-api.ts';
+import { ShiftedClock } from '../../support/shifted-clock.ts';
 import { Signal } from '../../support/signals.ts';
 
 describe('a server that has as many connections as there is room for', () => {

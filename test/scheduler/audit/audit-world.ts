@@ -1,4 +1,3 @@
-import type { Cancel, Clock, Instant } from '../../../domain/clock.ts';
 import type { NewEvent } from '../../../domain/event-store.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
@@ -14,6 +13,7 @@ import {
 import { createSchedulerAudit } from '../../../scheduler/audit/scheduler-audit.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
 import { RunRequester } from '../../../scheduler/fires/run-requester.ts';
+import { ShiftedClock } from '../../support/shifted-clock.ts';
 import type { SchedulerProcess, World } from '../scheduler-world.ts';
 
 /** Milliseconds that a worker's heartbeat lasts here. */
@@ -40,34 +40,13 @@ export class CountingTelemetry implements Telemetry {
 }
 
 /** Tells whether somebody sleeps by it. */
-export class SleepersClock implements Clock {
+export class SleepersClock extends ShiftedClock {
   sleepers = 0;
-  readonly #clock: Clock;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  now(): Instant {
-    return this.#clock.now();
-  }
-
-  at(instant: Instant, callback: () => void): Cancel {
-    return this.#clock.at(instant, callback);
-  }
-
-  steady(): number {
-    return this.#clock.steady();
-  }
-
-  after(milliseconds: number, callback: () => void): Cancel {
-    return this.#clock.after(milliseconds, callback);
-  }
-
-  async sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  override async sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     this.sleepers += 1;
     try {
-      await this.#clock.sleep(milliseconds, signal);
+      await super.sleep(milliseconds, signal);
     } finally {
       this.sleepers -= 1;
     }

@@ -7,7 +7,8 @@ import { triggeredRunId } from '../../../domain/ids.ts';
 import { publishEvent } from '../../../domain/topics/publishing.ts';
 import { requireRun, runFold } from '../../../domain/runs/run.ts';
 import { cancelTaskCommand } from '../../../domain/tasks/task-commands.ts';
-import { minute, SkewedClock, START, World } from '../scheduler-world.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+import { ShiftedClock } from '../../support/shifted-clock.ts';
 
 const event = { topic: 'orders.new', payload: { n: 1 }, source_agent_id: 'agent-2' };
 const on = { schedule_kind: 'event', schedule_expr: 'orders.#' } as const;
@@ -85,7 +86,7 @@ describe('the requester of runs', () => {
     it('makes it up also where its clock is an hour behind', async () => {
       await world.createTask('t');
       await dieBeforeRun();
-      const clock = new SkewedClock(world.clock, -hour);
+      const clock = new ShiftedClock(world.clock, { shift: -hour });
       await world.start('two', { lease: 3000, requester: true, clock });
       await world.clock.advance(10_000);
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);

@@ -9,7 +9,8 @@ import {
   updateTaskCommand,
 } from '../../../domain/tasks/task-commands.ts';
 import { dueProjection } from '../../../projections/views/due.ts';
-import { minute, SkewedClock, START, World } from '../scheduler-world.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+import { ShiftedClock } from '../../support/shifted-clock.ts';
 
 const hour = 60 * minute;
 
@@ -137,7 +138,7 @@ describe('the scheduler', () => {
     const both = async (skew: number): Promise<void> => {
       for (const task of ['a', 'b', 'c']) await world.createTask(task);
       await world.start('one', { lease: 10 * minute });
-      const clock = new SkewedClock(world.clock, skew);
+      const clock = new ShiftedClock(world.clock, { shift: skew });
       await world.start('two', { lease: 10 * minute, clock });
       await world.clock.advance(2 * hour);
       for (const task of ['a', 'b', 'c']) {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { SystemClock } from '../../../app/clock.ts';
-import { toIso, type Cancel, type Clock, type Instant } from '../../../domain/clock.ts';
+import { toIso, type Clock } from '../../../domain/clock.ts';
 import { BEGINNING, type EventStore, type RecordedEvent } from '../../../domain/event-store.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { load, type CommandContext } from '../../../domain/handle.ts';
@@ -27,6 +26,7 @@ import { runAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { Worker } from '../../../scheduler/worker.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { ShiftedClock } from '../../support/shifted-clock.ts';
 import { deferred, eventually, type Deferred } from '../../support/signals.ts';
 import {
   makeTemporaryDirectory,
@@ -41,40 +41,6 @@ export const LEASE = 1500;
 const CALM_LEASE = 30_000;
 
 export const OWNER = 'agent-1';
-
-/** The machine's time, moved forward as far as a test says. */
-class MovedClock implements Clock {
-  readonly #clock = new SystemClock();
-  #moved = 0;
-
-  move(milliseconds: number): void {
-    this.#moved += milliseconds;
-  }
-
-  now(): Instant {
-    return this.#clock.now() + this.#moved;
-  }
-
-  at(instant: Instant, callback: () => void, options?: { readonly background?: boolean }): Cancel {
-    return this.#clock.at(instant - this.#moved, callback, options);
-  }
-
-  steady(): number {
-    return this.#clock.steady();
-  }
-
-  after(
-    milliseconds: number,
-    callback: () => void,
-    options?: { readonly background?: boolean },
-  ): Cancel {
-    return this.#clock.after(milliseconds, callback, options);
-  }
-
-  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return this.#clock.sleep(milliseconds, signal);
-  }
-}
 
 /** No view was ever built: whoever loads one begins with the log. */
 const noViews = {
@@ -207,7 +173,7 @@ export const failed: PipelineOutcome = {
 export class KeyWorld {
   /** Of the processes that start from here on. Milliseconds. */
   lease = CALM_LEASE;
-  readonly clock = new MovedClock();
+  readonly clock = new ShiftedClock();
   readonly store: EventStore;
   private readonly directory: TemporaryDirectory;
   private readonly coordination: Coordination;

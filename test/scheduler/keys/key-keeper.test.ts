@@ -143,7 +143,6 @@ describe('runs that share a concurrency key', () => {
   });
 
   it('lose a slot with which they did not start within a lease, and get it again', async () => {
-    world.lease = LEASE;
     await task('a');
     // Queued, but no worker takes it: its slot is all that is left of a process that died.
     const later = '2999-01-01T00:00:00.000Z';
@@ -165,7 +164,7 @@ describe('runs that share a concurrency key', () => {
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
     await process.keeper.look(true);
     expect(await holders()).to.deep.equal(['r1']);
-    world.clock.move(LEASE + 1);
+    world.clock.shift(world.lease + 1);
     await process.keeper.look(true);
     await soon(() => expect(process.running()).to.deep.equal(['r2']));
     const events = await world.store.readStream('run-r1');

@@ -74,7 +74,7 @@ describe('the line for a concurrency key', () => {
     await soon(async () => expect(await holders()).to.deep.equal(['r2']));
     await soon(() => expect(full.running()).to.have.members(['p1', 'p2']));
     full.keeper.hasRoom = () => false;
-    world.clock.move(GRANT_LIFE + 1);
+    world.clock.shift(GRANT_LIFE + 1);
     await full.keeper.look(false);
     await soon(async () => expect(await holders()).to.deep.equal([]));
     full.finish('p1');

@@ -87,7 +87,7 @@ describe('requesting a run', () => {
       expect(first).to.include({ runId: manualRunId('a', 'one'), deduplicated: false });
       const second = await ask('two');
       expect(second).to.include({ runId: first.runId, deduplicated: true });
-      world.clock.move(120_000);
+      world.clock.shift(120_000);
       expect(await ask('two')).to.include({ runId: first.runId, deduplicated: true, result: null });
       expect(await ask('three')).to.include({ deduplicated: false });
     });
@@ -100,7 +100,7 @@ describe('requesting a run', () => {
         void world.request('a', 'r1', { store });
         await soon(() => expect(store.dead).to.equal(true));
         expect((await world.request('a', 'r2')).kind).to.equal('skipped');
-        world.clock.move(RESERVATION_LIFE + 1);
+        world.clock.shift(RESERVATION_LIFE + 1);
         const third = await world.request('a', 'r3');
         // After the request the run is there, and unfinished.
         expect(third.kind).to.equal(when === 'before' ? 'requested' : 'skipped');
@@ -115,7 +115,7 @@ describe('requesting a run', () => {
       store.dieAt(2, 'before');
       void world.request('a', 'r1', { store });
       await soon(() => expect(store.dead).to.equal(true));
-      world.clock.move(RESERVATION_LIFE + 1);
+      world.clock.shift(RESERVATION_LIFE + 1);
       await world.request('a', 'r2');
       const late = await world.request('a', 'r1');
       expect(late.kind === 'known' && late.event.type).to.equal('Abandoned');
@@ -127,7 +127,7 @@ describe('requesting a run', () => {
       store.dieAt(2, 'before');
       void world.request('a', 'r1', { store, trigger: 'schedule', scheduledFor: at(0) });
       await soon(() => expect(store.dead).to.equal(true));
-      world.clock.move(10 * RESERVATION_LIFE);
+      world.clock.shift(10 * RESERVATION_LIFE);
       expect((await schedule('a', 'r2', 1)).kind).to.equal('skipped');
       expect((await schedule('a', 'r1', 0)).kind).to.equal('requested');
     });

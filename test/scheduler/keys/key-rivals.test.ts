@@ -63,7 +63,7 @@ describe('processes that share a key, one killed and one halted for longer than 
       const halted = halting.pauseAt(haltsAt, goesOn.promise);
       await world.process('w2', { store: halting, hold: false });
       await halted;
-      world.clock.move(LEASE + 1);
+      world.clock.shift(LEASE + 1);
       const third = await world.process('w3', { hold: false });
       const fourth = await world.process('w4', { hold: false });
       for (const { keeper, membership } of [third, fourth]) {
