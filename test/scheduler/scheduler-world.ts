@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Clock, Instant } from '../../domain/clock.ts';
+import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { decorated } from '../../domain/decorated.ts';
 import {
   BEGINNING,
@@ -35,6 +35,10 @@ import { WatchedStore } from './watched-store.ts';
 
 export const minute = 60_000;
 export const START: Instant = Date.parse('2026-03-02T00:00:00.000Z');
+
+/** Each minute from one to another after {@link START}, the ends included, as texts. */
+export const minutes = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
 
 /** A log, views and a coordination store on the disk, in a time of their own, and processes over them. */
 export class World {

@@ -29,6 +29,20 @@ export class WatchedStore implements EventStore {
     this.#store = store;
   }
 
+  /** Lets the process die at the n-th append from now: before it is written, or after. */
+  dieAt(append: number, when: 'before' | 'after'): void {
+    let asked = 0;
+    let last: unknown;
+    this.onAppend = (_, events) => {
+      asked += 1;
+      if (asked === append) last = events;
+      if (asked === append && when === 'before') this.dead = true;
+    };
+    this.afterAppend = (_, events) => {
+      if (events === last && when === 'after') this.dead = true;
+    };
+  }
+
   async append(
     stream: string,
     events: readonly NewEvent[],

@@ -3,7 +3,6 @@ import { cancelBackfillCommand } from '../../../domain/backfills/backfill-comman
 import { toIso } from '../../../domain/clock.ts';
 import { BackfillWorld } from './backfill-harness.ts';
 import { minute, START, World } from '../scheduler-world.ts';
-import type { WatchedStore } from '../watched-store.ts';
 
 const nominal = Array.from({ length: 5 }, (_, n) => toIso(START - (4 - n) * minute));
 const span = { from: START - 4 * minute, to: START };
@@ -13,20 +12,6 @@ const span = { from: START - 4 * minute, to: START };
  * run that ends, the first record; where it is canceled in the midst of it, fewer.
  */
 const APPENDS = Array.from({ length: 11 }, (_, n) => n + 1);
-
-/** Lets a process die at the n-th append from now, before it is written or after. */
-function dieAt(store: WatchedStore, append: number, when: 'before' | 'after'): void {
-  let asked = 0;
-  let last: unknown;
-  store.onAppend = (_, events) => {
-    asked += 1;
-    if (asked === append) last = events;
-    if (asked === append && when === 'before') store.dead = true;
-  };
-  store.afterAppend = (_, events) => {
-    if (events === last && when === 'after') store.dead = true;
-  };
-}
 
 describe('a backfill whose scheduler dies', () => {
   let world: World;
@@ -57,7 +42,7 @@ describe('a backfill whose scheduler dies', () => {
     for (const append of APPENDS) {
       it(`${when} its append ${append} runs each time once, and no more at a time than it may`, async () => {
         const one = await all.start('one');
-        dieAt(one.store, append, when);
+        one.store.dieAt(append, when);
         await all.request('b', 't', span, { concurrency: 2 });
         const { died, most } = await goOnElsewhere(one);
         expect(died).to.equal(true);
@@ -71,7 +56,7 @@ describe('a backfill whose scheduler dies', () => {
 
       it(`${when} its append ${append} leaves no run of a backfill that is canceled`, async () => {
         const one = await all.start('one');
-        dieAt(one.store, append, when);
+        one.store.dieAt(append, when);
         await all.request('b', 't', span, { concurrency: 2 });
         const [first] = await all.unfinished();
         if (first !== undefined) await all.end(first.id);

@@ -1,34 +1,14 @@
 import { expect } from 'chai';
 import { cancelBackfillCommand } from '../../../domain/backfills/backfill-commands.ts';
-import { toIso } from '../../../domain/clock.ts';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { BackfillWorld } from './backfill-harness.ts';
-import { minute, START, World } from '../scheduler-world.ts';
-import type { WatchedStore } from '../watched-store.ts';
-
-/** Each minute from one to another after the start, the ends included. */
-const minutes = (from: number, to: number): readonly string[] =>
-  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
+import { minute, minutes, START, World } from '../scheduler-world.ts';
 
 const span = (from: number, to: number): { readonly from: number; readonly to: number } => ({
   from: START + from * minute,
   to: START + to * minute,
 });
-
-/** Lets a process die at the n-th append from now, before it is written or after. */
-function dieAt(store: WatchedStore, append: number, when: 'before' | 'after'): void {
-  let asked = 0;
-  let last: unknown;
-  store.onAppend = (_, events) => {
-    asked += 1;
-    if (asked === append) last = events;
-    if (asked === append && when === 'before') store.dead = true;
-  };
-  store.afterAppend = (_, events) => {
-    if (events === last && when === 'after') store.dead = true;
-  };
-}
 
 /** Backfills that were accepted at the same time know nothing of each other: none names the other as an earlier one. */
 describe('backfills of what is missing, requested at the same time', () => {
@@ -139,7 +119,7 @@ describe('backfills of what is missing, requested at the same time', () => {
     for (const append of [1, 2, 4, 7, 10]) {
       it(`run each once when their scheduler dies ${when} its append ${append}`, async () => {
         const one = await all.start('one');
-        dieAt(one.store, append, when);
+        one.store.dieAt(append, when);
         await all.request('a', 't', span(-4, -1), { concurrency: 2 });
         await all.request('b', 't', span(-3, 0), { concurrency: 2 });
         await all.endAll();

@@ -10,11 +10,7 @@ import {
 } from '../../../domain/tasks/task-commands.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { BackfillWorld } from './backfill-harness.ts';
-import { minute, START, World } from '../scheduler-world.ts';
-
-/** Each minute from one to another after the start, the ends included. */
-const minutes = (from: number, to: number): readonly string[] =>
-  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
+import { minute, minutes, START, World } from '../scheduler-world.ts';
 
 /** The ten minutes before the start. */
 const before = { from: START - 9 * minute, to: START };

@@ -1,16 +1,11 @@
 import { expect } from 'chai';
-import { toIso } from '../../../domain/clock.ts';
 import { requestManualRun } from '../../../domain/tasks/task-commands.ts';
 import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
 import { CrashProcess, LEASE, type Seen } from './crash-process.ts';
-import { minute, START, World } from '../scheduler-world.ts';
+import { minute, minutes, START, World } from '../scheduler-world.ts';
 
 const second = 1000;
 const hour = 60 * minute;
-
-/** Nominal times of a task that is due each minute, by the minute after the start. */
-const minutes = (from: number, to: number): string[] =>
-  Array.from({ length: to - from + 1 }, (_, index) => toIso(START + (from + index) * minute));
 
 describe('a clock that is set', () => {
   let world: World;

@@ -9,14 +9,10 @@ import {
   updateTaskCommand,
 } from '../../../domain/tasks/task-commands.ts';
 import { dueProjection } from '../../../projections/views/due.ts';
-import { minute, START, World } from '../scheduler-world.ts';
+import { minute, minutes, START, World } from '../scheduler-world.ts';
 import { ShiftedClock } from '../../support/shifted-clock.ts';
 
 const hour = 60 * minute;
-
-/** Each minute from one to another after the start, the ends included. */
-const minutes = (from: number, to: number): readonly string[] =>
-  Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
 
 describe('the scheduler', () => {
   let world: World;

@@ -23,11 +23,6 @@ describe('a failed run that is retried', () => {
     await world.close();
   });
 
-  const fails = (step: string): void => {
-    world.acts.set(step, () => {
-      throw new Error('out of paper');
-    });
-  };
   const works = (step: string, result: JsonValue = null): void => {
     world.acts.set(step, () => result);
   };
@@ -49,7 +44,7 @@ describe('a failed run that is retried', () => {
   it('goes on with the step that failed, and has what was there before', async () => {
     await world.task('t', ['a', 'b', 'c'], once);
     works('a', { paper: 1 });
-    fails('b');
+    world.fails('b');
     await world.start('one');
     const failed = await world.request('t');
     works('b', { paper: 2 });
@@ -65,7 +60,7 @@ describe('a failed run that is retried', () => {
 
   it('begins anew where that is asked for, as the task is now', async () => {
     await world.task('t', ['a', 'b'], once);
-    fails('b');
+    world.fails('b');
     await world.start('one');
     const failed = await world.request('t');
     const pipeline = ['a', 'x'].map((id) => ({ id, uses: 'act' }));
@@ -84,7 +79,7 @@ describe('a failed run that is retried', () => {
     ];
     await world.task('t', [], { ...once, payload: { pipeline } });
     works('each[0]', 'zero');
-    fails('each[3]');
+    world.fails('each[3]');
     await world.start('one');
     const failed = await world.request('t');
     expect(world.stepsOf(failed)).to.have.length(4);
@@ -96,11 +91,11 @@ describe('a failed run that is retried', () => {
 
   it('fails again, and is retried in its turn', async () => {
     await world.task('t', ['a', 'b', 'c'], once);
-    fails('b');
+    world.fails('b');
     await world.start('one');
     const first = await world.request('t');
     works('b');
-    fails('c');
+    world.fails('c');
     const again = await retry(first);
     works('c');
     const last = await retry(again);
@@ -116,7 +111,7 @@ describe('a failed run that is retried', () => {
     const fail = async (): Promise<void> => {
       await world.task('t', [...steps, 'last'], once);
       for (const step of steps) works(step, large(step));
-      fails('last');
+      world.fails('last');
       await world.start('one');
       failed = await world.request('t');
       expect(await world.run(failed)).to.include({ state: 'failed' });
@@ -217,7 +212,7 @@ describe('a failed run that is retried', () => {
 
   it('lines up behind what was asked for before it, whatever time it is about', async () => {
     await world.task('t', ['a'], once);
-    fails('a');
+    world.fails('a');
     const one = await world.start('one', { slots: 1 });
     const failed = await world.request('t');
     works('a');

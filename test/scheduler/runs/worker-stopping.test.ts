@@ -21,16 +21,6 @@ describe('a worker that is to stop something', () => {
     await world.close();
   });
 
-  /** Makes a step fail so many times. */
-  const fails = (step: string, times: number, error = new Error('out of paper')): void => {
-    let left = times;
-    world.acts.set(step, () => {
-      if (left === 0) return { done: step };
-      left -= 1;
-      throw error;
-    });
-  };
-
   describe('that is to cancel a run', () => {
     it('never starts one that waits', async () => {
       await world.task('t', ['hold:a']);
@@ -99,7 +89,7 @@ describe('a worker that is to stop something', () => {
 
     it('does not try one again that waits for its retry', async () => {
       await world.task('t', ['a']);
-      fails('a', 99);
+      world.fails('a', 99);
       await world.start('one');
       const runId = await world.request('t');
       await world.cancel(runId);
@@ -149,7 +139,7 @@ describe('a worker that is to stop something', () => {
 
     it('counts its back-off, and begins nothing after it', async () => {
       await world.task('t', ['a'], { timeout_seconds: 5 });
-      fails('a', 1);
+      world.fails('a', 1);
       await world.start('one');
       const runId = await world.request('t');
       await world.clock.advance(minute);
@@ -159,7 +149,7 @@ describe('a worker that is to stop something', () => {
 
     it('ends it at once where the next attempt would come too late, saying so', async () => {
       await world.task('t', ['a'], { timeout_seconds: 10 });
-      fails('a', 1);
+      world.fails('a', 1);
       await world.start('one');
       const runId = await world.request('t');
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
@@ -171,7 +161,7 @@ describe('a worker that is to stop something', () => {
 
     it('counts from the first start, through all attempts', async () => {
       await world.task('t', ['a', 'hold:b'], { timeout_seconds: 60 });
-      fails('a', 2);
+      world.fails('a', 2);
       await world.start('one');
       const runId = await world.request('t');
       await world.clock.advance(60 * second - 1);

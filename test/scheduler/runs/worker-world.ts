@@ -108,6 +108,16 @@ export class WorkerWorld {
     await this.world.createTask(id, { ...rule, ...retries, payload: { pipeline }, ...fields });
   }
 
+  /** Makes a step fail so many times; then it gives its own name. */
+  fails(step: string, times = Infinity, error = new Error('out of paper')): void {
+    let left = times;
+    this.acts.set(step, () => {
+      if (left === 0) return { done: step };
+      left -= 1;
+      throw error;
+    });
+  }
+
   /** Requests a run by hand. */
   async request(taskId: string): Promise<string> {
     const task = await this.world.task(taskId);

@@ -25,16 +25,6 @@ describe('a worker', () => {
     await world.close();
   });
 
-  /** Makes a step fail so many times. */
-  const fails = (step: string, times: number, error = new Error('out of paper')): void => {
-    let left = times;
-    world.acts.set(step, () => {
-      if (left === 0) return { done: step };
-      left -= 1;
-      throw error;
-    });
-  };
-
   it('executes a run: requested, started, finished', async () => {
     await world.task('t', ['a', 'b']);
     await world.start('one');
@@ -107,7 +97,7 @@ describe('a worker', () => {
   describe('whose run fails', () => {
     it('tries it again after its back-off, and runs no finished step again', async () => {
       await world.task('t', ['a', 'b', 'c']);
-      fails('b', 2);
+      world.fails('b', 2);
       await world.start('one');
       const runId = await world.request('t');
       const failed = await world.run(runId);
@@ -129,7 +119,7 @@ describe('a worker', () => {
 
     it('tries it again at once where there is no delay', async () => {
       await world.task('t', ['a'], { retry_delay_seconds: 0 });
-      fails('a', 3);
+      world.fails('a', 3);
       await world.start('one');
       const runId = await world.request('t');
       await world.clock.advance(second);
@@ -138,7 +128,7 @@ describe('a worker', () => {
 
     it('gives it up when its retries are used up', async () => {
       await world.task('t', ['a'], { max_retries: 2 });
-      fails('a', 99);
+      world.fails('a', 99);
       await world.start('one');
       const runId = await world.request('t');
       await world.clock.advance(minute);
@@ -150,7 +140,7 @@ describe('a worker', () => {
 
     it('does not try again what can not heal', async () => {
       await world.task('t', ['a']);
-      fails('a', 99, new ToolError('no such paper', { retryable: false }));
+      world.fails('a', 99, new ToolError('no such paper', { retryable: false }));
       await world.start('one');
       const runId = await world.request('t');
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
@@ -158,7 +148,7 @@ describe('a worker', () => {
 
     it('waits as long as a tool asks for', async () => {
       await world.task('t', ['a']);
-      fails('a', 1, new ToolError('busy', { retryable: true, retryAfterMs: 5 * minute }));
+      world.fails('a', 1, new ToolError('busy', { retryable: true, retryAfterMs: 5 * minute }));
       await world.start('one');
       const runId = await world.request('t');
       expect(await world.run(runId)).to.include({ run_at: toIso(START + 5 * minute) });
@@ -169,7 +159,7 @@ describe('a worker', () => {
     it('comes back to it also when the log told of the failure before its answer came', async () => {
       await world.task('t', ['a']);
       await world.task('other', ['b']);
-      fails('a', 1);
+      world.fails('a', 1);
       const one = await world.start('one');
       one.store.afterAppend = async (_stream, events) => {
         if (events.at(-1)?.type !== 'RunAttemptFailed') return;
