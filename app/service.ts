@@ -30,7 +30,7 @@ import { createHealth } from './watching/health.ts';
 import { jwtKeys, webhookSecrets } from './starting/keys.ts';
 import { mostOpenFiles, roomForClients, scarcityOfFiles } from './starting/open-files.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
-import { CHECKPOINT_NOTICE } from './projecting/projector-host.ts';
+import { checkpointOf } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
 import { startProjector, type RunningProjector } from './projecting/projector.ts';
 import { collectingBefore } from './roles/collect-before.ts';
@@ -270,9 +270,8 @@ class Service implements RunningService {
 
   /** Word of a projector in another process of this machine. */
   private onNotice(notice: string): void {
-    if (!notice.startsWith(CHECKPOINT_NOTICE)) return;
-    const [name, position] = notice.slice(CHECKPOINT_NOTICE.length).split(' ');
-    if (name !== undefined && position !== undefined) this.positions?.notify(name, position);
+    const told = checkpointOf(notice);
+    if (told !== null) this.positions?.notify(told.name, told.position);
   }
 
   /** Kept up until the log answers: on a store that is away at start, the admin is made once it is there. */

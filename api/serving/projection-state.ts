@@ -7,10 +7,7 @@ import {
 } from '../../domain/operators/projection-orders.ts';
 import { streams } from '../../domain/streams.ts';
 import { parkedProjection, parkedView } from '../../projections/projector/parking.ts';
-import {
-  PROJECTION_REPORT,
-  parseProjectionReport,
-} from '../../projections/projector/projection-report.ts';
+import { isOfNow, recallReport } from '../../projections/projector/projection-report.ts';
 import {
   rebuildStatus,
   type ProjectionStatus,
@@ -18,9 +15,6 @@ import {
 import { ReadModelError, type Projection } from '../../projections/read-model.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';
-
-/** A report older than this is of a projector that is gone. Milliseconds. */
-const REPORT_LIMIT = 10_000;
 
 /** How long an order may take until it is carried out, while its caller waits. Milliseconds. */
 const PATIENCE = 5_000;
@@ -35,10 +29,11 @@ type Parts = Pick<ApiDependencies, 'store' | 'readModel' | 'coordination' | 'clo
  * can't be read, and when to ask again.
  */
 export async function beingMade(
-  { readModel, coordination }: Pick<Parts, 'readModel' | 'coordination'>,
+  parts: Pick<ApiDependencies, 'readModel' | 'coordination' | 'projections'>,
   reads: readonly Projection[],
 ): Promise<HttpError> {
-  const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
+  const { readModel, coordination, projections } = parts;
+  const report = await recallReport(coordination, projections);
   const live = await Promise.all(reads.map((each) => readModel.liveGeneration(each)));
   const views = reads
     .filter((_, index) => live[index] === null)
@@ -69,8 +64,8 @@ export async function projectionStates(
   projections: readonly Projection[],
 ): Promise<readonly ProjectionStatus[]> {
   const { coordination, clock } = parts;
-  const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
-  const isFresh = report !== null && clock.now() - fromIso(report.at) < REPORT_LIMIT;
+  const report = await recallReport(coordination, projections);
+  const isFresh = report !== null && isOfNow(report, clock.now());
   return Promise.all(
     projections.map(async (projection) => {
       const { name, schema } = projection;

@@ -5,10 +5,7 @@ import { importUnderWay } from '../../domain/operators/import.ts';
 import { operationsFold } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
 import { parseReport, SCHEDULER_REPORT, totals } from '../../scheduler/audit/report.ts';
-import {
-  PROJECTION_REPORT,
-  parseProjectionReport,
-} from '../../projections/projector/projection-report.ts';
+import { recallReport } from '../../projections/projector/projection-report.ts';
 import { eventStoreDbVersion } from '../../stores/eventstoredb/server-version.ts';
 import { sqliteVersion } from '../../stores/sqlite/version.ts';
 import { projections } from '../projecting/projections.ts';
@@ -121,7 +118,7 @@ export async function checkViews(
   const check = 'lag';
   const head = await store.head();
   const running = (await coordination.alive()).length > 0;
-  const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
+  const report = await recallReport(coordination, projections);
   const findings: Finding[] = [];
   const missing: string[] = [];
   let most = 0;

@@ -1,20 +1,38 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../domain/clock.ts';
+import type { Position } from '../../domain/event-store.ts';
 import { createLog } from '../../observability/create-log.ts';
 import type { Telemetry, Traces } from '../../observability/telemetry.ts';
 import { OlderShapesGoing } from '../../projections/generations/older-shapes-going.ts';
+import { shapesOf } from '../../projections/projector/projection-report.ts';
 import { createProjector } from '../../projections/projector/projector.ts';
 import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { projections } from './projections.ts';
+import { projectBeside } from './projector-beside.ts';
 import { reportProjections } from './projector-report.ts';
 import type { ProjectorThreadData, ProjectorWord } from './projector-protocol.ts';
 import { onceWhole } from '../starting/half-import.ts';
 import { openStores, type Stores } from '../stores.ts';
 
 /** How notices of checkpoints begin, between the processes of a machine. */
-export const CHECKPOINT_NOTICE = 'view ';
+const CHECKPOINT_NOTICE = 'view ';
+
+/**
+ * What a notice of another process of the machine says: a view of this release, and how far it is. null where it says
+ * something else, or is of another shape of the view, which says nothing of this one's.
+ */
+export function checkpointOf(
+  notice: string,
+): { readonly name: string; readonly position: Position } | null {
+  if (!notice.startsWith(CHECKPOINT_NOTICE)) return null;
+  const [shape, position] = notice.slice(CHECKPOINT_NOTICE.length).split(' ');
+  const name = namesOfShapes.get(shape ?? '');
+  return name === undefined || position === undefined ? null : { name, position };
+}
+
+const namesOfShapes = new Map(projections.map((each) => [shapesOf([each]), each.name]));
 
 /**
  * The projector, with stores of its own: folds the log into the views whenever this process leads, until the
@@ -52,7 +70,7 @@ export async function runProjector(options: {
   const led = leadership.run(AbortSignal.any([signal, ended.signal]));
   try {
     while (!signal.aborted) {
-      await untilLeading(leadership, signal);
+      await besideUntilLeading(stores, leadership, telemetry, options);
       if (!signal.aborted) await projectWhileLeading(stores, leadership, telemetry, options);
     }
   } finally {
@@ -72,7 +90,7 @@ async function projectWhileLeading(
   telemetry: Telemetry,
   { clock, signal, tell }: Parameters<typeof runProjector>[0],
 ): Promise<void> {
-  const { store, readModel, coordination, notices } = stores;
+  const { store, readModel, coordination } = stores;
   const { fence } = leadership;
   const projector = createProjector({
     store,
@@ -92,10 +110,7 @@ async function projectWhileLeading(
   };
   leadership.onChange(endUnlessLeading);
   signal.addEventListener('abort', end, { once: true });
-  const stopTelling = projector.onCheckpoint((name, position) => {
-    tell({ kind: 'checkpoint', name, position });
-    notices?.publish(`${CHECKPOINT_NOTICE}${name} ${position}`);
-  });
+  const stopTelling = projector.onCheckpoint(checkpointTeller(stores, tell));
   const telling = reportProjections({
     status: () => projector.status(),
     coordination,
@@ -131,16 +146,35 @@ async function projectWhileLeading(
   }
 }
 
-function untilLeading(leadership: Leadership, signal: AbortSignal): Promise<void> {
-  if (leadership.leads || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      if (!leadership.leads && !signal.aborted) return;
-      leadership.offChange(settle);
-      signal.removeEventListener('abort', settle);
-      resolve();
-    };
-    leadership.onChange(settle);
-    signal.addEventListener('abort', settle);
-  });
+/** Views that the one that leads does not know, until this one leads or the signal is aborted. */
+async function besideUntilLeading(
+  stores: Stores,
+  leadership: Leadership,
+  telemetry: Telemetry,
+  { data, clock, signal, tell }: Parameters<typeof runProjector>[0],
+): Promise<void> {
+  const leads = new AbortController();
+  const { owner, lease } = data;
+  const beside = projectBeside(
+    {
+      ...{ stores, projections, owner, lease, clock, telemetry, gatherMs: GATHER_MS },
+      onCheckpoint: checkpointTeller(stores, tell),
+    },
+    AbortSignal.any([signal, leads.signal]),
+  );
+  await leadership.untilLeading(signal);
+  leads.abort();
+  await beside;
+}
+
+/** Says how far a view is, in this process and to the others of the machine. */
+function checkpointTeller(
+  { notices }: Stores,
+  tell: (word: ProjectorWord) => void,
+): (name: string, position: Position) => void {
+  const shapes = new Map(projections.map((each) => [each.name, shapesOf([each])]));
+  return (name, position) => {
+    tell({ kind: 'checkpoint', name, position });
+    notices?.publish(`${CHECKPOINT_NOTICE}${shapes.get(name) ?? name} ${position}`);
+  };
 }

@@ -14,6 +14,7 @@ const EVERY = 1000;
  * Tells all processes how the views are, again and again until the signal is aborted.
  *
  * @param parts.fence of the projector's lease: an older projector's report is refused
+ * @param parts.name under which it is remembered; default: that of the projector that leads
  * @param parts.tell told the same in this process
  * @param parts.every milliseconds between two reports
  */
@@ -21,19 +22,21 @@ export async function reportProjections(parts: {
   readonly status: () => readonly ProjectionStatus[];
   readonly coordination: Coordination;
   readonly fence: number;
+  readonly name?: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly signal: AbortSignal;
   readonly tell?: (views: readonly ProjectionStatus[]) => void;
   readonly every?: number;
 }): Promise<void> {
-  const { status, coordination, fence, clock, telemetry, signal, every = EVERY } = parts;
+  const { status, coordination, fence, clock, telemetry, signal } = parts;
+  const { name = PROJECTION_REPORT, every = EVERY } = parts;
   while (!signal.aborted) {
     const views = status();
     parts.tell?.(views);
-    const report: ProjectionReport = { at: toIso(clock.now()), views };
+    const report: ProjectionReport = { at: toIso(clock.now()), fence, views };
     try {
-      await coordination.remember(PROJECTION_REPORT, JSON.stringify(report), fence);
+      await coordination.remember(name, JSON.stringify(report), fence);
     } catch (error) {
       // Whoever asks is told what the stores say by themselves.
       telemetry.log.debug('the state of the views could not be told', { error });

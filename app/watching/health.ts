@@ -21,8 +21,7 @@ import {
 } from '../../observability/health-rules.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
 import {
-  PROJECTION_REPORT,
-  parseProjectionReport,
+  recallReport,
   type ProjectionReport,
 } from '../../projections/projector/projection-report.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
@@ -96,7 +95,7 @@ export function createHealth(options: {
   };
 
   const views = async (): Promise<HealthCheck> => {
-    const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
+    const report = await recallReport(coordination, projections);
     const parked = new Map(report?.views.map((view) => [view.name, view.parked]));
     const states = await lag.look();
     const shown = states.map((state) => ({ ...state, parked: parked.get(state.name) ?? 0 }));
@@ -106,7 +105,7 @@ export function createHealth(options: {
   };
 
   const readable = async (): Promise<HealthCheck> =>
-    viewsCheck(readModel, parseProjectionReport(await coordination.recall(PROJECTION_REPORT)));
+    viewsCheck(readModel, await recallReport(coordination, projections));
 
   return {
     async report() {

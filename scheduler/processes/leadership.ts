@@ -54,6 +54,21 @@ export class Leadership {
     this.listeners.delete(listener);
   }
 
+  /** Resolves once this one leads, or when the signal is aborted. */
+  untilLeading(signal: AbortSignal): Promise<void> {
+    if (this.leads || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        if (!this.leads && !signal.aborted) return;
+        this.offChange(settle);
+        signal.removeEventListener('abort', settle);
+        resolve();
+      };
+      this.onChange(settle);
+      signal.addEventListener('abort', settle);
+    });
+  }
+
   /** Tries for the lease, and renews it at a third, until the signal is aborted; then gives it back. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {

@@ -1,0 +1,194 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { SystemClock } from '../../../app/clock.ts';
+import { projectBeside } from '../../../app/projecting/projector-beside.ts';
+import { checkpointOf } from '../../../app/projecting/projector-host.ts';
+import { reportProjections } from '../../../app/projecting/projector-report.ts';
+import { decorated } from '../../../domain/decorated.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { recallReport } from '../../../projections/projector/projection-report.ts';
+import type { Projection } from '../../../projections/read-model.ts';
+import { agentsProjection } from '../../../projections/views/agents.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
+import { ProjectorHarness } from '../../projections/projector-harness.ts';
+import { request } from '../../projections/recorded.ts';
+import { eventually } from '../../support/signals.ts';
+import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+const agents = agentsProjection as unknown as Projection;
+const runs = runsProjection as unknown as Projection;
+/** The same view in the shape of a later release, which reads no other. */
+const { readsOlder: _none, ...shape } = runs;
+const newRuns: Projection = { ...shape, schema: runs.schema + 1 };
+
+const LEASE = 30_000;
+
+describe('a projector beside one of an older release', () => {
+  let harness: ProjectorHarness;
+  let coordination: Coordination;
+  let looks = 0;
+  let close: () => Promise<void>;
+  const ending: (() => Promise<void>)[] = [];
+
+  beforeEach(async () => {
+    harness = await ProjectorHarness.open();
+    const directory = await makeTemporaryDirectory();
+    const opened = await openSqliteCoordination({
+      directory: join(directory.path, 'coordination'),
+      telemetry: silent,
+    });
+    looks = 0;
+    coordination = decorated<Coordination>(opened, {
+      recall: (name) => {
+        looks += 1;
+        return opened.recall(name);
+      },
+    });
+    close = async () => {
+      await opened.close();
+      await directory.remove();
+    };
+  });
+
+  afterEach(async () => {
+    for (const end of ending.splice(0)) await end();
+    await harness.close();
+    await close();
+  });
+
+  /** Runs something until it is ended, here or after the test. */
+  const until = (run: (signal: AbortSignal) => Promise<void>): (() => Promise<void>) => {
+    const stop = new AbortController();
+    const ended = run(stop.signal);
+    const end = async (): Promise<void> => {
+      stop.abort();
+      await ended;
+    };
+    ending.push(end);
+    return end;
+  };
+
+  /** A projector that leads, with the fence that is next. @returns what ends its report and, with it, its lead */
+  const lead = (fence: number, views: readonly Projection[]): (() => Promise<void>) => {
+    const projector = harness.start(views);
+    return until((signal) =>
+      reportProjections({
+        ...{ coordination, fence, clock: new SystemClock(), telemetry: silent, signal, every: 5 },
+        status: () => projector.status(),
+      }),
+    );
+  };
+
+  const beside = (projections: readonly Projection[], owner = 'new'): (() => Promise<void>) =>
+    until((signal) =>
+      projectBeside(
+        {
+          stores: { store: harness.store, readModel: harness.readModel, coordination },
+          ...{ projections, owner, lease: LEASE, gatherMs: 0, look: 5 },
+          ...{ clock: new SystemClock(), telemetry: silent, onCheckpoint: () => undefined },
+        },
+        signal,
+      ),
+    );
+
+  const addRun = async (id: string): Promise<string> => {
+    harness.log.add(`run-${id}`, 'RunRequested', request());
+    return harness.append();
+  };
+
+  const isAt = (view: Projection, position: string): Promise<void> =>
+    eventually(async () => {
+      expect(await harness.readModel.checkpoint(view)).to.equal(position);
+    });
+
+  it('makes and feeds the views that the other does not know, and leaves it the rest', async () => {
+    lead(1, [agents, runs]);
+    await addRun('a');
+    beside([agents, newRuns]);
+    await isAt(newRuns, await addRun('b'));
+    expect(await harness.readModel.count(newRuns, [])).to.equal(2);
+    const last = await addRun('c');
+    await isAt(newRuns, last);
+    await isAt(runs, last);
+    expect(await harness.readModel.generations(agents)).to.deep.equal([1]);
+    await eventually(async () => {
+      const report = await recallReport(coordination, [agents, newRuns]);
+      expect(report?.views.map(({ name, schema }) => [name, schema])).to.deep.equal([
+        ['agents', agents.schema],
+        ['runs', newRuns.schema],
+      ]);
+    });
+  });
+
+  it('ends when one of its release leads, which goes on with what it has made', async () => {
+    const endOfOld = lead(1, [agents, runs]);
+    beside([agents, newRuns]);
+    await isAt(newRuns, await addRun('a'));
+    await endOfOld();
+    await harness.stop();
+    lead(2, [agents, newRuns]);
+    await isAt(newRuns, await addRun('b'));
+    await eventually(async () => {
+      const name = `projector of agents.${agents.schema} runs.${newRuns.schema}`;
+      expect(await coordination.acquire(name, 'another', LEASE)).to.not.equal(null);
+    });
+    await isAt(newRuns, await addRun('c'));
+    expect(await harness.readModel.generations(newRuns)).to.deep.equal([1]);
+  });
+
+  it('feeds what one of its release has made that led before', async () => {
+    const endOfNew = lead(1, [agents, newRuns]);
+    await isAt(newRuns, await addRun('a'));
+    await endOfNew();
+    await harness.stop();
+    lead(2, [agents, runs]);
+    beside([agents, newRuns]);
+    await isAt(newRuns, await addRun('b'));
+    expect(await harness.readModel.generations(newRuns)).to.deep.equal([1]);
+  });
+
+  it('is one of those of its release, and another goes on where that ends', async () => {
+    lead(1, [runs]);
+    const endOfFirst = beside([newRuns], 'first');
+    await isAt(newRuns, await addRun('a'));
+    beside([newRuns], 'second');
+    await endOfFirst();
+    await isAt(newRuns, await addRun('b'));
+  });
+
+  it('makes nothing that can be read in the older shape, or that is older than what the other makes', async () => {
+    lead(1, [agents, newRuns]);
+    await isAt(newRuns, await addRun('a'));
+    beside([agents, runs]);
+    beside([agents, { ...newRuns, schema: newRuns.schema + 1, readsOlder: [newRuns.schema] }]);
+    const before = looks;
+    await eventually(() => looks - before > 8);
+    expect(await harness.readModel.schemas(runs)).to.deep.equal([newRuns.schema]);
+  });
+
+  it('makes nothing where nobody leads', async () => {
+    beside([agents, newRuns]);
+    await addRun('a');
+    await eventually(() => looks > 4);
+    expect(await harness.readModel.schemas(runs)).to.deep.equal([]);
+  });
+});
+
+describe("a notice of another process's projector", () => {
+  it('is heeded for the shapes of this release alone', () => {
+    const position = '0000000000000007';
+    expect(checkpointOf(`view runs.${runs.schema} ${position}`)).to.deep.equal({
+      name: 'runs',
+      position,
+    });
+    for (const other of [
+      `view runs.${runs.schema + 1} ${position}`,
+      `view runs ${position}`,
+      'x',
+    ]) {
+      expect(checkpointOf(other)).to.equal(null);
+    }
+  });
+});
