@@ -15,6 +15,9 @@ import {
   type Subject,
 } from './event-store-subject.ts';
 
+/** Longer than what an engine reads at a time by itself. */
+const LONGEST_PAGE = 400;
+
 /** What the port says of `listStreams`. */
 export function describeListing(subject: Subject): void {
   describe('listing streams', () => {
@@ -72,14 +75,15 @@ export function describeReadingBackwards(subject: Subject): void {
     it('gives everything strictly before a position, the last first, page by page', async () => {
       const { store } = subject();
       const prefix = newPrefix();
-      const start = await store.head();
+      // What other tests left in the same log, events of a newer release among it, lies behind these.
+      const { position: start } = await store.append(newStream(), events(LONGEST_PAGE), 'none');
       const appended: string[] = [];
       for (let n = 0; n < 6; n += 1) {
         const batch = events(3, 3 * n);
         await store.append(newStream(prefix), batch, 'none');
         appended.unshift(...batch.map(({ id }) => id).reverse());
       }
-      for (const limit of [1, 4, 1000]) {
+      for (const limit of [1, 4, LONGEST_PAGE]) {
         const read: string[] = [];
         for (let before: string | null = null; ;) {
           const page: readonly RecordedEvent[] = await store.readAllBackwards(before, limit);
