@@ -13,9 +13,9 @@ export interface EventStore {
    * A repeated append of the same event ids with the same expectation is recognised and succeeds as a
    * `duplicate`, with the revision and position of the first.
    *
-   * @throws EventStoreError `CONFLICT` when the stream is not where `expected` says; `TOO_LARGE` for an
-   *   event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append again with
-   *   the same ids and the same expectation); `UNAVAILABLE` when nothing was written.
+   * @throws EventStoreError `CONFLICT` when the stream is not where `expected` says, once what is in the way can be
+   *   read; `TOO_LARGE` for an event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append
+   *   again with the same ids and the same expectation); `UNAVAILABLE` when nothing was written.
    */
   append(
     stream: string,

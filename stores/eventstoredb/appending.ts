@@ -14,6 +14,7 @@ import { pause, pauseAfter, within } from './pause.ts';
 import { isKnown, toPosition } from './position.ts';
 import type { Reading } from './reading.ts';
 import type { ClientEvent } from './recorded.ts';
+import { untilShown } from './shown.ts';
 import type { Timings } from './timings.ts';
 
 /** Events of a stream that are read at a time, from its end, in the search for ids that may have arrived. */
@@ -203,8 +204,11 @@ export class Appending {
     unclear: unknown,
   ): Promise<AppendResult> {
     const { stream, expected } = append;
+    const actual = actualRevisionOf(error);
     let found: AppendResult | undefined;
     try {
+      if (typeof actual === 'number')
+        await untilShown(this.#reading, this.#timings, stream, actual);
       found = await this.#findAtPlace(append);
     } catch (failure) {
       if (unclear !== undefined) throw outcomeUnknown(stream, failure);
@@ -213,7 +217,7 @@ export class Appending {
     if (found === undefined) {
       // Nothing was expected that could not be so: the server has met these ids, of an attempt before.
       if (expected === 'any' && unclear !== undefined) throw outcomeUnknown(stream, error);
-      throw conflict(stream, expected, actualRevisionOf(error), error);
+      throw conflict(stream, expected, actual, error);
     }
     return unclear === undefined ? { ...found, duplicate: true } : found;
   }

@@ -5,7 +5,7 @@ import type { Appending } from './appending.ts';
 import type { Reading } from './reading.ts';
 
 /** The engine's name for "events before this revision are gone", in a stream's metadata. */
-const TRUNCATE_BEFORE = '$tb';
+export const TRUNCATE_BEFORE = '$tb';
 
 /** How often a truncation is tried while others change the same stream's metadata. */
 const ATTEMPTS = 5;
@@ -71,6 +71,7 @@ function objectOf(data: unknown, stream: string): JsonObject {
   });
 }
 
-function metadataStreamOf(stream: string): string {
+/** Where a stream's metadata are. */
+export function metadataStreamOf(stream: string): string {
   return `$$${stream}`;
 }

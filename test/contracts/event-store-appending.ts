@@ -131,6 +131,18 @@ export function describeAppending(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(2);
     });
 
+    it('shows at once what a race was lost to', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      await store.append(stream, [event(0)], 'none');
+      const seen = Array.from({ length: 20 }, async (_, i) => {
+        const failure = await rejectionOf(store.append(stream, [event(i)], 0));
+        const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+        return failure === undefined || last?.revision === 1;
+      });
+      expect(await Promise.all(seen)).to.deep.equal(Array(20).fill(true));
+    });
+
     it('keeps many at once apart, and gives each stream its own revisions', async () => {
       const { store } = subject();
       const prefix = newPrefix();
@@ -149,6 +161,13 @@ export function describeAppending(subject: Subject): void {
     describeRefusing(subject);
     describeSequences(subject);
   });
+}
+
+function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
 }
 
 function describeRepeating(subject: Subject): void {

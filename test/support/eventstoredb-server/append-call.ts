@@ -87,8 +87,18 @@ export function handleAppend(
       const isAnew = fault === 'forgets-ids' && expected === ANY;
       const written = server.log.append(stream, events, isAnew ? current : expected);
       const isSeen =
-        written.kind !== 'written' || server.log.visible(stream).includes(written.last);
-      answer(written, isSeen, fault, stream, expected, callback);
+        written.kind !== 'written' ||
+        !written.repeated ||
+        server.log.visible(stream).includes(written.last);
+      const give = (): void => answer(written, isSeen, fault, stream, expected, callback);
+      if (written.kind !== 'written' || server.log.isShown(written.last)) return give();
+      // Of a repetition whose first is not shown yet there is never an answer (`CommitDecision.IdempotentNotReady`).
+      if (written.repeated) return;
+      const stopListening = server.log.onWrite(() => {
+        if (!server.log.isShown(written.last)) return;
+        stopListening();
+        give();
+      });
     }),
   );
 }

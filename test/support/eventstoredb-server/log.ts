@@ -52,6 +52,8 @@ export class Log {
   readonly #tombstones = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #offset = 1_000;
+  /** What is written and not shown yet; undefined while everything is shown at once. */
+  #unshown: StoredEvent[] | undefined;
 
   /**
    * Whether the events of an append stand as those of an explicit transaction, which programs could write over TCP before
@@ -70,6 +72,26 @@ export class Log {
     return () => this.#listeners.delete(listener);
   }
 
+  /**
+   * From now on what is written is not shown, until {@link show}. A server checks an append against what it has written,
+   * and shows what is replicated and indexed besides (`StorageWriterService`, `IndexCommitterService`): in between, it
+   * tells of conflicts with what nobody can read.
+   */
+  holdBack(): void {
+    this.#unshown ??= [];
+  }
+
+  /** Shows what was held back, and from now on everything at once. */
+  show(): void {
+    const written = this.#unshown ?? [];
+    this.#unshown = undefined;
+    this.#tell(written);
+  }
+
+  isShown(event: StoredEvent): boolean {
+    return this.#unshown?.includes(event) !== true;
+  }
+
   append(stream: string, events: readonly ProposedEvent[], expected: Expected): Written {
     if (this.#tombstones.has(stream)) return { kind: 'deleted' };
     const present = this.#streams.get(stream) ?? [];
@@ -77,7 +99,7 @@ export class Log {
     const verdict = this.#check(stream, present, events, expected);
     if (verdict === 'wrong-version') return { kind: 'wrong-version', current };
     if (verdict !== 'new') return { kind: 'written', last: verdict, repeated: true };
-    const beginsAgain = present.length > 0 && this.isGone(stream);
+    const beginsAgain = present.length > 0 && this.#isDeleted(stream);
     const last = this.#write(stream, events);
     if (beginsAgain) this.#undelete(stream, current + 1);
     return { kind: 'written', last, repeated: false };
@@ -121,8 +143,9 @@ export class Log {
 
   /** Whether there is no such stream, as a reader sees it. */
   isGone(stream: string): boolean {
-    const present = this.#streams.get(stream);
-    return present === undefined || this.#truncatedBefore(stream) === FOREVER;
+    const first = this.#streams.get(stream)?.[0];
+    if (first === undefined || !this.isShown(first)) return true;
+    return this.#isDeleted(stream);
   }
 
   /** The revision of a stream's last event, whether or not it is visible; `NO_STREAM` for none. */
@@ -132,7 +155,8 @@ export class Log {
 
   /** What a reader of the stream sees, ascending. */
   visible(stream: string): readonly StoredEvent[] {
-    const present = this.#streams.get(stream) ?? [];
+    const written = this.#streams.get(stream) ?? [];
+    const present = written.filter((event) => this.isShown(event));
     const metadata = this.#metadata(stream);
     const count = typeof metadata.$maxCount === 'number' ? metadata.$maxCount : present.length;
     const first = Math.max(this.#truncatedBefore(stream), present.length - count);
@@ -167,7 +191,7 @@ export class Log {
     if (there.length === events.length) {
       return present[expected + events.length] as StoredEvent;
     }
-    const startsAgain = there.length === 0 && expected === NO_STREAM && this.isGone(stream);
+    const startsAgain = there.length === 0 && expected === NO_STREAM && this.#isDeleted(stream);
     return startsAgain ? 'new' : 'wrong-version';
   }
 
@@ -183,6 +207,10 @@ export class Log {
       last = there;
     }
     return last ?? 'new';
+  }
+
+  #isDeleted(stream: string): boolean {
+    return this.#truncatedBefore(stream) === FOREVER;
   }
 
   #undelete(stream: string, from: number): void {
@@ -213,6 +241,10 @@ export class Log {
   }
 
   #tell(written: readonly StoredEvent[]): void {
+    if (this.#unshown !== undefined) {
+      this.#unshown.push(...written);
+      return;
+    }
     this.#all.push(...written);
     for (const listener of [...this.#listeners]) listener();
   }

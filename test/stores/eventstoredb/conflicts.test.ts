@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { isConflict, type EventStore } from '../../../domain/event-store.ts';
+import { numbered, numbersOf, onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
+import { eventually } from '../../support/signals.ts';
+
+/**
+ * A server tells of a conflict with what it has written, which it shows only when that is replicated and indexed.
+ */
+describe('a conflict in EventStoreDB with what is not shown yet', () => {
+  const bench = onWorkbench();
+  let store: EventStore;
+  beforeEach(async () => {
+    store = await bench().open({ timings: { appendAttemptMs: 5_000 } });
+  });
+
+  /** What a loser finds when it reads, as soon as it knows that it has lost. */
+  const found = async (stream: string, expected: 'none' | number): Promise<readonly number[]> => {
+    const other = await bench().open();
+    const failure: unknown = await other.append(stream, [numbered(9)], expected).then(
+      () => 'it was written',
+      (error: unknown) => error,
+    );
+    expect(isConflict(failure), String(failure)).to.equal(true);
+    return numbersOf(await other.readStream(stream));
+  };
+
+  /** Shows what is held back once somebody has looked for it in vain. */
+  const showLater = async (): Promise<void> => {
+    const { server } = bench();
+    const { reads } = server;
+    await eventually(() => server.reads >= reads + 3, { what: 'a loser to look' });
+    server.log.show();
+  };
+
+  it('is told once that can be read', async () => {
+    const { log, appends } = bench().server;
+    await store.append('task-1', [numbered(1)], 'none');
+    log.holdBack();
+    const winner = store.append('task-1', [numbered(2)], 0);
+    await eventually(() => appends.length === 2, { what: 'the winner to be written' });
+    const [seen] = await Promise.all([found('task-1', 0), showLater()]);
+    expect(seen).to.deep.equal([1, 2]);
+    expect((await winner).revision).to.equal(1);
+  });
+
+  it('is told once that can be read, of a stream that begins', async () => {
+    const { log, appends } = bench().server;
+    log.holdBack();
+    const winner = store.append('task-1', [numbered(1)], 'none');
+    await eventually(() => appends.length === 1, { what: 'the winner to be written' });
+    const [seen] = await Promise.all([found('task-1', 'none'), showLater()]);
+    expect(seen).to.deep.equal([1]);
+    expect((await winner).revision).to.equal(0);
+  });
+
+  it('is told after a while where that is never shown', async () => {
+    const { log, appends } = bench().server;
+    log.holdBack();
+    const winner = store.append('task-1', [numbered(1)], 'none');
+    await eventually(() => appends.length === 1, { what: 'the winner to be written' });
+    expect(await found('task-1', 'none')).to.deep.equal([]);
+    log.show();
+    await winner;
+  });
+
+  it('is told at once of a stream that is truncated away', async () => {
+    await store.append('task-1', [numbered(1), numbered(2)], 'none');
+    await store.truncate('task-1', 2);
+    const { server } = bench();
+    const { reads } = server;
+    expect(await found('task-1', 'none')).to.deep.equal([]);
+    expect(server.reads - reads).to.be.at.most(5);
+  });
+});
