@@ -18,6 +18,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
 import { readConnectionUrl } from './connection-url.ts';
 import { Connection } from './connection.ts';
+import { FeedConnections } from './feed-connections.ts';
 import { Horizon } from './horizon.ts';
 import { isPosition } from './position.ts';
 import { Reading } from './reading.ts';
@@ -54,13 +55,16 @@ export function openEventStoreDb(options: {
     }
     const timings = { ...defaultTimings, ...options.timings };
     const connection = new Connection(settings, timings, telemetry);
-    return new EventStoreDb({ connection, codec, telemetry, timings });
+    const parts = { settings, telemetry, timings };
+    const connections = new FeedConnections({ ...parts, first: connection });
+    return new EventStoreDb({ connection, connections, codec, telemetry, timings });
   });
 }
 
 /** The port over EventStoreDB. */
 class EventStoreDb implements EventStore {
   readonly #connection: Connection;
+  readonly #connections: FeedConnections;
   readonly #codec: EventCodec;
   readonly #telemetry: Telemetry;
   readonly #timings: Timings;
@@ -71,11 +75,13 @@ class EventStoreDb implements EventStore {
 
   constructor(parts: {
     readonly connection: Connection;
+    readonly connections: FeedConnections;
     readonly codec: EventCodec;
     readonly telemetry: Telemetry;
     readonly timings: Timings;
   }) {
     this.#connection = parts.connection;
+    this.#connections = parts.connections;
     this.#codec = parts.codec;
     this.#telemetry = parts.telemetry;
     this.#timings = parts.timings;
@@ -142,7 +148,7 @@ class EventStoreDb implements EventStore {
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage> {
     const parts = {
-      connection: this.#connection,
+      connections: this.#connections,
       reading: this.#reading,
       horizon: this.#horizon,
       codec: this.#codec,
@@ -185,6 +191,7 @@ class EventStoreDb implements EventStore {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#appending.close();
+    await this.#connections.close();
     await this.#connection.close();
   }
 }

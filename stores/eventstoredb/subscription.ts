@@ -6,8 +6,8 @@ import {
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import type { Connection } from './connection.ts';
 import { wordsOf } from './faults.ts';
+import type { FeedConnections } from './feed-connections.ts';
 import { Feed } from './feed.ts';
 import type { Horizon } from './horizon.ts';
 import { pause, pauseAfter, unlessAborted } from './pause.ts';
@@ -19,7 +19,7 @@ import type { Timings } from './timings.ts';
 
 /** What a subscription needs of the adapter. */
 export interface SubscriptionParts {
-  readonly connection: Connection;
+  readonly connections: FeedConnections;
   readonly reading: Reading;
   readonly horizon: Horizon;
   readonly codec: EventCodec;
@@ -75,7 +75,7 @@ export class Subscription {
 
   /** One subscription of the client. Returns why it was lost, or nothing when it is to end. */
   async *#attempt(): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
-    const { connection, reading } = this.#parts;
+    const { connections, reading } = this.#parts;
     let places: readonly [Position, Position] | undefined;
     try {
       const read = Promise.all([reading.footing(this.#position), reading.end()]);
@@ -86,6 +86,7 @@ export class Subscription {
     }
     if (places === undefined) return undefined;
     const [from, end] = places;
+    const { connection, release } = connections.take();
     const feed = new Feed(connection, from, end, this.#prefixes);
     const wake = (): void => feed.wake();
     this.#signal.addEventListener('abort', wake);
@@ -94,6 +95,7 @@ export class Subscription {
     } finally {
       this.#signal.removeEventListener('abort', wake);
       feed.close();
+      release();
     }
   }
 

@@ -13,6 +13,9 @@ import { failure, streamNameOf } from './messages.ts';
 import { fail, handleRead, type ReadCall } from './read-call.ts';
 import { OpenSubscription } from './subscription-call.ts';
 
+/** Calls of one connection at a time: as Kestrel has it, and a server leaves it. */
+const MOST_CALLS = 100;
+
 /**
  * A stand-in for an EventStoreDB server within the test process, speaking gRPC with the client's own
  * service definitions, so that tests drive the real client through a real connection, and can make the
@@ -36,7 +39,7 @@ export class EventStoreDbServer {
 
   private constructor(log: Log) {
     this.log = log;
-    this.#server = new Server();
+    this.#server = new Server({ 'grpc.max_concurrent_streams': MOST_CALLS });
     this.#server.addService(services.StreamsService, this.#streams());
     this.#server.addService(featureServices.ServerFeaturesService, {
       getSupportedMethods: (_call: unknown, callback: sendUnaryData<features.SupportedMethods>) =>

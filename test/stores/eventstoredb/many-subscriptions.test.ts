@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../../domain/event-store.ts';
+import {
+  caughtUp,
+  numbered,
+  numbersOf,
+  onWorkbench,
+  take,
+  upTo,
+} from '../../support/eventstoredb-server/workbench.ts';
+import { eventually } from '../../support/signals.ts';
+
+/** More than a server takes at a time of one connection. */
+const MANY = 150;
+
+describe('many subscriptions of EventStoreDB', () => {
+  const bench = onWorkbench();
+
+  it('leave reads and appends alone, and hear of them all', async () => {
+    // Looked at less often than elsewhere in tests: of so many, that alone would take the machine.
+    const timings = { probeMs: 2_000, silenceMs: 10_000, readMs: 5_000, appendAttemptMs: 2_000 };
+    const store = await bench().open({ timings });
+    const stop = new AbortController();
+    const heard: number[][] = [];
+    const levels = upTo(MANY).map((n) => {
+      const numbers: number[] = [];
+      heard.push(numbers);
+      const options = { after: BEGINNING, prefixes: [`run-${n % 2}`], signal: stop.signal };
+      const follow = async (level: () => void): Promise<void> => {
+        await take(store.subscribe(options), (received) => {
+          if (caughtUp(received)) level();
+          numbers.splice(0, numbers.length, ...numbersOf(received.events));
+          return false;
+        });
+      };
+      let ended: Promise<void> = Promise.resolve();
+      const isLevel = new Promise<void>((resolve) => (ended = follow(resolve)));
+      return isLevel.then(() => ({ ended }));
+    });
+    const following = await Promise.all(levels);
+    expect(bench().server.subscriptions).to.have.lengthOf(MANY);
+
+    await store.ping();
+    await store.append('run-0', [numbered(1)], 'none');
+    await store.append('run-1', [numbered(2)], 'none');
+    expect(numbersOf(await store.readStream('run-1'))).to.deep.equal([2]);
+    await eventually(() => heard.every(({ length }) => length === 1), { what: 'all to hear' });
+    expect(heard).to.deep.equal(upTo(MANY).map((n) => [1 + (n % 2)]));
+
+    stop.abort();
+    await Promise.all(following.map(({ ended }) => ended));
+    const { server } = bench();
+    await eventually(() => server.subscriptions.length === 0, { what: 'all to be gone' });
+    const last = await take(
+      store.subscribe({ after: BEGINNING, signal: new AbortController().signal }),
+      caughtUp,
+    );
+    expect(numbersOf(last.events)).to.deep.equal([1, 2]);
+  });
+});
