@@ -3,6 +3,7 @@ import { agentFold, removeAgent } from '../../domain/agents/agent.ts';
 import { release } from '../../domain/agents/agent-registration.ts';
 import { BEGINNING } from '../../domain/event-store.ts';
 import { handle } from '../../domain/handle.ts';
+import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
@@ -103,28 +104,17 @@ async function endTasksOf(
       limit: PAGE,
       ...(after === null ? {} : { after: { values: [], key: after } }),
     });
-    const canceled = await sideBySide(page, ({ key }) => cancelTask(call, key, () => {}));
+    const canceled = await sideBySide(page, SIDE_BY_SIDE, ({ key }) =>
+      cancelTask(call, key, () => {}),
+    );
     const [last] = canceled
       .map(({ position }) => position ?? BEGINNING)
       .sort()
       .reverse();
     if (last !== undefined) await positions.wait(runsProjection, last, LIMIT);
-    await sideBySide(page, ({ key }) => cancelRunsOf(call, key));
+    await sideBySide(page, SIDE_BY_SIDE, ({ key }) => cancelRunsOf(call, key));
     after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
   } while (after !== null);
-}
-
-/** Rejects with the first fault, once nothing is under way: the command may be repeated at once. */
-async function sideBySide<T, R>(all: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let from = 0; from < all.length; from += SIDE_BY_SIDE) {
-    const some = all.slice(from, from + SIDE_BY_SIDE);
-    for (const outcome of await Promise.allSettled(some.map(work))) {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      results.push(outcome.value);
-    }
-  }
-  return results;
 }
 
 const conflict = (message: string, details: Record<string, unknown>): HttpError =>

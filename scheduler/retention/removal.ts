@@ -3,20 +3,24 @@ import {
   isConflict,
   type EventStore,
   type ExpectedRevision,
+  type Position,
   type RecordedEvent,
 } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
+import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
 import { wholeStream } from './old-events.ts';
 import { retained } from './over.ts';
 
-/** A record that is about to be removed: its events, without what is left of it. */
+/** A record that is about to be removed: the places of its events, without that of what is left of it. */
 interface Going {
   readonly stream: string;
-  readonly events: readonly RecordedEvent[];
+  readonly positions: readonly Position[];
+  /** Those of what agents did. */
+  readonly audited: readonly Position[];
   /** The revision before which the stream is cut. */
   readonly before: number;
   /** Nothing of it stays but what is left on purpose; a long stream goes by pieces. */
@@ -25,6 +29,9 @@ interface Going {
 
 /** Events to a record of removal: their positions must fit into one. */
 const MOST_EVENTS = 5_000;
+
+/** Streams that are read, left or cut at a time: what is appended to them is made durable together. */
+const SIDE_BY_SIDE = 25;
 
 /**
  * Takes records out of the views and then out of the log, some at a time: what is left of each is appended to its
@@ -60,18 +67,20 @@ export class Removal {
     let going: Going[] = [];
     let events = 0;
     let records = 0;
-    for (const stream of names) {
-      for (let isWhole = false; !isWhole;) {
-        const found = await this.#leave(kind, stream, before);
-        isWhole = found?.isWhole ?? true;
-        if (found === null) continue;
+    const begun = await sideBySide(names, SIDE_BY_SIDE, (stream) =>
+      this.#leave(kind, stream, before),
+    );
+    for (let found of begun) {
+      while (found !== null) {
         going.push(found);
-        events += found.events.length;
+        events += found.positions.length;
         records += found.isWhole ? 1 : 0;
-        if (events < MOST_EVENTS && found.isWhole) continue;
-        await this.#record(kind, going, before);
-        going = [];
-        events = 0;
+        if (events >= MOST_EVENTS || !found.isWhole) {
+          await this.#record(kind, going, before);
+          going = [];
+          events = 0;
+        }
+        found = found.isWhole ? null : await this.#leave(kind, found.stream, before);
       }
     }
     if (going.length > 0) await this.#record(kind, going, before);
@@ -79,17 +88,16 @@ export class Removal {
   }
 
   async #record(kind: RetainedKind, going: readonly Going[], before: Instant): Promise<void> {
-    const events = going.flatMap((each) => each.events);
-    const positions = events.map(({ position }) => position).sort();
+    const positions = going.flatMap((each) => each.positions).sort();
     const data: DataOf<'RecordsRemoved'> = {
       kind,
       records: going.filter(({ isWhole }) => isWhole).length,
-      events: events.length,
+      events: positions.length,
       first_position: positions[0] ?? '',
       last_position: positions.at(-1) ?? '',
       older_than: toIso(before),
       streams: going.map((each) => ({ stream: each.stream, before: each.before })),
-      audited: events.filter(({ metadata }) => metadata.actor !== 'service').map((e) => e.position),
+      audited: going.flatMap((each) => each.audited),
     };
     const stream = streams.retention();
     const appended = toNewEvents(stream, [{ type: 'RecordsRemoved', data }], this.#context());
@@ -111,13 +119,13 @@ export class Removal {
     if (isLeft || left === null) {
       const some = left === null ? events.slice(0, MOST_EVENTS) : events;
       const end = some.at(-1) ?? last;
-      return { stream, events: some, before: end.revision + 1, isWhole: end === last };
+      return { ...placesOf(stream, some), before: end.revision + 1, isWhole: end === last };
     }
     const commandId = nameBasedId('retention', stream);
     const appended = toNewEvents(stream, [left], { ...this.#context(), commandId });
     try {
       const { revision } = await this.#store.append(stream, appended, last.revision);
-      return { stream, events, before: revision, isWhole: true };
+      return { ...placesOf(stream, events), before: revision, isWhole: true };
     } catch (error) {
       // Something has happened to it after all: then it is not over yet.
       if (isConflict(error)) return null;
@@ -126,6 +134,17 @@ export class Removal {
   }
 
   async #cut(removed: DataOf<'RecordsRemoved'>): Promise<void> {
-    for (const { stream, before } of removed.streams) await this.#store.truncate(stream, before);
+    await sideBySide(removed.streams, SIDE_BY_SIDE, ({ stream, before }) =>
+      this.#store.truncate(stream, before),
+    );
   }
+}
+
+function placesOf(
+  stream: string,
+  events: readonly RecordedEvent[],
+): Pick<Going, 'stream' | 'positions' | 'audited'> {
+  const byAgents = events.filter(({ metadata }) => metadata.actor !== 'service');
+  const positions = events.map(({ position }) => position);
+  return { stream, positions, audited: byAgents.map(({ position }) => position) };
 }

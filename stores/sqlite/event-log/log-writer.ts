@@ -24,6 +24,12 @@ export interface Written {
   readonly timing: CommitTiming;
 }
 
+/** What is to be removed of a stream: all before a revision. */
+export interface Cut {
+  readonly stream: string;
+  readonly before: number;
+}
+
 /** A refused append. The transaction goes on without it. */
 type Refusal = Omit<WriteFailure, 'ticket'>;
 
@@ -101,13 +107,22 @@ export class LogWriter {
   }
 
   /**
-   * Removes a stream's oldest events before a revision, some of them. Blocks until that is durable.
+   * Removes the oldest events of streams before a revision, of as many as go at once, in order. Blocks until that is
+   * durable.
    *
-   * @returns whether there may be more, for another call
+   * @returns how many are done; of the next one there is more, for another call
    * @throws the driver's error when nothing was removed; {@link UnsureCommit}
    */
-  truncate(stream: string, before: number): boolean {
-    return this.#transaction(() => this.#memory.truncate(stream, before, REMOVED_AT_ONCE));
+  truncate(cuts: readonly Cut[]): number {
+    return this.#transaction(() => {
+      let left = REMOVED_AT_ONCE;
+      for (const [done, { stream, before }] of cuts.entries()) {
+        const { removed, all } = this.#memory.truncate(stream, before, left);
+        left -= removed;
+        if (!all) return done;
+      }
+      return cuts.length;
+    });
   }
 
   #transaction<T>(work: (timing: CommitTiming) => T): T {

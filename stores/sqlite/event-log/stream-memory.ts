@@ -82,16 +82,20 @@ export class StreamMemory {
   /**
    * Removes the oldest events of a stream before a revision, so many at most; its own revision is kept.
    *
-   * @returns whether there may be more
+   * @returns how many, and whether these were all
    */
-  truncate(name: string, before: number, most: number): boolean {
+  truncate(
+    name: string,
+    before: number,
+    most: number,
+  ): { readonly removed: number; readonly all: boolean } {
     const stream = this.find(name, false);
-    if (stream === undefined) return false;
+    if (stream === undefined) return { removed: 0, all: true };
     const first = this.#first.get(stream.id)?.[0];
     const end = typeof first === 'number' ? Math.min(before, first + most) : before;
-    this.#delete.run(stream.id, end);
+    const { changes } = this.#delete.run(stream.id, end);
     this.#setTruncated.run(stream.revision, stream.id);
-    return end < before;
+    return { removed: changes, all: end >= before };
   }
 
   #remember(name: string, stream: KnownStream): KnownStream {

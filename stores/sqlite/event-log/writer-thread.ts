@@ -27,8 +27,12 @@ const MOST_APPENDS = 1_000;
 const SHARE = 4;
 /** Bytes of a transaction, about, above which it is closed early. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
+/** Streams that one transaction cuts at most. */
+const MOST_CUTS = 100;
 
 type Task = WriteSequence | Exclude<WriterRequest, { readonly kind: 'appends' }>;
+
+type Truncation = Extract<Task, { readonly kind: 'truncate' }>;
 
 /** An open log. */
 interface Open {
@@ -154,18 +158,30 @@ class WriterThread {
     }
   }
 
-  /** A part of it; what is left comes behind all that waits, whose callers shall not wait for the whole; before the end. */
-  #truncate(task: Extract<Task, { readonly kind: 'truncate' }>): void {
+  /**
+   * It, and those that wait right behind it, in one commit; of a long one a part. What is left of that comes behind all
+   * that waits, whose callers shall not wait for the whole; before the end.
+   */
+  #truncate(first: Truncation): void {
+    const cuts = [first];
+    for (let next = this.#tasks[this.#next]; isTruncation(next); next = this.#tasks[this.#next]) {
+      if (cuts.length === MOST_CUTS) break;
+      cuts.push(next);
+      this.#next += 1;
+    }
     try {
-      if (!this.#opened().writer.truncate(task.stream, task.before)) {
-        this.#answer({ kind: 'done', ticket: task.ticket });
-        return;
-      }
+      const done = this.#opened().writer.truncate(cuts);
+      for (const { ticket } of cuts.slice(0, done)) this.#answer({ kind: 'done', ticket });
+      const [begun, ...untouched] = cuts.slice(done);
+      if (begun === undefined) return;
+      this.#next -= untouched.length;
       const end = this.#tasks.findIndex((each) => 'kind' in each && each.kind === 'close');
-      this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
+      this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, begun);
     } catch (error) {
-      const failure = { ticket: task.ticket, stream: task.stream, ...this.#fail(error) };
-      this.#answer({ kind: 'failed', failure });
+      const failure = this.#fail(error);
+      for (const { ticket, stream } of cuts) {
+        this.#answer({ kind: 'failed', failure: { ticket, stream, ...failure } });
+      }
     }
   }
 
@@ -235,6 +251,10 @@ class WriterThread {
   #answer(answer: WriterAnswer): void {
     this.#port.postMessage(answer);
   }
+}
+
+function isTruncation(task: Task | undefined): task is Truncation {
+  return task !== undefined && 'kind' in task && task.kind === 'truncate';
 }
 
 if (parentPort === null) throw new Error('this is the entry of a thread');

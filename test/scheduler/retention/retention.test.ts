@@ -297,6 +297,24 @@ describe('the retention of records', () => {
     expect(await records()).to.have.length(again);
   });
 
+  it('takes records side by side, so that a commit is not waited for by each', async () => {
+    await seed();
+    let asked = 0;
+    let second = (): void => {};
+    const both = new Promise<void>((resolve) => (second = resolve));
+    // Nothing is left in the first stream before as much is asked for in another.
+    const append: EventStore['append'] = async (stream, events, expected) => {
+      if (events[0]?.type === 'RunRemoved') {
+        asked += 1;
+        if (asked === 2) second();
+        await both;
+      }
+      return harness.store.append(stream, events, expected);
+    };
+    await pass(forAll, decorated(harness.store, { append }));
+    expect(await removedOf('runs')).to.deep.equal({ records: 8, events: 18 });
+  });
+
   it('leaves a record with an event that can not be read, and takes the others', async () => {
     await seed();
     await pass(forAll, withBroken('run-task-1-1'));

@@ -51,6 +51,17 @@ describe('truncating a long stream of the embedded event log', () => {
     expect(ended).to.have.ordered.members(['answered', 'cut', 'one', 'truncated']);
   });
 
+  it('cuts many streams that are asked for together, each where it was said, with a long one among them', async () => {
+    const names = Array.from({ length: 250 }, (_, at) => `short-${at}`);
+    await Promise.all(names.map((name) => store.append(name, events(4), 'none')));
+    const cuts = names.flatMap((name, at) => (at === 7 ? [name, 'long'] : [name]));
+    await Promise.all(cuts.map((name) => store.truncate(name, name === 'long' ? MANY - 1 : 3)));
+    for (const name of [...names, 'long']) {
+      const left = await store.readStream(name);
+      expect(left.map(({ revision }) => revision)).to.deep.equal([name === 'long' ? MANY - 1 : 3]);
+    }
+  });
+
   it('is done to its end by a store that is closed meanwhile', async () => {
     const truncated = store.truncate('long', MANY);
     await store.close();
