@@ -54,6 +54,7 @@ export async function auditView(place, { query, signal }) {
   let drawing = null;
   let again = null;
   let asked = 0;
+  let reading = 0;
   const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
   const what = () => ({
     actor: by.value.trim(),
@@ -65,6 +66,7 @@ export async function auditView(place, { query, signal }) {
   async function load(cursor, after) {
     const turn = (asked += 1);
     clearTimeout(again);
+    reading += 1;
     keepInAddress('audit', { ...what(), from: since.value, to: until.value });
     try {
       const page = await call('GET', 'audit', {
@@ -90,6 +92,8 @@ export async function auditView(place, { query, signal }) {
         results,
         failure(error, () => load(cursor)),
       );
+    } finally {
+      reading -= 1;
     }
   }
 
@@ -141,6 +145,13 @@ export async function auditView(place, { query, signal }) {
     drawing = null;
     // Older pages go on after what was read: a list cut at its end would leave out what lies between.
     if (fresh > MOST_LIVE) {
+      // Asked for again before it is answered, no answer would be the last one, and none be shown.
+      if (reading > 0) {
+        // More than are kept: it is read once more.
+        items.length = Math.min(items.length, MOST_LIVE + 1);
+        drawing = setTimeout(draw, BEAT);
+        return;
+      }
       fresh = 0;
       void load();
       return;

@@ -165,6 +165,26 @@ describe('the web page, while things go on', function () {
       expect(await page.locator('tbody tr').count()).to.be.greaterThan(0);
     });
 
+    it('waits for what it has asked for, however much comes meanwhile', async () => {
+      const { page } = browsing();
+      const read = page.waitForResponse(/audit\?.*after=/);
+      await browsing().logIn(service().credentials, 'audit');
+      await read;
+      let asked = 0;
+      page.on('request', (request) => {
+        if (request.url().includes('/audit?')) asked += 1;
+      });
+      const letGo = await holdBack('**/audit?*');
+      for (let n = 0; n < 20; n += 1) {
+        await Promise.all(Array.from({ length: 50 }, () => publish('more.of.it')));
+      }
+      await publish('the.last');
+      letGo();
+      await page.getByRole('row', { name: /the\.last/ }).waitFor();
+      expect(asked).to.be.within(1, 2);
+      expect(await page.locator('tbody tr').count()).to.be.lessThan(300);
+    });
+
     it('leaves out nothing, however much was read and comes', async () => {
       const { page } = browsing();
       for (let n = 0; n < 310; n += 1) await publish('much.of.it');
