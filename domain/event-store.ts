@@ -15,7 +15,8 @@ export interface EventStore {
    *
    * @throws EventStoreError `CONFLICT` when the stream is not where `expected` says, once what is in the way can be
    *   read; `TOO_LARGE` for an event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append
-   *   again with the same ids and the same expectation); `UNAVAILABLE` when nothing was written.
+   *   again with the same ids and the same expectation; where `repeated` is set that has been done for some seconds);
+   *   `UNAVAILABLE` when nothing was written.
    */
   append(
     stream: string,
@@ -282,6 +283,8 @@ export class EventStoreError extends Error {
   readonly actual: number | 'none' | undefined;
   /** Of the event that can't be read; undefined where it is not about one. */
   readonly revision: number | undefined;
+  /** Of `OUTCOME_UNKNOWN`: the log has repeated the append by itself, for as long as it lets anybody wait. */
+  readonly repeated: boolean;
 
   constructor(
     code: EventStoreErrorCode,
@@ -291,6 +294,7 @@ export class EventStoreError extends Error {
       readonly expected?: ExpectedRevision;
       readonly actual?: number | 'none';
       readonly revision?: number;
+      readonly repeated?: boolean;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -301,6 +305,7 @@ export class EventStoreError extends Error {
     this.expected = details.expected;
     this.actual = details.actual;
     this.revision = details.revision;
+    this.repeated = details.repeated ?? false;
   }
 }
 

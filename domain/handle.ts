@@ -63,7 +63,7 @@ const PAGE = 1000;
  * processes, one in ten loses six.
  */
 const MOST_RACES = 20;
-/** The same where answers are lost: each may have been waited for as long as the log waits. */
+/** The same where answers are lost, and the log has not waited for long. */
 const MOST_LOST_ANSWERS = 6;
 
 /** Events as they go to the log: ids from the command, metadata from its context. */
@@ -153,13 +153,29 @@ export async function handle<S, E extends DomainEvent>(options: {
   const { store, stream } = options;
   const first = await attempt(options);
   if (!(first instanceof EventStoreError)) return first;
+  if (first.repeated) return found(options, first);
   return inLine(store, stream, async () => {
     for (let n = 2; ; n += 1) {
       const handled = await attempt({ ...options, isNew: false });
       if (!(handled instanceof EventStoreError)) return handled;
+      if (handled.repeated) return found(options, handled);
       if (n >= (isConflict(handled) ? MOST_RACES : MOST_LOST_ANSWERS)) throw handled;
     }
   });
+}
+
+/**
+ * What a command has come to whose append the log has repeated for as long as it lets anybody wait: its events may
+ * stand there all the same. It is not appended again, which would take as long once more.
+ * @throws EventStoreError the fault, where they don't
+ */
+async function found<S, E extends DomainEvent>(
+  { store, stream, fold, context }: Parameters<typeof handle<S, E>>[0],
+  fault: EventStoreError,
+): Promise<Handled<S>> {
+  const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
+  if (own.length === 0) throw fault;
+  return { ...loaded, events: own };
 }
 
 /** Loads, decides and appends once. @returns the error when it may be done again */
@@ -196,22 +212,33 @@ async function attempt<S, E extends DomainEvent>({
 }
 
 /** By store and stream: the last of those who try again. */
-const lines = new WeakMap<EventStore, Map<string, Promise<void>>>();
+const lines = new WeakMap<EventStore, Map<string, Promise<EventStoreError | null>>>();
 
-/** Those who have lost a race for a stream try again one after the other: they don't lose it to each other again. */
+/**
+ * Those who have lost a race for a stream try again one after the other: they don't lose it to each other again. Where
+ * the log is away for one, it is for those behind: each would wait for it in turn.
+ */
 function inLine<T>(store: EventStore, stream: string, work: () => Promise<T>): Promise<T> {
-  const line = lines.get(store) ?? new Map<string, Promise<void>>();
+  const line = lines.get(store) ?? new Map<string, Promise<EventStoreError | null>>();
   lines.set(store, line);
-  const result = (line.get(stream) ?? Promise.resolve()).then(work);
-  const settled: Promise<void> = result.then(
-    () => {},
-    () => {},
+  const before = line.get(stream) ?? Promise.resolve(null);
+  const result = before.then((away) => {
+    if (away !== null) throw away;
+    return work();
+  });
+  const settled: Promise<EventStoreError | null> = result.then(
+    () => null,
+    (error: unknown) => (isAway(error) ? error : null),
   );
   line.set(stream, settled);
   void settled.then(() => {
     if (line.get(stream) === settled) line.delete(stream);
   });
   return result;
+}
+
+function isAway(error: unknown): error is EventStoreError {
+  return error instanceof EventStoreError && (error.code === 'UNAVAILABLE' || error.repeated);
 }
 
 async function loadWatching<S, E extends DomainEvent>(

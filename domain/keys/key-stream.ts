@@ -297,8 +297,8 @@ export async function concurrencyOf(
 }
 
 function isPassing(error: unknown): boolean {
+  if (isConflict(error)) return true;
   // The answer was lost: what the stream says now tells whether the append happened.
-  return (
-    isConflict(error) || (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN')
-  );
+  const isLost = error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN';
+  return isLost && !error.repeated;
 }

@@ -26,6 +26,9 @@ const MOST_PAGES = 250;
 /** How much longer than its deadline a call is waited for, in case the client never settles it. */
 const GRACE_MS = 500;
 
+/** The last attempt may take so long, however little of the time for all of them is left. */
+const LEAST_MS = 500;
+
 /** One append under way. */
 interface Attempted {
   readonly stream: string;
@@ -115,7 +118,7 @@ export class Appending {
     for (let failures = 1; ; failures += 1) {
       if (await this.#connection.isConnected()) {
         try {
-          return await this.#resultOf(append, await this.#attempt(append));
+          return await this.#resultOf(append, await this.#attempt(append, end));
         } catch (error) {
           if (error instanceof EventStoreError) throw error;
           const failure = failureOf(error);
@@ -141,14 +144,16 @@ export class Appending {
   }
 
   /** One call of the client. Rejects with the client's error. */
-  async #attempt({ stream, events, expected }: Attempted): Promise<Answer> {
+  async #attempt({ stream, events, expected }: Attempted, end: number): Promise<Answer> {
+    const left = Math.max(LEAST_MS, end - performance.now());
+    const deadline = Math.min(this.#timings.appendAttemptMs, left);
     const call = this.#connection.appendToStream(stream, events.map(toClientEvent), {
       expectedRevision: expectedOf(expected),
       credentials: this.#connection.credentials,
       requiresLeader: this.#connection.requiresLeader,
-      deadline: this.#timings.appendAttemptMs,
+      deadline,
     });
-    const answer = await within(call, this.#timings.appendAttemptMs + GRACE_MS);
+    const answer = await within(call, deadline + GRACE_MS);
     if (answer === undefined) throw new Error('the client gave no answer');
     return answer;
   }
@@ -304,14 +309,14 @@ function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
 }
 
 function givenUp(stream: string, unclear: unknown): EventStoreError {
-  if (unclear !== undefined) return outcomeUnknown(stream, unclear);
+  if (unclear !== undefined) return outcomeUnknown(stream, unclear, true);
   return new EventStoreError('UNAVAILABLE', 'No EventStoreDB node accepts appends', { stream });
 }
 
-function outcomeUnknown(stream: string, cause: unknown): EventStoreError {
+function outcomeUnknown(stream: string, cause: unknown, repeated = false): EventStoreError {
   return new EventStoreError(
     'OUTCOME_UNKNOWN',
     `It is not known whether events were appended to ${stream}: ${wordsOf(cause)}`,
-    { stream, cause },
+    { stream, cause, repeated },
   );
 }

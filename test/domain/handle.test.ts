@@ -186,7 +186,49 @@ describe('handling a command', () => {
       expect(nameOf(handled)).to.equal('second');
       expect(store.typesOf(stream)).to.have.lengthOf(2);
     });
+
+    it('is not appended again where the log has repeated it for seconds, and looked for once', async () => {
+      const before = store.asked;
+      store.onAppend = () => {
+        throw answerLost(true);
+      };
+      expect(await rejection(rename(store, 'c1', 'second'))).to.include({
+        code: 'OUTCOME_UNKNOWN',
+      });
+      expect(store.asked).to.equal(before + 1);
+
+      store.onAppend = () => {};
+      store.afterAppend = () => {
+        throw answerLost(true);
+      };
+      const handled = await rename(store, 'c2', 'third');
+      expect(handled.events).to.have.lengthOf(1);
+      expect(store.typesOf(stream)).to.have.lengthOf(2);
+      expect(store.asked).to.equal(before + 2);
+    });
   });
+
+  for (const [what, fault] of [
+    ['is away', unavailable],
+    ['has repeated an append for seconds', () => answerLost(true)],
+  ] as const) {
+    it(`tells those who try again one after the other together that the log ${what}`, async () => {
+      const names = Array.from({ length: 10 }, (_, index) => `name-${index}`);
+      let away = 0;
+      const from = store.asked;
+      store.onAppend = (_append, n) => {
+        // Each has tried once, and all but one have lost the race.
+        if (n - from <= names.length) return;
+        away += 1;
+        throw fault();
+      };
+      const results = await Promise.allSettled(names.map((name) => rename(store, name, name)));
+      expect(results.filter(({ status }) => status === 'fulfilled')).to.have.lengthOf(1);
+      expect(away).to.equal(1);
+      store.onAppend = () => {};
+      expect(nameOf(await rename(store, 'later', 'later'))).to.equal('later');
+    });
+  }
 
   it('passes on at once that the log is away', async () => {
     const before = store.asked;

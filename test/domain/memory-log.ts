@@ -131,5 +131,6 @@ export class MemoryLog implements EventStore {
 
 export const unavailable = (): Error => new EventStoreError('UNAVAILABLE', 'the process died here');
 
-export const answerLost = (): Error =>
-  new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+/** @param repeated whether the log has appended again and again before it said so */
+export const answerLost = (repeated = false): Error =>
+  new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost', { repeated });

@@ -3,7 +3,7 @@ import { EventStoreError } from '../../../domain/event-store.ts';
 import { changeKey, readKey, type KeyChanged } from '../../../domain/keys/key-stream.ts';
 import { holdKey, releaseKey, type KeyDecision, type KeyName } from '../../../domain/keys/key.ts';
 import { streams } from '../../../domain/streams.ts';
-import { MemoryLog } from '../memory-log.ts';
+import { answerLost, MemoryLog } from '../memory-log.ts';
 
 const name: KeyName = { kind: 'concurrency', owner: 'agent-1', key: 'printer' };
 const now = Date.parse('2026-01-01T00:00:00.000Z');
@@ -90,6 +90,15 @@ describe('changes of a key by one process', () => {
     expect(all.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected', 'rejected']);
     log.onAppend = () => {};
     expect((await claim('r3')).answer).to.equal('waiting');
+  });
+
+  it('are not tried again where the log has repeated the append for seconds', async () => {
+    log.onAppend = () => {
+      throw answerLost(true);
+    };
+    const all = await Promise.allSettled([claim('r1'), claim('r2')]);
+    expect(all.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
+    expect(log.asked).to.equal(2);
   });
 
   it('of many are as many appends as they need to stay small', async () => {

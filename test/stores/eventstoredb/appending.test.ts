@@ -190,9 +190,21 @@ describe('appending to EventStoreDB', () => {
       );
       const event = numbered(1);
       const error = await errorOf(hasty.append('task-1', [event], 'none'));
-      expect(error).to.include({ code: 'OUTCOME_UNKNOWN', stream: 'task-1' });
+      expect(error).to.include({ code: 'OUTCOME_UNKNOWN', stream: 'task-1', repeated: true });
       expect(bench().server.log.all).to.have.lengthOf(1);
     });
+
+    it('gives its last attempt no longer than is left of the time for all', async () => {
+      const hasty = await bench().open({
+        timings: { appendAttemptMs: 30_000, appendOverallMs: 50 },
+      });
+      await hasty.head();
+      bench().server.faults.onNextAppends('silent-before-writing');
+      const begun = performance.now();
+      const error = await errorOf(hasty.append('task-1', [numbered(1)], 'none'));
+      expect(error).to.include({ code: 'OUTCOME_UNKNOWN', repeated: true });
+      expect(performance.now() - begun).to.be.lessThan(15_000);
+    }).timeout(40_000);
 
     it('says so too when the conflict that may be its own cannot be looked at', async () => {
       await store.append('task-1', [numbered(0)], 'none');
