@@ -25,8 +25,16 @@ const PART = 500;
 const FILLERS = 500;
 /** A server answers an append after it is on its disk: with many under way it writes them together. */
 const SIDE_BY_SIDE = 64;
-/** A read of many events may take longer than one that a request waits for. Milliseconds. */
-const READ_LIMIT = 30_000;
+/**
+ * Nobody's request waits for a move: in its midst a server may be away for half a minute, and it goes on. One that is
+ * away from the start is said to be so soon.
+ */
+const PATIENCE: Partial<Timings> = {
+  readMs: 30_000,
+  connectMs: 30_000,
+  appendOverallMs: 40_000,
+  pingMs: 5_000,
+};
 
 /** Stands where an event was that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
 const FILLER = '$filler';
@@ -45,12 +53,12 @@ export function openEventStoreDbTransfer(options: {
 }): LogTransfer {
   const settings = readConnectionUrl(options.url);
   const { telemetry } = options;
-  const timings = { ...defaultTimings, readMs: READ_LIMIT, ...options.timings };
+  const timings = { ...defaultTimings, ...PATIENCE, ...options.timings };
   const connection = new Connection(settings, timings, telemetry);
   const horizon = new Horizon();
   const reading = new Reading(connection, timings, horizon);
   const appending = new Appending({ connection, reading, horizon, timings, telemetry });
-  return new EventStoreDbTransfer({ connection, reading, appending });
+  return new EventStoreDbTransfer({ connection, reading, appending, firstMs: timings.pingMs });
 }
 
 class EventStoreDbTransfer implements LogTransfer {
@@ -59,20 +67,25 @@ class EventStoreDbTransfer implements LogTransfer {
   readonly #connection: Connection;
   readonly #reading: Reading;
   readonly #appending: Appending;
+  /** How long the first answer is waited for; undefined once it has come. Milliseconds. */
+  #firstMs: number | undefined;
 
   constructor(parts: {
     readonly connection: Connection;
     readonly reading: Reading;
     readonly appending: Appending;
+    readonly firstMs: number;
   }) {
     this.#connection = parts.connection;
     this.#reading = parts.reading;
     this.#appending = parts.appending;
+    this.#firstMs = parts.firstMs;
   }
 
   async *contents(): AsyncGenerator<LogPart> {
     // The engine's own events count: a stream may have been cut off last of all.
-    const end = await this.#reading.end();
+    const end = await this.#reading.end(this.#firstMs);
+    this.#firstMs = undefined;
     const length = byteOf(end);
     const deleted = new Set<string>();
     let after: Position = BEGINNING;
