@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Issue } from '../../domain/errors.ts';
 import { countCharactersRarely } from '../../domain/events/text-length.ts';
 import { isUuid } from '../../domain/ids.ts';
+import { limitWords } from '../../domain/pipeline/schema-faults.ts';
 import { badRequest } from '../errors.ts';
 
 /** Most issues that an answer lists, and the longest name of a field in one. */
@@ -110,39 +111,9 @@ function issueOf(errors: readonly ErrorObject[]): string {
     : `must be ${[...new Set(names)].join(' or ')}`;
 }
 
-function wordsOf({ keyword, params, message, parentSchema }: ErrorObject): string {
-  const limit = String(params['limit']);
-  switch (keyword) {
-    case 'additionalProperties':
-      return 'is not a known field';
-    case 'required':
-      return 'is required';
-    case 'enum':
-      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
-    case 'minLength':
-      return params['limit'] === 1 ? 'must not be empty' : `must have ${limit} characters or more`;
-    case 'maxLength':
-      return `must have at most ${limit} characters`;
-    case 'minItems':
-      return `must have ${limit} items or more`;
-    case 'maxItems':
-      return `must have at most ${limit} items`;
-    case 'uniqueItems':
-      return `has the same twice: items ${String(params['i'])} and ${String(params['j'])}`;
-    case 'minimum':
-      return `must be ${limit} or more`;
-    case 'maximum':
-      return `must be at most ${limit}`;
-    case 'exclusiveMinimum':
-      return `must be more than ${limit}`;
-    case 'pattern':
-    case 'format': {
-      const description: unknown = parentSchema?.['description'];
-      return typeof description === 'string' ? `must be ${description}` : String(message);
-    }
-    default:
-      return message ?? 'is not as it should be';
-  }
+function wordsOf(error: ErrorObject): string {
+  if (error.keyword === 'additionalProperties') return 'is not a known field';
+  return error.keyword === 'required' ? 'is required' : limitWords(error);
 }
 
 const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');

@@ -1,11 +1,8 @@
 import { Ajv, type ErrorObject } from 'ajv';
+import { schemaFaults, type SchemaFault } from './schema-faults.ts';
 
 /** A fault of a tool's arguments, at a path of keys and indexes. */
-export interface ArgumentFault {
-  readonly path: readonly string[];
-  readonly issue: string;
-  readonly keyword: string;
-}
+export type ArgumentFault = SchemaFault;
 
 /** Says what is wrong with a tool's arguments; nothing: they fit. */
 export type ArgumentCheck = (value: unknown) => readonly ArgumentFault[];
@@ -37,7 +34,7 @@ export function argumentCheck(schema: object): ArgumentCheck {
   const check: ArgumentCheck =
     Object.keys(rest).length === 0
       ? () => []
-      : (value) => (validate(value) ? [] : (validate.errors ?? []).map(faultOf));
+      : (value) => (validate(value) ? [] : schemaFaults(validate.errors, ownWords));
   checks.set(schema, check);
   return check;
 }
@@ -47,24 +44,7 @@ export function faultText(faults: readonly ArgumentFault[]): string {
   return faults.map(({ path, issue }) => `${['with', ...path].join('.')} ${issue}`).join('; ');
 }
 
-function faultOf(error: ErrorObject): ArgumentFault {
-  const path = error.instancePath
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const { missingProperty, additionalProperty, allowedValues } = error.params as Record<
-    string,
-    unknown
-  >;
-  const { keyword } = error;
-  if (typeof missingProperty === 'string') {
-    return { path: [...path, missingProperty], issue: 'is missing', keyword };
-  }
-  if (typeof additionalProperty === 'string') {
-    return { path: [...path, additionalProperty], issue: 'is not known', keyword };
-  }
-  const issue = Array.isArray(allowedValues)
-    ? `must be one of ${allowedValues.map(String).join(', ')}`
-    : (error.message ?? 'is not valid');
-  return { path, issue, keyword };
+function ownWords({ keyword }: ErrorObject): string | undefined {
+  if (keyword === 'required') return 'is missing';
+  return keyword === 'additionalProperties' ? 'is not known' : undefined;
 }

@@ -10,6 +10,7 @@ import {
   type ParsedPayload,
   type Step,
 } from './pipeline.ts';
+import { schemaFaults } from './schema-faults.ts';
 
 const ajv = new Ajv({
   allErrors: true,
@@ -85,37 +86,24 @@ function readCall(value: JsonValue, field: string, id: string, issues: Issue[]):
   return { ...step, id: step.id ?? id };
 }
 
-/** What a JSON schema says, at dotted paths. */
+/** What a JSON schema says, at dotted paths: of each field the first. */
 function issuesOf(
   errors: readonly ErrorObject[] | null | undefined,
   field: string,
   what: string,
 ): readonly Issue[] {
-  const issues = (errors ?? [])
-    .filter(({ keyword }) => keyword !== 'anyOf')
-    .map((error) => {
-      const path = error.instancePath.split('/').slice(1);
-      const { missingProperty, additionalProperty } = error.params as Record<string, unknown>;
-      if (typeof missingProperty === 'string') {
-        return { field: [field, ...path, missingProperty].join('.'), issue: 'is missing' };
-      }
-      if (typeof additionalProperty === 'string') {
-        const issue = `is not a field of ${what}`;
-        return { field: [field, ...path, additionalProperty].join('.'), issue };
-      }
-      return { field: [field, ...path].join('.'), issue: wordsOf(error) };
-    });
+  const issues = schemaFaults(errors, (error) => wordsOf(error, what)).map(
+    ({ path, issue }): Issue => ({ field: [field, ...path].join('.'), issue }),
+  );
   return issues.filter(
     (one, index) => issues.findIndex(({ field: other }) => other === one.field) === index,
   );
 }
 
-function wordsOf({ keyword, message, params }: ErrorObject): string {
-  if (keyword === 'enum')
-    return `must be one of ${(params['allowedValues'] as string[]).join(', ')}`;
-  if (keyword === 'minLength') return 'must not be empty';
-  if (keyword === 'pattern') return 'must not hold brackets';
-  return message ?? 'is not valid';
+function wordsOf({ keyword }: ErrorObject, what: string): string | undefined {
+  if (keyword === 'required') return 'is missing';
+  if (keyword === 'additionalProperties') return `is not a field of ${what}`;
+  return keyword === 'pattern' ? 'must not hold brackets' : undefined;
 }
 
 function repeatedIds(pipeline: readonly JsonValue[], steps: readonly Step[]): readonly Issue[] {

@@ -4,6 +4,13 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check.ts';
 import { parsePayload } from '../../../domain/pipeline/parse.ts';
 
+/** A number, or a text of a class of numbers. */
+const one = {
+  anyOf: [
+    { type: 'integer', minimum: 100 },
+    { type: 'string', pattern: '^[1-5]xx$' },
+  ],
+};
 const schemas: Readonly<Record<string, object>> = {
   echo: {},
   sleep: {
@@ -15,6 +22,13 @@ const schemas: Readonly<Record<string, object>> = {
   choose: {
     type: 'object',
     properties: { what: { enum: ['a', 'b'] }, list: { type: 'array', items: { type: 'number' } } },
+  },
+  expect: {
+    type: 'object',
+    properties: {
+      status: { anyOf: [one, { type: 'array', minItems: 1, items: one }] },
+      mode: { anyOf: [{ const: 'fast' }, { const: 'slow' }, { type: 'null' }] },
+    },
   },
 };
 const tools = { schemaOf: (name: string): object | undefined => schemas[name] };
@@ -68,6 +82,20 @@ describe('a payload', () => {
     }
   });
 
+  it('says what a for_each may be', () => {
+    expect(check([{ uses: 'echo', for_each: 5 }]).issues).to.deep.equal([
+      { field: 'payload.pipeline.0.for_each', issue: 'must be string or array' },
+    ]);
+  });
+
+  it('says where a limit is in words', () => {
+    const { issues } = check([{ uses: 'echo', max_retries: 51, id: 'x'.repeat(101) }]);
+    expect(issues).to.have.deep.members([
+      { field: 'payload.pipeline.0.max_retries', issue: 'must be at most 50' },
+      { field: 'payload.pipeline.0.id', issue: 'must have at most 100 characters' },
+    ]);
+  });
+
   it('lists all faults', () => {
     expect(fields([{}, { uses: 'echo', x: 1 }])).to.deep.equal([
       'payload.pipeline.0.uses',
@@ -112,6 +140,41 @@ describe('a payload', () => {
       expect(
         fields([{ uses: 'choose', with: { what: '${params.s}', list: [1, '${x}'] } }]),
       ).to.deep.equal([]);
+    });
+
+    it('takes a template within a list that may be a single value as well', () => {
+      expect(fields([{ uses: 'expect', with: { status: ['${params.s}'] } }])).to.deep.equal([]);
+      expect(fields([{ uses: 'expect', with: { status: [404, '${params.s}'] } }])).to.deep.equal(
+        [],
+      );
+    });
+
+    describe('that leaves a choice is told one fault', () => {
+      const cases: readonly (readonly [
+        what: string,
+        arguments: object,
+        field: string,
+        issue: string,
+      ])[] = [
+        ['of what it was meant for', { status: 99 }, 'status', 'must be 100 or more'],
+        ['of an item', { status: [200, 99] }, 'status.1', 'must be 100 or more'],
+        ['of the list', { status: [] }, 'status', 'must have 1 item or more'],
+        ['of all that it could be', { status: true }, 'status', 'must be integer, string or array'],
+        ['of an item that is neither', { status: [{}] }, 'status.0', 'must be integer or string'],
+        ['of names', { mode: 'slo' }, 'mode', 'must be null or one of fast, slow'],
+      ];
+      for (const [what, given, field, issue] of cases) {
+        it(what, () => {
+          expect(check([{ uses: 'expect', with: given }]).issues).to.deep.equal([
+            { field: `payload.pipeline.0.with.${field}`, issue },
+          ]);
+        });
+      }
+
+      it('of each item, however many there are', () => {
+        const status = Array.from({ length: 120_000 }, () => 7);
+        expect(check([{ uses: 'expect', with: { status } }]).issues).to.have.lengthOf(120_000);
+      });
     });
 
     it('is checked beside a template', () => {
