@@ -51,7 +51,7 @@ export function serveDescription(
   serve('/openapi.json', (response) => sendJson(response, 200, describe()));
   serve('/docs', (response) => {
     response.set(pageHeaders());
-    response.type('html').send(page);
+    response.type('html').send(response.req.path.endsWith('/') ? pageBelow : page);
   });
   serve('/docs/start.js', (response) => {
     response.set('Content-Type', SCRIPT).send(start);
@@ -122,9 +122,12 @@ const page = `<!doctype html>
 </html>
 `;
 
+/** The same at `/docs/`, from where all of it lies one step up. */
+const pageBelow = page.replaceAll(/(?<=(?:href|src)=")(?!data:)/g, '../');
+
 /** Without the validator, which is a service on the network. */
 const start = `SwaggerUIBundle({
-  url: 'openapi.json',
+  url: (location.pathname.endsWith('/') ? '../' : '') + 'openapi.json',
   dom_id: '#docs',
   deepLinking: true,
   docExpansion: 'list',

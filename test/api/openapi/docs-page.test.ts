@@ -14,18 +14,20 @@ describe('GET /docs', () => {
     expect(policy).to.include("script-src 'self';").and.to.include("connect-src 'self'");
   });
 
-  it('finds here all that it loads', async () => {
-    const page = await get('/docs');
-    const loaded = [...page.text.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
-      ([, path]) => `/${path}`,
-    );
-    expect(loaded).to.have.lengthOf(4);
-    for (const path of loaded) expect((await get(path)).status, path).to.equal(200);
-  });
+  for (const at of ['/docs', '/docs/']) {
+    it(`finds all that it loads from ${at}`, async () => {
+      const page = await get(at);
+      const loaded = [...page.text.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
+        ([, path = '']) => new URL(path, `http://service${at}`).pathname,
+      );
+      expect(loaded).to.have.lengthOf(4);
+      for (const path of loaded) expect((await get(path)).status, path).to.equal(200);
+    });
+  }
 
   it('has a script that reads the description and asks no validator', async () => {
     const { text } = await get('/docs/start.js');
-    expect(text).to.include("url: 'openapi.json'").and.to.include('validatorUrl: null');
+    expect(text).to.include("+ 'openapi.json'").and.to.include('validatorUrl: null');
     expect((await get('/docs/swagger-ui-bundle.js')).text).to.include('SwaggerUIBundle');
   });
 });
