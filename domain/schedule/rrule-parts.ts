@@ -128,7 +128,7 @@ function wholeNumber(
   max: number,
   signed: boolean,
 ): number {
-  if (!(signed ? /^[+-]?\d{1,10}$/ : /^\d{1,10}$/).test(text)) {
+  if (!(signed ? /^[+-]?\d+$/ : /^\d+$/).test(text)) {
     throw fault(`${name}: "${text}" is not a whole number`);
   }
   const value = Number(text);

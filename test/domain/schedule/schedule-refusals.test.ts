@@ -62,6 +62,7 @@ const rrule: readonly [string, RegExp][] = [
   ['FREQ=DAILY;INTERVAL=0', /INTERVAL: "0" is outside 1–/],
   ['FREQ=DAILY;INTERVAL=1.5', /INTERVAL: "1.5" is not a whole number/],
   ['FREQ=DAILY;COUNT=0', /COUNT: "0" is outside/],
+  ['FREQ=DAILY;COUNT=99999999999', /COUNT: "99999999999" is outside 1–1000000000/],
   ['FREQ=DAILY;COUNT=-1', /COUNT: "-1" is not a whole number/],
   ['FREQ=DAILY;COUNT=1;UNTIL=20270101', /both COUNT and UNTIL/],
   ['FREQ=DAILY;UNTIL=tomorrow', /UNTIL: "tomorrow" is not a time/],
