@@ -174,7 +174,12 @@ export function snoozeTask(
     });
   }
   if (nextFireAt === null) {
-    throw new Refusal('STATE_CONFLICT', 'there is no fire ahead that could be snoozed');
+    const { schedule_kind } = task.definition;
+    const why =
+      schedule_kind === 'event'
+        ? "a task by event can't be snoozed: it has no times of its own"
+        : 'there is no fire ahead that could be snoozed';
+    throw new Refusal('STATE_CONFLICT', why, { schedule_kind });
   }
   const snoozed = task.next_fire_at === nextFireAt ? task.next_run_at : null;
   const next_run_at = toIso(fromIso(snoozed ?? nextFireAt) + delaySeconds * 1000);
