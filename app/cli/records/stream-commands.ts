@@ -77,6 +77,7 @@ function addShow(line: CommandLine, group: Command): void {
     const query = { from, direction, limit };
     const answer = await session.client.get<StreamEvents>(`/streams/${part(stream)}`, { query });
     session.answer(answer, () => {
+      if (answer.items.length === 0) return 'no events';
       const shown = answer.items.map((event) => lineOf(session, event)).join('\n');
       const next = answer.next_from;
       const hint = next === null ? '' : `\ngo on with --from ${next}`;

@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import { backfillScopes } from '../../../domain/vocabulary.ts';
 import type { CommandLine } from '../program.ts';
 import type { Done } from '../calling/records.ts';
+import { shortTime } from '../terminal/times.ts';
 import { part, wholeNumberOf } from '../terminal/values.ts';
 
 interface BackfillOptions {
@@ -22,7 +23,7 @@ export function addBackfillCommand(line: CommandLine, group: Command): void {
     .addOption(
       new Option('--only <which>', 'those without a run, or all').choices([...backfillScopes]),
     )
-    .option('--concurrency <n>', 'how many at a time', wholeNumberOf(1, 100_000))
+    .option('--concurrency <n>', 'how many at a time', wholeNumberOf(1, 100))
     .option('--dry-run', 'only says which they are');
   const examples = ['tasks backfill 01a1fc11-… --from 2026-11-01 --to 2026-11-08 --dry-run'];
   line.does<BackfillOptions>(backfill, examples, async (session, options, [id]) => {
@@ -35,7 +36,15 @@ export function addBackfillCommand(line: CommandLine, group: Command): void {
           ? [[name, String(value)]]
           : [],
       );
-      return `${done.message}\n\n${session.fields(facts)}`;
+      return `${done.message}\n\n${session.fields(facts)}${timesOf(done.details)}`;
     });
   });
+}
+
+/** The times that a backfill would run: the answer names the first of them. */
+function timesOf({ first, to_request }: Done['details']): string {
+  if (!Array.isArray(first) || first.length === 0) return '';
+  const times = first.map((time) => shortTime(String(time)));
+  const others = Number(to_request) - times.length;
+  return ['', '', ...times, ...(others > 0 ? [`and ${others} more`] : [])].join('\n');
 }

@@ -127,7 +127,7 @@ function showTask(session: Session, task: TaskRecord): string {
 
 function addMaking(line: CommandLine, group: Command): void {
   const create = group.command('create').description('makes a task');
-  addTaskFieldOptions(create);
+  addTaskFieldOptions(create, 'new');
   const creating = [
     `tasks create --title "Morning report" --cron "0 9 * * MON-FRI" --zone Europe/Berlin \\\n` +
       `      --payload '{"pipeline": [{"uses": "echo", "with": {"text": "it is \${now}"}}]}'`,
@@ -152,7 +152,7 @@ function addMaking(line: CommandLine, group: Command): void {
       'only if it is still as it was seen',
       wholeNumberOf(0, 999_999_999),
     );
-  addTaskFieldOptions(update);
+  addTaskFieldOptions(update, 'existing');
   const updating = ['tasks update 01a1fc11-… --cron "30 8 * * MON-FRI"'];
   type UpdateOptions = TaskFieldOptions & { readonly ifRevision?: number };
   line.does<UpdateOptions>(update, updating, async (session, options, [id]) => {

@@ -32,25 +32,29 @@ export interface TaskFieldOptions {
   readonly set?: readonly string[];
 }
 
-/** The schedule alone, by the option of its kind. */
-export function addScheduleOptions(command: Command): Command {
+/** The schedule alone, by the option of its kind. @param zone what the zone is where none is given */
+export function addScheduleOptions(command: Command, zone = ' (UTC)'): Command {
   return command
     .option('--cron <expression>', 'schedule: five or six fields')
     .option('--rrule <rule>', 'schedule: a rule of RFC 5545')
     .option('--once <instant>', 'schedule: a single time')
     .option('--event <pattern>', 'schedule: on events whose topic matches')
-    .option('--zone <name>', "the schedule's time zone (UTC)");
+    .option('--zone <name>', `the schedule's time zone${zone}`);
 }
 
-/** The options for the fields of a task; `--set` reaches those that have none of their own. */
-export function addTaskFieldOptions(command: Command): Command {
+/**
+ * The options for the fields of a task; `--set` reaches those that have none of their own.
+ * @param of a new task says what it has where an option is left out
+ */
+export function addTaskFieldOptions(command: Command, of: 'new' | 'existing'): Command {
+  const unless = (said: string): string => (of === 'new' ? ` (${said})` : '');
   command
     .option('-f, --file <file>', 'the fields from JSON or YAML; - is the standard input')
     .option('--title <text>', 'up to 200 characters')
-    .option('--description <text>', 'up to 2,000 characters (the title)');
-  addScheduleOptions(command)
+    .option('--description <text>', `up to 2,000 characters${unless('the title')}`);
+  addScheduleOptions(command, unless('UTC'))
     .option('--payload <json>', 'what it does, as JSON, or @file in JSON or YAML')
-    .option('--created-by <agent>', 'its owner (the caller)')
+    .option('--created-by <agent>', `its owner${unless('the caller')}`)
     .option('--priority <n>', '1 to 9, 1 goes first', wholeNumberOf(1, 9))
     .option('--max-retries <n>', 'of a failed run', wholeNumberOf(0, 50))
     .option('--concurrency-key <key>', 'at most one run at a time of the tasks with this key')

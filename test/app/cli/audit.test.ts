@@ -84,6 +84,9 @@ describe('the command line of an auditor', () => {
     expect(shown.out).to.match(
       /^1 .* TaskUpdated .*"renamed".* \(a better name\)\n0 .* TaskCreated/,
     );
+    expect((await call(['streams', 'show', `task-${id}`, '--from', '9'])).out).to.equal(
+      'no events\n',
+    );
     const { out } = await until(['streams', 'tail', `task-${id}`, '--limit', '2'], /Paused/, () =>
       agent.client.post(`/tasks/${id}/pause`),
     );

@@ -141,12 +141,24 @@ describe('svc tasks', () => {
   });
 
   it('says which times of the past a backfill would run', async () => {
-    const id = await make();
+    const id = await make({ schedule_expr: '0 * * * *' });
     const span = ['--from', '2026-01-01T00:30Z', '--to', '2026-01-01T03:30Z'];
     const dry = await call(['tasks', 'backfill', id, ...span, '--only', 'all', '--dry-run']);
     expect(dry.code, dry.err).to.equal(0);
     expect(dry.out).to.match(/^nothing was requested\n/);
+    expect(dry.out).to.match(
+      /\n\n2026-01-01 01:00:00Z\n2026-01-01 02:00:00Z\n2026-01-01 03:00:00Z\n$/,
+    );
+    const long = ['--from', '2026-01-01T00:30Z', '--to', '2026-01-02T00:30Z', '--dry-run'];
+    const most = await call(['tasks', 'backfill', id, ...long, '--only', 'all']);
+    expect(most.out).to.match(/\n2026-01-01 20:00:00Z\nand 4 more\n$/);
     expect((await call(['tasks', 'backfill', id, '--from', '2026-01-01T00:30Z'])).code).to.equal(2);
+  });
+
+  it('tells of defaults where a task is made, and not where one is changed', async () => {
+    const making = (await call(['tasks', 'create', '--help'])).out;
+    for (const said of ['(the title)', '(UTC)', '(the caller)']) expect(making).to.include(said);
+    expect((await call(['tasks', 'update', '--help'])).out).not.to.match(/title\)|UTC|caller/);
   });
 
   it('explains why nothing fired', async () => {
