@@ -129,7 +129,7 @@ export class Catalogue {
     const { method, path, ...options } = tool.request(parameters, caller);
     const asked = { ...options, onBehalfOf, signal };
     const answer = await this.#context.core.request(method, path, asked);
-    if (answer.status >= 400) throw new ServiceRefusal(answer);
+    if (answer.status >= 400) throw new ServiceRefusal(ofParameters(answer));
     const body = asObject(answer.body);
     return { success: true, result: tool.result?.(body) ?? body };
   }
@@ -193,6 +193,30 @@ function faultsOf({ errors }: ValidateFunction): ExtensionError {
   const first = issues[0] ?? { field: 'parameters', issue: 'is at fault' };
   const message = `${first.field}: ${first.issue}`;
   return new ExtensionError('bad_request', message, { ...first, issues });
+}
+
+/** What the service's interface calls by other names than the tools do. */
+const otherNames: Readonly<Record<string, string>> = {
+  id: 'task_id',
+  'Idempotency-Key': 'idempotency_key',
+};
+
+/** A refusal of what was asked, with its fields named as those of the call. */
+function ofParameters(answer: CoreAnswer): CoreAnswer {
+  const body = asObject(answer.body);
+  const details = asObject(body['details']);
+  const { field, issue, issues } = details;
+  if (typeof field !== 'string' || typeof issue !== 'string' || !Array.isArray(issues)) {
+    return answer;
+  }
+  const named = (name: unknown): string => {
+    const known = String(name);
+    return known === 'body' ? 'parameters' : `parameters.${otherNames[known] ?? known}`;
+  };
+  const all = issues.map(asObject).map((each) => ({ ...each, field: named(each['field']) }));
+  const message = `${named(field)}: ${issue}`;
+  const renamed = { ...details, field: named(field), issues: all };
+  return { ...answer, body: { ...body, message, details: renamed } };
 }
 
 /** Results are objects: another value, and a list, stands under `value`. */

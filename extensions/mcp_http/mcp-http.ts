@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, Response } from 'express';
-import {
-  ExtensionError,
-  badInput,
-  type ExtensionCaller,
-  type ExtensionContext,
-} from '../contract.ts';
+import { ExtensionError, type ExtensionCaller, type ExtensionContext } from '../contract.ts';
 import { announce, begin } from './announcements.ts';
+import { BodyReading } from './body-reading.ts';
 import { Catalogue, ServiceRefusal, changesNothing, describe, type Invoker } from './catalogue.ts';
 import { offers } from './endpoints.ts';
-import type { Parameters } from './service-tools.ts';
 
 export { endpoints } from './endpoints.ts';
 
@@ -34,10 +29,12 @@ export function setup(context: ExtensionContext): void {
 
   routes.post('/handshake', (request, response) => {
     const { agentId } = callerOf(context, request);
-    const body = closedAt(request.body, 'body', ['client']);
-    const client = closedAt(body['client'], 'client', ['name', 'version']);
-    const name = textAt(client['name'], 'client.name');
-    const version = textAt(client['version'], 'client.version');
+    const reading = new BodyReading();
+    const body = reading.object(request.body, 'body', ['client']);
+    const client = body && reading.object(body['client'], 'client', ['name', 'version']);
+    const name = reading.text(client, 'name', 'client.name');
+    const version = reading.text(client, 'version', 'client.version');
+    reading.end();
     const session_id = randomUUID();
     context.log.info('a client shook hands', { client: name, version, agent: agentId, session_id });
     response.json({ server: { name: info.id, version: info.version }, session_id });
@@ -60,9 +57,11 @@ export function setup(context: ExtensionContext): void {
   });
 
   routes.post('/invoke', async (request, response) => {
-    const body = closedAt(request.body, 'body', ['tool', 'parameters']);
-    const tool = textAt(body['tool'], 'tool');
-    const parameters = objectAt(body['parameters'] ?? {}, 'parameters');
+    const reading = new BodyReading();
+    const body = reading.object(request.body, 'body', ['tool', 'parameters']);
+    const tool = reading.text(body, 'tool', 'tool');
+    const parameters = reading.object(body?.['parameters'] ?? {}, 'parameters') ?? {};
+    reading.end();
     const invoker = invokerOf(context, request, response);
     const call = () => catalogue.invoke(tool, parameters, invoker);
     const entry = catalogue.get(tool, invoker.caller);
@@ -135,25 +134,4 @@ function sendRefusal(response: Response, { answer }: ServiceRefusal): void {
   const again = answer.headers['retry-after'];
   if (again !== undefined) response.set('Retry-After', again);
   response.status(answer.status).json(answer.body);
-}
-
-function objectAt(value: unknown, field: string): Parameters {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return value as Parameters;
-  }
-  throw badInput(field, 'must be an object');
-}
-
-/** An object with no other fields than these. @throws ExtensionError `bad_request` */
-function closedAt(value: unknown, field: string, known: readonly string[]): Parameters {
-  const object = objectAt(value, field);
-  const other = Object.keys(object).find((name) => !known.includes(name));
-  if (other === undefined) return object;
-  throw badInput(field === 'body' ? other : `${field}.${other}`, 'is not a known field');
-}
-
-function textAt(value: unknown, field: string): string {
-  if (typeof value !== 'string' || value === '') throw badInput(field, 'must be a text');
-  if (value.length > 200) throw badInput(field, 'has more than 200 characters');
-  return value;
 }

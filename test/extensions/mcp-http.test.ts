@@ -233,15 +233,41 @@ describe('the tool protocol over plain HTTP', () => {
       ['get_task', { task_id: 'x', other: 1 }, 'parameters.other'],
       ['run_task', { task_id: 'x', wait_seconds: 61 }, 'parameters.wait_seconds'],
       ['sleep', { seconds: 'long' }, 'parameters.seconds'],
-      ['create_task', { ...morning, schedule_expr: '61 * * * *' }, 'schedule_expr'],
+      ['create_task', { ...morning, schedule_expr: '61 * * * *' }, 'parameters.schedule_expr'],
+      ['get_task', { task_id: 'x' }, 'parameters.task_id'],
+      ['pause_task', { task_id: 'x' }, 'parameters.task_id'],
+      ['get_run', { run_id: 'x' }, 'parameters.run_id'],
+      ['list_tasks', { status: 'asleep' }, 'parameters.status'],
+      [
+        'create_task',
+        { ...morning, idempotency_key: 'k'.repeat(201) },
+        'parameters.idempotency_key',
+      ],
       ['get_task', [], 'parameters'],
     ];
     for (const [tool, parameters, field] of faults) {
       const refused = await invoke(tool, parameters);
       expect([refused.status, refused.at('details.field')]).to.deep.equal([400, field]);
+      expect(refused.at('details.issues.0.field')).to.equal(field);
+      expect(refused.textAt('message')).to.match(new RegExp(`^${field}: `));
     }
     const nothing = await admin.post('/ext/mcp_http/invoke', { parameters: {} });
     expect([nothing.status, nothing.at('details.field')]).to.deep.equal([400, 'tool']);
+  });
+
+  it('lists all that is wrong with a body', async () => {
+    const fieldsOf = async (path: string, body: object): Promise<unknown> => {
+      const refused = await admin.post(`/ext/mcp_http/${path}`, body);
+      const issues = refused.at('details.issues') as readonly { readonly field: string }[];
+      return [refused.status, ...issues.map(({ field }) => field)];
+    };
+    expect(await fieldsOf('handshake', { client: { x: 1 }, y: 1 })).to.deep.equal([
+      ...[400, 'y', 'client.x', 'client.name', 'client.version'],
+    ]);
+    expect(await fieldsOf('handshake', {})).to.deep.equal([400, 'client']);
+    expect(await fieldsOf('invoke', { parameters: 5, x: 1 })).to.deep.equal([
+      ...[400, 'x', 'tool', 'parameters'],
+    ]);
   });
 
   it("hands the service's own refusals on", async () => {
