@@ -39,8 +39,10 @@ export function createContext(
   parts: ContextParts,
 ): ExtensionContext {
   const need = (capability: Capability): void => needed(extension, capability);
-  const needOne = (...wanted: readonly Capability[]): void => {
-    if (!wanted.some((each) => extension.has(each))) need(wanted[0] ?? 'ROUTES');
+  const needOne = (...wanted: readonly [Capability, ...Capability[]]): void => {
+    const has = wanted.find((each) => extension.has(each));
+    // Which of them is wanted, what is called will say: named are all.
+    needed(extension, has ?? wanted[0], wanted.join(' or '));
   };
   return Object.freeze({
     info: Object.freeze({ ...extension.info }),
@@ -56,7 +58,10 @@ export function createContext(
     websocket(path: string, handler: SocketHandler): void {
       need('ROUTES');
       if (typeof path !== 'string' || !path.split('/').every(isSegment)) {
-        throw badInput('path', 'is no path');
+        throw badInput(
+          'path',
+          'must be a path such as chat or rooms/lobby, without a slash at either end',
+        );
       }
       extension.sockets.set(path, handler);
     },
@@ -102,10 +107,14 @@ function stillThere(extension: Extension): void {
 }
 
 /** @throws ExtensionError `forbidden` where a capability was not granted; `unavailable` once it has failed */
-export function needed(extension: Extension, capability: Capability): void {
+export function needed(
+  extension: Extension,
+  capability: Capability,
+  named: string = capability,
+): void {
   stillThere(extension);
   if (extension.has(capability)) return;
-  throw new ExtensionError('forbidden', `this needs the capability ${capability}`, {
+  throw new ExtensionError('forbidden', `this needs the capability ${named}`, {
     required_capability: capability,
     // A copy: what is thrown goes to the extension.
     granted_capabilities: [...extension.granted],

@@ -73,10 +73,21 @@ describe('an extension', () => {
     const answer = await client.get('/ext/plain/tell');
     expect(answer.status, answer.text).to.equal(403);
     expect(answer.at('error')).to.equal('forbidden');
+    expect(answer.at('message')).to.equal('this needs the capability EVENTS_SUB or EVENTS_PUB');
     expect(answer.at('details')).to.deep.equal({
       required_capability: 'EVENTS_SUB',
       granted_capabilities: ['ROUTES'],
     });
+  });
+
+  it('is told what the path of a WebSocket is like', async () => {
+    const module = `export function setup({ websocket }) { websocket('/chat', () => {}); }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { client } = await hosting().start();
+    const { json } = await client.get('/ext/status');
+    expect(JSON.stringify(json)).to.match(
+      /path: must be a path such as chat or rooms\/lobby, without/,
+    );
   });
 
   it('needs its scope in the header and in the token where SVC_REQUIRE_SCOPES says so', async () => {
