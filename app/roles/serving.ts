@@ -29,8 +29,8 @@ export function listen(
   let refused = 0;
   server.on('drop', () => {
     refused += 1;
-    const now = clock.now();
-    if (now >= said && now - said < AGAIN) return;
+    const now = clock.steady();
+    if (now - said < AGAIN) return;
     log.warn(`connections are refused, as clients have all that there is room for: ${raising}`, {
       connections,
       refused,

@@ -11,7 +11,7 @@ describe('a server that has as many connections as there is room for', () => {
   it('refuses others, says so once a minute, and takes them again when one has ended', async () => {
     const said = new Signal<object>('warnings');
     const log = { ...silent.log, warn: (_: string, fields = {}) => said.send(fields) };
-    const clock = new ShiftedClock();
+    const clock = new ShiftedClock(undefined, { passes: true });
     const place = { host: '127.0.0.1', port: 0 };
     const server = await listen(express(), place, 1, { clock, log });
     const { port } = server.address() as AddressInfo;
