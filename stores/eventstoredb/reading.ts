@@ -56,6 +56,7 @@ export class Reading {
     page: number,
     visit: (event: ClientEvent, position: Position) => Visit,
   ): Promise<boolean> {
+    if (await this.#isBeyond(after)) return true;
     for (let last = after, size = page; ; size = Math.max(page, PAGE)) {
       // One more, as reading includes the position it begins with.
       const events = await this.#all('forwards', fromPosition(last), size + 1);
@@ -80,7 +81,8 @@ export class Reading {
     wants: (event: ClientEvent) => boolean,
   ): Promise<readonly ClientEvent[]> {
     const found: ClientEvent[] = [];
-    for (let last = before; found.length < limit;) {
+    const isBeyond = before !== null && (await this.#isBeyond(before));
+    for (let last = isBeyond ? null : before; found.length < limit;) {
       const from = last === null ? 'end' : fromPosition(last);
       const events = await this.#all('backwards', from, PAGE);
       for (const event of events) {
@@ -138,6 +140,16 @@ export class Reading {
     if (there !== undefined && this.#positionOf(there) === after) return after;
     const [before] = await this.#all('backwards', place, 1);
     return (before && this.#positionOf(before)) ?? BEGINNING;
+  }
+
+  /**
+   * Whether a place lies beyond the end of the log. Of one that does, servers say no more than that something went wrong
+   * (`TFChunkReader.TryReadPrev`, and of the largest numbers `Position`), as they do where they are in trouble.
+   * @throws EventStoreError `INVALID_EVENT` for what is no position
+   */
+  async #isBeyond(position: Position): Promise<boolean> {
+    if (fromPosition(position) === 'start' || position <= this.#horizon.seen) return false;
+    return position > (await this.end());
   }
 
   #all(

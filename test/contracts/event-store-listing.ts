@@ -96,6 +96,13 @@ export function describeReadingBackwards(subject: Subject): void {
       }
     });
 
+    it('begins at the end where a position lies beyond it', async () => {
+      const { store } = subject();
+      const { position } = await store.append(newStream(), [event(0)], 'none');
+      const [last] = await store.readAllBackwards(position.replaceAll(/./g, '9'), 1);
+      expect((last?.position ?? '') >= position).to.equal(true);
+    });
+
     it('gives nothing before the first event', async () => {
       const { store } = subject();
       await store.append(newStream(), [event(0)], 'none');

@@ -248,6 +248,12 @@ function describeTheLog(subject: Subject): void {
       expect(await readAllOf(store, position, stream)).to.deep.equal([]);
     });
 
+    it('gives nothing after a position beyond the end', async () => {
+      const { store } = subject();
+      const { position } = await store.append(newStream(), events(2), 'none');
+      expect(await store.readAll(position.replaceAll(/./g, '9'), 10)).to.deep.equal([]);
+    });
+
     it('knows a position by how it is written', async () => {
       const { store } = subject();
       const { position } = await store.append(newStream(), events(1), 'none');

@@ -52,6 +52,8 @@ export class Log {
   readonly #tombstones = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #offset = 1_000;
+  /** Where events begin, or began before a scavenge. */
+  readonly #places = new Set<number>([0]);
   /** What is written and not shown yet; undefined while everything is shown at once. */
   #unshown: StoredEvent[] | undefined;
 
@@ -176,6 +178,17 @@ export class Log {
     return low;
   }
 
+  /**
+   * Whether the log can be read from a place: a server reads what stands there as the length of an event, and makes
+   * nothing of a place where none begins (`TFChunkReadSide`), nor backwards of one beyond the end (`TFChunkReader`), nor
+   * at all of one that is none (`Position`).
+   */
+  canBeReadFrom({ commit, prepare }: Place, backwards: boolean): boolean {
+    if (commit < prepare || commit > BigInt(FOREVER_TEXT)) return false;
+    if (commit >= BigInt(this.#offset)) return !backwards || commit === BigInt(this.#offset);
+    return this.#places.has(Number(commit));
+  }
+
   #check(
     stream: string,
     present: readonly StoredEvent[],
@@ -236,6 +249,7 @@ export class Log {
 
   #place(event: ProposedEvent): number {
     const place = this.#offset;
+    this.#places.add(place);
     this.#offset += 97 + event.data.length + event.metadata.length;
     return place;
   }

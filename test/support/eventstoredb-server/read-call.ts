@@ -1,9 +1,10 @@
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
-import type { ServerWritableStream } from '@grpc/grpc-js';
+import { status, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Faults } from './faults.ts';
 import type { Log, Place, StoredEvent } from './log.ts';
 import {
   eventMessage,
+  failure,
   streamDeleted,
   streamNameOf,
   streamNotFoundMessage,
@@ -35,6 +36,10 @@ export async function handleRead(call: ReadCall, log: Log, faults: Faults): Prom
     }
     events = ofStreamFrom(log.visible(stream), ofStream, backwards);
   } else if (all !== undefined) {
+    const place = placeOf(all);
+    if (place !== undefined && !log.canBeReadFrom(place, backwards)) {
+      return fail(call, failure(status.UNKNOWN, 'Unexpected ReadAllResult: Error'));
+    }
     events = ofAllFrom(log, all, backwards);
   }
   const count = Number(options.getCount());
