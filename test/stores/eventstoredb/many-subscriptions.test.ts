@@ -57,4 +57,25 @@ describe('many subscriptions of EventStoreDB', () => {
     );
     expect(numbersOf(last.events)).to.deep.equal([1, 2]);
   });
+
+  it('come back with a server that was away, whichever connection they have', async () => {
+    const store = await bench().open({ timings: { probeMs: 1_000, silenceMs: 10_000 } });
+    const stop = new AbortController();
+    const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
+    let heard = 0;
+    const following = upTo(60).map(() =>
+      take(store.subscribe(options), ({ messages }) => {
+        heard += Number(messages.at(-1)?.kind === 'events');
+        return false;
+      }),
+    );
+    await store.append('run-0', [numbered(1)], 'none');
+    await eventually(() => heard === 60, { limitMs: 20_000, what: 'all to hear' });
+    bench().server.stop();
+    await bench().restart();
+    await store.append('run-0', [numbered(2)], 0);
+    await eventually(() => heard === 120, { limitMs: 20_000, what: 'all to hear again' });
+    stop.abort();
+    await Promise.all(following);
+  });
 });
