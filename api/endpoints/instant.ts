@@ -45,14 +45,24 @@ export async function zoneOfTask(
  * @throws HttpError 400 naming the field
  */
 export function instantOf(field: string, text: string, zone: string | null): Instant {
+  const found = readInstant(text, zone);
+  if (typeof found === 'number') return found;
+  throw badRequest([{ field, issue: found.issue }]);
+}
+
+/** The same, or what is wrong with it. */
+export function readInstant(
+  text: string,
+  zone: string | null,
+): Instant | { readonly issue: string } {
   try {
     const found = parseInstant(withPlus(text), zone);
     // What lies before the year 1 or after 9999 has no text of its own.
     if (/^\d{4}-/.test(toIso(found))) return found;
-    throw badRequest([{ field, issue: 'lies outside of the years 1 to 9999' }]);
+    return { issue: 'lies outside of the years 1 to 9999' };
   } catch (error) {
     if (!(error instanceof TimestampError)) throw error;
-    throw badRequest([{ field, issue: error.message }]);
+    return { issue: error.message };
   }
 }
 

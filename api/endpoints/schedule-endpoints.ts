@@ -1,3 +1,4 @@
+import type { Instant } from '../../domain/clock.ts';
 import type { FiresEvent } from '../../domain/events/catalogue.ts';
 import {
   budgetOf,
@@ -19,7 +20,7 @@ import { endpoint, type Endpoint } from '../endpoint.ts';
 import { badRequest, notFound } from '../errors.ts';
 import { PreviewSchedule, scheduleFields } from '../schemas/schedule-schemas.ts';
 import { instantOf } from './instant.ts';
-import { checkDefinition, normalise } from './task-definitions.ts';
+import { checkDefinition } from './task-definitions.ts';
 
 /** So long the fires of a preview may hold the event loop before others get a turn, and one more fire. Milliseconds. */
 const TURN = 2;
@@ -46,7 +47,7 @@ const preview = endpoint<PreviewSchedule>({
   async handle({ dependencies, body, context }) {
     const given =
       body.task_id === undefined
-        ? givenSchedule(body, dependencies)
+        ? givenSchedule(body, dependencies, context.now)
         : await taskSchedule(body.task_id.toLowerCase(), body, dependencies);
     const { definition, budget } = given;
     const from =
@@ -67,14 +68,15 @@ export const scheduleEndpoints: readonly Endpoint[] = [preview];
 /** A schedule that no task has yet, checked like that of a creation. */
 function givenSchedule(
   { task_id: _task, from: _from, count: _count, ...fields }: PreviewSchedule,
-  { tools }: ApiDependencies,
+  dependencies: ApiDependencies,
+  now: Instant,
 ): Subject {
   const { schedule_kind: kind } = fields;
   if (kind === undefined) {
     throw badRequest([{ field: 'schedule_kind', issue: 'is required, or else task_id' }]);
   }
-  const definition = normalise({ ...taskDefaults, ...nobody, ...fields, schedule_kind: kind });
-  checkDefinition(definition, { tools });
+  const asked = { ...taskDefaults, ...nobody, ...fields, schedule_kind: kind };
+  const { definition } = checkDefinition(asked, dependencies, now);
   const budget = wholeBudget(definition.max_runs);
   return { definition, anchor: null, budget, warnings: [], fires: kind !== 'event' };
 }

@@ -1,10 +1,11 @@
-import { toIso } from '../../domain/clock.ts';
-import type { Issue } from '../../domain/errors.ts';
+import { toIso, type Instant } from '../../domain/clock.ts';
+import { Refusal, type Issue } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { checkPayload } from '../../domain/pipeline/check.ts';
 import { scheduleWarnings } from '../../domain/schedule/schedule.ts';
 import { zoneOf } from '../../domain/schedule/zone.ts';
-import type { LiveTask } from '../../domain/tasks/task.ts';
+import { anchorAt, type LiveTask } from '../../domain/tasks/task.ts';
+import { scheduleOf } from '../../domain/tasks/task-commands.ts';
 import {
   MAX_PAYLOAD_BYTES,
   taskDefaults,
@@ -13,42 +14,82 @@ import {
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Call, Caller } from '../endpoint.ts';
 import { HttpError, badRequest, forbidden } from '../errors.ts';
-import { instantOf } from './instant.ts';
+import { readInstant } from './instant.ts';
 
-/** Instants in UTC, ids in lower case. @throws HttpError 400 */
-export function normalise(definition: TaskDefinition): TaskDefinition {
-  const { timezone } = definition;
-  if (zoneOf(timezone) === null) {
-    const issue = `"${timezone}" is not a zone of the tz database here`;
-    throw badRequest([{ field: 'timezone', issue }]);
-  }
-  const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
-    const text = definition[field];
-    return text === null ? null : toIso(instantOf(field, text, timezone));
-  };
-  const [starts_at, ends_at] = [inUtc('starts_at'), inUtc('ends_at')];
-  return { ...definition, starts_at, ends_at, created_by: definition.created_by.toLowerCase() };
+/** A definition with its instants in UTC and its ids in lower case, and what may not be meant in it. */
+export interface CheckedDefinition {
+  readonly definition: TaskDefinition;
+  readonly warnings: readonly string[];
 }
 
-/** What the schema can't say. @throws HttpError 400, 413 */
+/**
+ * What the schema can't say. That an expression has a fire ahead is said by the command.
+ * @throws HttpError 400 listing every fault, 413
+ */
 export function checkDefinition(
-  definition: TaskDefinition,
+  given: TaskDefinition,
   { tools }: Pick<ApiDependencies, 'tools'>,
-): { readonly warnings: readonly string[] } {
-  const issues: Issue[] = [];
-  if (definition.schedule_kind !== 'event' && definition.schedule_expr === null) {
-    issues.push({ field: 'schedule_expr', issue: `is required for ${definition.schedule_kind}` });
-  }
-  const bytes = Buffer.byteLength(JSON.stringify(definition.payload));
+  now: Instant,
+): CheckedDefinition {
+  const bytes = Buffer.byteLength(JSON.stringify(given.payload));
   if (bytes > MAX_PAYLOAD_BYTES) {
     const details = { field: 'payload', limit: MAX_PAYLOAD_BYTES };
     const message = `payload has ${bytes} bytes; it may have ${MAX_PAYLOAD_BYTES}`;
     throw new HttpError('payload_too_large', message, details);
   }
+  const issues: Issue[] = [];
+  const definition = normalise(given, issues);
+  const { schedule_kind: kind, schedule_expr: expr } = definition;
+  if (kind !== 'event' && expr === null) {
+    issues.push({ field: 'schedule_expr', issue: `is required for ${kind}` });
+  }
   const { issues: faults, warnings } = checkPayload(definition.payload as JsonObject, tools);
-  const [first, ...rest] = [...issues, ...faults];
+  issues.push(...faults.slice(0, MOST_ISSUES));
+  // Of an expression that is the only fault the command tells: most have none, and would be compiled twice.
+  if (issues.length > 0) issues.push(...faultsOfSchedule(definition, issues, now));
+  const [first, ...rest] = issues;
   if (first !== undefined) throw badRequest([first, ...rest]);
-  return { warnings: [...warningsOfSchedule(definition), ...warnings] };
+  return { definition, warnings: [...warningsOfSchedule(definition), ...warnings] };
+}
+
+/** Most faults of a payload that an answer lists. */
+const MOST_ISSUES = 100;
+
+/** Instants in UTC, ids in lower case. @param issues takes what is wrong; what it is wrong with becomes the default */
+function normalise(definition: TaskDefinition, issues: Issue[]): TaskDefinition {
+  let { timezone } = definition;
+  if (zoneOf(timezone) === null) {
+    const issue = `"${timezone}" is not a zone of the tz database here`;
+    issues.push({ field: 'timezone', issue });
+    timezone = taskDefaults.timezone;
+  }
+  const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
+    const text = definition[field];
+    if (text === null) return null;
+    const found = readInstant(text, timezone);
+    if (typeof found === 'number') return toIso(found);
+    issues.push({ field, issue: found.issue });
+    return null;
+  };
+  const [starts_at, ends_at] = [inUtc('starts_at'), inUtc('ends_at')];
+  const created_by = definition.created_by.toLowerCase();
+  return { ...definition, timezone, starts_at, ends_at, created_by };
+}
+
+/** What is wrong with the schedule of a definition, in fields that are not known to be at fault. */
+function faultsOfSchedule(
+  definition: TaskDefinition,
+  known: readonly Issue[],
+  now: Instant,
+): readonly Issue[] {
+  try {
+    scheduleOf(definition, anchorAt(now));
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const found = error.details['issues'] as readonly Issue[];
+    return found.filter(({ field }) => known.every((other) => other.field !== field));
+  }
 }
 
 /** What holds for fires by time alone. */

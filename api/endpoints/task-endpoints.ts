@@ -16,7 +16,7 @@ import { zoneOfTask } from './instant.ts';
 import { listPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../schemas/schemas.ts';
-import { checkDefinition, checkOwner, mayChange, normalise } from './task-definitions.ts';
+import { checkDefinition, checkOwner, mayChange } from './task-definitions.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
 const read = ['tasks:read'] as const;
@@ -34,8 +34,8 @@ const create = endpoint<CreateTask>({
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, tasks } = dependencies;
-    const definition = normalise(withDefaults(body));
-    const { warnings } = checkDefinition(definition, dependencies);
+    const given = withDefaults(body);
+    const { definition, warnings } = checkDefinition(given, dependencies, context.now);
     await checkOwner(call, definition.created_by);
     const id = createdId('task', call);
     // The id of one with an Idempotency-Key may have been there before; then both streams are asked.
@@ -132,8 +132,8 @@ const update = endpoint<UpdateTask>({
     const known = (await tasks.get(id)).state;
     if (known.status === 'none') throw notFound('task', id);
     mayChange(call)(known);
-    const definition = normalise({ ...known.definition, ...(body as Partial<TaskDefinition>) });
-    const { warnings } = checkDefinition(definition, dependencies);
+    const changed = { ...known.definition, ...(body as Partial<TaskDefinition>) };
+    const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
     if (body.created_by !== undefined) await checkOwner(call, definition.created_by);
     const changes = Object.fromEntries(
       Object.keys(body).map((field) => [field, definition[field as keyof TaskDefinition]]),

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../api/errors.ts';
 import { CreateTask, UpdateTask } from '../../../api/schemas/schemas.ts';
-import { checkDefinition, normalise } from '../../../api/endpoints/task-definitions.ts';
+import { checkDefinition } from '../../../api/endpoints/task-definitions.ts';
 import { bodyCheck } from '../../../api/serving/validation.ts';
 import type { Instant } from '../../../domain/clock.ts';
 import { Refusal } from '../../../domain/errors.ts';
@@ -45,7 +45,6 @@ export function refusalOf(step: Step, now: Instant): string | null {
 /** @throws HttpError, Refusal */
 function check(fields: object, rescheduled: boolean, now: Instant): void {
   // The schema has just been checked; what a task has beside them is looked at by nobody.
-  const definition = normalise(fields as TaskDefinition);
-  checkDefinition(definition, { tools: anyTools });
+  const { definition } = checkDefinition(fields as TaskDefinition, { tools: anyTools }, now);
   if (rescheduled) firstFire(definition, anchorAt(now), now);
 }

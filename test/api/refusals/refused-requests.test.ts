@@ -21,6 +21,61 @@ describe('the HTTP interface refuses', () => {
     ]);
   });
 
+  describe('a task with all that is wrong with it', () => {
+    const wrong = {
+      timezone: 'Nowhere',
+      starts_at: 'soon',
+      ends_at: 'later',
+      schedule_expr: '61 * * * *',
+      payload: { pipeline: [{}, { uses: 'sleep' }], params: 5 },
+    };
+    const all = [
+      ...['timezone', 'starts_at', 'ends_at', 'payload.params', 'payload.pipeline.0.uses'],
+      'schedule_expr',
+    ];
+    const fieldsOf = (answer: { at(path: string): unknown }): readonly string[] =>
+      (answer.at('details.issues') as readonly { readonly field: string }[]).map(
+        ({ field }) => field,
+      );
+
+    it('when it is created', async () => {
+      const { admin } = api();
+      const answer = await admin.client.post('/tasks', { ...plainTask(admin.id), ...wrong });
+      expect(answer.status).to.equal(400);
+      expect(fieldsOf(answer)).to.deep.equal(all);
+      expect(answer.at('details.field')).to.equal('timezone');
+    });
+
+    it('when it is changed', async () => {
+      const answer = await api().admin.client.put(`/tasks/${task}`, wrong);
+      expect(fieldsOf(answer)).to.deep.equal(all);
+    });
+
+    it('when its schedule is previewed', async () => {
+      const { payload: _payload, ...schedule } = wrong;
+      const asked = { schedule_kind: 'cron', ...schedule };
+      const answer = await api().admin.client.post('/schedules/preview', asked);
+      expect(fieldsOf(answer)).to.deep.equal(['timezone', 'starts_at', 'ends_at', 'schedule_expr']);
+    });
+
+    it('though its bounds stand the wrong way round', async () => {
+      const { admin } = api();
+      const answer = await admin.client.post('/tasks', {
+        ...plainTask(admin.id),
+        ...{ starts_at: '2091-01-01T00:00:00Z', ends_at: '2090-01-01T00:00:00Z' },
+        payload: { pipeline: [{}] },
+      });
+      expect(fieldsOf(answer)).to.deep.equal(['payload.pipeline.0.uses', 'ends_at']);
+    });
+
+    it('and of steps without end the first hundred', async () => {
+      const { admin } = api();
+      const payload = { pipeline: Array.from({ length: 5000 }, () => 1) };
+      const answer = await admin.client.post('/tasks', { ...plainTask(admin.id), payload });
+      expect(fieldsOf(answer)).to.have.lengthOf(100);
+    });
+  });
+
   it('a payload over its own limit', async () => {
     const { admin } = api();
     const payload = { pipeline: [], params: { text: 'x'.repeat(256 * 1024) } };
