@@ -18,7 +18,7 @@ import { auditOfStream } from './audit-of-stream.ts';
 import { AuditLiveQuery, AuditQuery } from '../schemas/audit-schemas.ts';
 import { endpoint, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
-import { instant } from './instant.ts';
+import { instant, instantsOf } from './instant.ts';
 import { cursorOf, parseCursor } from './listing.ts';
 import { openEventStream } from '../live/live-endpoints.ts';
 
@@ -41,8 +41,7 @@ const list = endpoint<unknown, AuditQuery>({
     const wanted: AuditFilters = {
       ...query,
       actor: actorOf(query.actor),
-      from: instant('from', query.from),
-      to: instant('to', query.to),
+      ...(await instantsOf({ from: query.from, to: query.to }, instant)),
     };
     await recordReading(call, 'GET /audit');
     const { store, readModel } = dependencies;

@@ -1,7 +1,8 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
+import type { Issue } from '../../domain/errors.ts';
 import { parseInstant, readTimestamp, TimestampError } from '../../domain/schedule/timestamp.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { badRequest } from '../errors.ts';
+import { HttpError, badRequest } from '../errors.ts';
 
 /**
  * A moment that a client gives, as the service writes it (UTC, milliseconds); undefined where it gives none.
@@ -26,6 +27,32 @@ export async function instantOfTask(
   const inUtc = instantOf(field, text, 'UTC');
   if (readTimestamp(withPlus(text)).offset !== null) return toIso(inUtc);
   return toIso(instantOf(field, text, await zoneOf()));
+}
+
+/**
+ * Several moments, by their fields, each read by one of the two above.
+ * @throws HttpError 400 listing all that are at fault
+ */
+export async function instantsOf<Field extends string>(
+  given: Readonly<Record<Field, string | undefined>>,
+  read: (
+    field: string,
+    text: string | undefined,
+  ) => Promise<string | undefined> | string | undefined,
+): Promise<Readonly<Record<Field, string | undefined>>> {
+  const issues: Issue[] = [];
+  const found: Record<string, string | undefined> = {};
+  for (const [field, text] of Object.entries<string | undefined>(given)) {
+    try {
+      found[field] = await read(field, text);
+    } catch (error) {
+      if (!(error instanceof HttpError) || error.code !== 'bad_request') throw error;
+      issues.push(...(error.details['issues'] as readonly Issue[]));
+    }
+  }
+  const [first, ...rest] = issues;
+  if (first !== undefined) throw badRequest([first, ...rest]);
+  return found as Record<Field, string | undefined>;
 }
 
 /** The zone of a task; null where there is none, or none was named. */

@@ -28,7 +28,7 @@ import {
 import { PastQuery, momentAsked } from './audit-access.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../errors.ts';
-import { instantOfTask, zoneOfTask } from './instant.ts';
+import { instantOfTask, instantsOf, zoneOfTask } from './instant.ts';
 import { emptyPage, listPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './replay-reading.ts';
 import { showInList, showRun } from './run-records.ts';
@@ -49,13 +49,13 @@ const list = endpoint<unknown, RunQuery>({
     const { query } = call;
     const { dependencies } = await placeOfReading(call, 'GET /runs');
     const zoneOf = () => zoneOfTask(dependencies, query.task_id);
+    const readTime = (field: string, text?: string) => instantOfTask(field, text, zoneOf);
     const listing = runListing({
       task_id: query.task_id?.toLowerCase(),
       success: query.success,
       state: query.state,
       trigger: query.trigger,
-      start_time: await instantOfTask('start_time', query.start_time, zoneOf),
-      end_time: await instantOfTask('end_time', query.end_time, zoneOf),
+      ...(await instantsOf({ start_time: query.start_time, end_time: query.end_time }, readTime)),
     });
     if (listing === null) return { body: emptyPage(query) };
     const show = (run: RunDocument): object => showInList(run, query.include_errors);

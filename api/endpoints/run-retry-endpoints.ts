@@ -7,7 +7,7 @@ import { RunRetried, RunsRedriven } from '../schemas/answer-schemas-runs.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../endpoint.ts';
 import { forbidden, notFound, type HttpError } from '../errors.ts';
-import { instantOfTask, zoneOfTask } from './instant.ts';
+import { instantOfTask, instantsOf, zoneOfTask } from './instant.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
   MOST_REDRIVEN,
@@ -137,11 +137,11 @@ async function failedRuns(
   dependencies: Pick<ApiDependencies, 'tasks'>,
 ): Promise<NonNullable<ReturnType<typeof runListing>>> {
   const zoneOf = () => zoneOfTask(dependencies, asked.task_id);
+  const readTime = (field: string, text?: string) => instantOfTask(field, text, zoneOf);
   const listing = runListing({
     task_id: asked.task_id?.toLowerCase(),
     state: 'failed',
-    start_time: await instantOfTask('start_time', asked.start_time, zoneOf),
-    end_time: await instantOfTask('end_time', asked.end_time, zoneOf),
+    ...(await instantsOf({ start_time: asked.start_time, end_time: asked.end_time }, readTime)),
   });
   if (listing === null) throw new Error('a list of failed runs contradicts nothing');
   const sort = listing.sort.map(({ field }) => ({ field, direction: 'ascending' as const }));

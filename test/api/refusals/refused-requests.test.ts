@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../../domain/ids.ts';
+import type { ApiAnswer } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
@@ -74,6 +75,24 @@ describe('the HTTP interface refuses', () => {
       const answer = await admin.client.post('/tasks', { ...plainTask(admin.id), payload });
       expect(fieldsOf(answer)).to.have.lengthOf(100);
     });
+  });
+
+  it('a span with both of its ends, where neither is a time', async () => {
+    const { client } = api().admin;
+    const refused: readonly (readonly [ApiAnswer, string, string])[] = [
+      [await client.get('/runs?start_time=x&end_time=y'), 'start_time', 'end_time'],
+      [await client.get(`/runs?task_id=${task}&start_time=x&end_time=y`), 'start_time', 'end_time'],
+      [await client.get('/audit?from=x&to=y'), 'from', 'to'],
+      [
+        await client.post('/runs/redrive', { start_time: 'x', end_time: 'y' }),
+        ...(['start_time', 'end_time'] as const),
+      ],
+    ];
+    for (const [answer, begin, end] of refused) {
+      expect(answer.status).to.equal(400);
+      expect(answer.at('details.issues.0.field')).to.equal(begin);
+      expect(answer.at('details.issues.1.field')).to.equal(end);
+    }
   });
 
   it('a payload over its own limit', async () => {
