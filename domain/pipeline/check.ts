@@ -73,6 +73,9 @@ function checkCall(step: CallStep, field: string, tools: KnownTools, found: Foun
     found.issues.push({ field: [field, 'with', ...path].join('.'), issue });
   }
   warnOfLongSleep(step, field, found.warnings);
+  if (templates.every(([key]) => key !== undefined && key !== 'expression')) {
+    warnOfTransform(step, field, found.warnings);
+  }
 }
 
 /** Keywords whose verdict on an object or array does not depend on what its members will be. */
@@ -128,4 +131,12 @@ function warnOfLongSleep(step: CallStep, field: string, warnings: string[]): voi
       `${field}: sleeps for ${seconds} s, but timeout_seconds lets the step have ${limit} s`,
     );
   }
+}
+
+/** The expression is an argument here: no template holds it, and it is broken all the same. */
+function warnOfTransform(step: CallStep, field: string, warnings: string[]): void {
+  if (step.uses !== 'transform' || typeof step.with !== 'object' || step.with === null) return;
+  const text: unknown = 'expression' in step.with ? step.with.expression : null;
+  const fault = typeof text === 'string' ? parseExpression(text).fault : null;
+  if (fault !== null) warnings.push(`${field}.with.expression: ${fault}`);
 }

@@ -13,6 +13,7 @@ const one = {
 };
 const schemas: Readonly<Record<string, object>> = {
   echo: {},
+  transform: {},
   sleep: {
     type: 'object',
     properties: { seconds: { type: 'number', maximum: 86_400 } },
@@ -195,8 +196,17 @@ describe('a payload', () => {
       ['for a broken for_each', { uses: 'echo', for_each: '${[}' }, /0\.for_each: /],
       ['for a negation of less than it seems', { uses: 'echo', if: '!params.x' }, /0\.if: .*!\(/],
       ['for a misspelt name', { uses: 'echo', with: '${parms.x}' }, /nothing named parms/],
+      [
+        'for a broken expression that a tool is given',
+        { uses: 'transform', with: { expression: 'a[', input: '${item}' } },
+        /0\.with\.expression: .*"a\["/,
+      ],
       ['for a sleep beyond its timeout', { uses: 'sleep', with: { seconds: 60 } }, /30 s/],
     ];
+    it('unless the expression of a tool is yet to be made', () => {
+      const expression = '${params.a}[';
+      expect(check([{ uses: 'transform', with: { expression, input: 1 } }]).warnings).to.be.empty;
+    });
     for (const [what, step, says] of cases) {
       it(what, () => {
         const { issues, warnings } = check([step]);
