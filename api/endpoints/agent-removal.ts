@@ -93,7 +93,8 @@ async function endTasksOf(
   if (count === 0) return;
   if (!cancel) {
     const details = { agent_id: id, live_tasks: count };
-    throw conflict(`the agent owns ${count} live tasks`, details);
+    const owned = `${count} live task${count === 1 ? '' : 's'}`;
+    throw conflict(`the agent owns ${owned}; ?cancel_tasks=true cancels them with it`, details);
   }
   // By keys, once through: pages that are asked for anew would come back for as long as the view is behind.
   let after: string | null = null;

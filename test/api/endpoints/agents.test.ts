@@ -259,6 +259,7 @@ describe('the agents of the HTTP interface', () => {
     const refused = await admin.client.delete(`/agents/${owner.id}`);
     expect(refused.status, refused.text).to.equal(409);
     expect(refused.at('details.live_tasks')).to.equal(2);
+    expect(refused.textAt('message')).to.match(/owns 2 live tasks; \?cancel_tasks=true cancels/);
     const removed = await admin.client.delete(`/agents/${owner.id}?cancel_tasks=true`);
     expect(removed.status, removed.text).to.equal(200);
     for (const { textAt } of [task, paused].map((each) => ({ textAt: each.textAt.bind(each) }))) {
