@@ -1,9 +1,16 @@
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { sideBySide } from '../../domain/side-by-side.ts';
 import { capabilities } from '../contract.ts';
 import type { Found } from './discovery.ts';
 import { MANIFEST, ManifestError, codeOf, readManifest } from './manifest.ts';
+
+/**
+ * Packages that are read at a time. One after the other, each part of each would wait for a turn of an event loop that
+ * may have a large log to read.
+ */
+const READ_AT_ONCE = 64;
 
 /** What of a package.json counts here. */
 interface Package {
@@ -23,9 +30,8 @@ interface Package {
 export async function findPlugins(folders: readonly string[]): Promise<readonly Found[]> {
   const found: Found[] = [];
   for (const folder of new Set(folders)) {
-    for (const inside of await packagesIn(join(folder, 'node_modules'))) {
-      found.push(...(await pluginsOf(inside)));
-    }
+    const packages = await packagesIn(join(folder, 'node_modules'));
+    found.push(...(await sideBySide(packages, READ_AT_ONCE, pluginsOf)).flat());
   }
   return found;
 }
