@@ -77,21 +77,32 @@ export class Retention {
     }
   }
 
-  /** Removes all that is old enough now, of each kind that has a limit. @throws EventStoreError, CoordinationError */
+  /**
+   * Removes all that is old enough now, of each kind that has a limit.
+   * @throws EventStoreError, CoordinationError: the first fault, once the other kinds have had their turn
+   */
   async pass(signal: AbortSignal): Promise<void> {
     const { store, limits, clock } = this.#options;
     if (retainedKinds.every((kind) => limits[kind] === null)) return;
     const removal = new Removal(store, () => this.#context());
     await removal.finish();
+    const faults: unknown[] = [];
     for (const kind of retainedKinds) {
       const limit = limits[kind];
       if (limit === null) continue;
       const before = clock.now() - limit;
       // Going through the log up to the same event again would find nothing.
       if (before < (this.#next.get(kind) ?? -Infinity)) continue;
-      if (kind === 'runs') await this.#removeDays(removal, before, signal);
-      else await this.#removeUpTo(removal, kind, before, signal);
+      try {
+        if (kind === 'runs') await this.#removeDays(removal, before, signal);
+        else await this.#removeUpTo(removal, kind, before, signal);
+      } catch (error) {
+        faults.push(error);
+        // What was recorded is cut before anything else is recorded: only the last record is looked at again.
+        await removal.finish();
+      }
     }
+    if (faults.length > 0) throw faults[0];
   }
 
   /** Day by day, each only once it has been over for as long as clocks may differ. */

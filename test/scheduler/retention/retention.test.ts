@@ -324,6 +324,25 @@ describe('the retention of records', () => {
     expect(await removedOf('sessions')).to.deep.equal({ records: 2, events: 2 });
   });
 
+  it('takes the other kinds where one can not be taken, and then says so', async () => {
+    await seed();
+    const { store } = harness;
+    const append: EventStore['append'] = (stream, ...rest) =>
+      stream.startsWith('run-')
+        ? Promise.reject(new Error('no runs today'))
+        : store.append(stream, ...rest);
+    const removed = async (): Promise<ReadonlySet<string>> => {
+      const events = await store.readStream('retention');
+      return new Set(events.flatMap((e) => (e.type === 'RecordsRemoved' ? [e.data.kind] : [])));
+    };
+    const refused = await pass(forAll, decorated(store, { append })).catch(String);
+    expect(refused).to.equal('Error: no runs today');
+    const others = ['deliveries', 'sessions', 'refusals', 'requests'];
+    expect(await removed()).to.deep.equal(new Set(others));
+    await pass();
+    expect(await removed()).to.deep.equal(new Set([...others, 'runs']));
+  });
+
   it('is not held up by what a clock wrote that was years ahead', async () => {
     const { log } = harness;
     const [type, data] = ['RunSucceeded', success({ task_id: 'task-1' })] as const;
