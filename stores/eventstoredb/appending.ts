@@ -8,6 +8,7 @@ import {
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Connection } from './connection.ts';
+import type { Continuity } from './continuity.ts';
 import { actualRevisionOf, conflict, failureOf, faultOf, wordsOf } from './faults.ts';
 import type { Horizon } from './horizon.ts';
 import { pause, pauseAfter, within } from './pause.ts';
@@ -49,6 +50,7 @@ export class Appending {
   readonly #connection: Connection;
   readonly #reading: Reading;
   readonly #horizon: Horizon;
+  readonly #continuity: Continuity;
   readonly #timings: Timings;
   readonly #telemetry: Telemetry;
   readonly #twins = new Map<string, Twin>();
@@ -59,12 +61,14 @@ export class Appending {
     readonly connection: Connection;
     readonly reading: Reading;
     readonly horizon: Horizon;
+    readonly continuity: Continuity;
     readonly timings: Timings;
     readonly telemetry: Telemetry;
   }) {
     this.#connection = parts.connection;
     this.#reading = parts.reading;
     this.#horizon = parts.horizon;
+    this.#continuity = parts.continuity;
     this.#timings = parts.timings;
     this.#telemetry = parts.telemetry;
   }
@@ -116,17 +120,21 @@ export class Appending {
     const append: Attempted = { stream, events, expected, before: this.#horizon.seen };
     let unclear: unknown;
     for (let failures = 1; ; failures += 1) {
-      if (await this.#connection.isConnected()) {
+      const isConnected = await this.#connection.isConnected();
+      if (!isConnected) this.#continuity.doubt();
+      if (isConnected && (await this.#isSameLog(stream, unclear))) {
         try {
           return await this.#resultOf(append, await this.#attempt(append, end));
         } catch (error) {
           if (error instanceof EventStoreError) throw error;
           const failure = failureOf(error);
           if (failure === 'conflict') return this.#settleConflict(append, error, unclear);
-          if (failure === 'unclear') unclear = error;
-          else if (failure !== 'elsewhere') throw faultOf(error, `append to ${stream}`, stream);
+          if (failure === 'unclear') {
+            unclear = error;
+            this.#continuity.doubt();
+          } else if (failure !== 'elsewhere') throw faultOf(error, `append to ${stream}`, stream);
         }
-      } else if (unclear === undefined) {
+      } else if (!isConnected && unclear === undefined) {
         throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
       }
       const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
@@ -140,6 +148,20 @@ export class Appending {
       await pause(wait);
       const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
       if (arrived !== undefined) return arrived;
+    }
+  }
+
+  /**
+   * Whether the log is still the one that it was; false where that can't be told now.
+   * @throws EventStoreError where it is another: `OUTCOME_UNKNOWN` if an attempt before may have arrived
+   */
+  async #isSameLog(stream: string, unclear: unknown): Promise<boolean> {
+    try {
+      await this.#continuity.check();
+      return true;
+    } catch (error) {
+      if (this.#continuity.fault === undefined) return false;
+      throw unclear === undefined ? error : outcomeUnknown(stream, error, true);
     }
   }
 

@@ -18,6 +18,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
 import { readConnectionUrl } from './connection-url.ts';
 import { Connection } from './connection.ts';
+import { Continuity } from './continuity.ts';
 import { FeedConnections } from './feed-connections.ts';
 import { Horizon } from './horizon.ts';
 import { isPosition } from './position.ts';
@@ -70,6 +71,7 @@ class EventStoreDb implements EventStore {
   readonly #timings: Timings;
   readonly #horizon = new Horizon();
   readonly #reading: Reading;
+  readonly #continuity: Continuity;
   readonly #appending: Appending;
   readonly #closing = new AbortController();
 
@@ -86,7 +88,9 @@ class EventStoreDb implements EventStore {
     this.#telemetry = parts.telemetry;
     this.#timings = parts.timings;
     this.#reading = new Reading(parts.connection, parts.timings, this.#horizon);
-    this.#appending = new Appending({ ...parts, reading: this.#reading, horizon: this.#horizon });
+    const shared = { ...parts, reading: this.#reading, horizon: this.#horizon };
+    this.#continuity = new Continuity(shared);
+    this.#appending = new Appending({ ...shared, continuity: this.#continuity });
   }
 
   async append(
@@ -151,6 +155,7 @@ class EventStoreDb implements EventStore {
       connections: this.#connections,
       reading: this.#reading,
       horizon: this.#horizon,
+      continuity: this.#continuity,
       codec: this.#codec,
       timings: this.#timings,
       telemetry: this.#telemetry,
@@ -185,6 +190,7 @@ class EventStoreDb implements EventStore {
 
   async ping(): Promise<void> {
     await this.#reading.end(this.#timings.pingMs);
+    if (this.#continuity.fault !== undefined) throw this.#continuity.fault;
   }
 
   /** Waits for appends under way, ends subscriptions, reads and the connection. May be called again. */

@@ -26,18 +26,23 @@ export class Feed {
   #hint: Position | undefined;
   #keepsOrder = false;
   #awake = false;
+  #closed = false;
+  readonly #onLost: () => void;
   #wake: () => void = () => undefined;
 
   /**
    * @param end where the log ended before this was made
    * @param prefixes see the port's `subscribe`
+   * @param onLost called when it ends and was not closed, before anything else can go over another connection
    */
   constructor(
     connection: Connection,
     after: Position,
     end: Position,
     prefixes: readonly string[] | undefined,
+    onLost: () => void,
   ) {
+    this.#onLost = onLost;
     this.#end = end;
     this.#subscription = connection.subscribeToAll(
       {
@@ -116,6 +121,7 @@ export class Feed {
 
   /** Ends the subscription on the server too, which destroying the stream alone would not. */
   close(): void {
+    this.#closed = true;
     this.#subscription.destroy();
     // Rejects only where the call was never made.
     this.#subscription.unsubscribe().catch(() => undefined);
@@ -134,6 +140,7 @@ export class Feed {
   }
 
   #endBecause(reason: string): void {
+    if (this.#ended === undefined && !this.#closed) this.#onLost();
     this.#ended ??= reason;
     this.wake();
   }

@@ -8,14 +8,26 @@ import { later } from './position.ts';
  */
 export class Horizon {
   #seen: Position = BEGINNING;
+  #anchor: { readonly position: Position; readonly id: string } | undefined;
   #started: Promise<void> | undefined;
 
   get seen(): Position {
     return this.#seen;
   }
 
+  /** The furthest event that was read, which says which log this is. */
+  get anchor(): { readonly position: Position; readonly id: string } | undefined {
+    return this.#anchor;
+  }
+
   note(position: Position): void {
     this.#seen = later(this.#seen, position);
+  }
+
+  /** Notes an event that was read, at its place. */
+  noteEvent(position: Position, id: string): void {
+    this.note(position);
+    if (position > (this.#anchor?.position ?? BEGINNING)) this.#anchor = { position, id };
   }
 
   /** Looks where the log ends, once; appends of earlier processes lie behind that. */

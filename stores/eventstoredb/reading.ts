@@ -128,6 +128,16 @@ export class Reading {
   }
 
   /**
+   * The id of the event at a position; undefined where none stands there.
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  async idAt(position: Position): Promise<string | undefined> {
+    const [event] = await this.#all('forwards', fromPosition(position), 1);
+    if (event === undefined || !isKnown(event.position)) return undefined;
+    return toPosition(event.position) === position ? event.id : undefined;
+  }
+
+  /**
    * A position to subscribe from in place of another: the same where an event stands there, else that of the event
    * before it. Servers before 24.2 begin a subscription by leaving out one event, the first at its position or after
    * it: where the one at the position has been scavenged since, they would leave out one that nobody has had.
@@ -170,7 +180,7 @@ export class Reading {
   #positionOf(event: ClientEvent): Position | undefined {
     if (!isKnown(event.position)) return undefined;
     const position = toPosition(event.position);
-    this.#horizon.note(position);
+    this.#horizon.noteEvent(position, event.id);
     return position;
   }
 

@@ -6,6 +6,7 @@ import {
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { Continuity } from './continuity.ts';
 import { wordsOf } from './faults.ts';
 import type { FeedConnections } from './feed-connections.ts';
 import { Feed } from './feed.ts';
@@ -22,6 +23,7 @@ export interface SubscriptionParts {
   readonly connections: FeedConnections;
   readonly reading: Reading;
   readonly horizon: Horizon;
+  readonly continuity: Continuity;
   readonly codec: EventCodec;
   readonly timings: Timings;
   readonly telemetry: Telemetry;
@@ -75,10 +77,14 @@ export class Subscription {
 
   /** One subscription of the client. Returns why it was lost, or nothing when it is to end. */
   async *#attempt(): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
-    const { connections, reading } = this.#parts;
+    const { connections, reading, continuity } = this.#parts;
     let places: readonly [Position, Position] | undefined;
+    const look = async (): Promise<readonly [Position, Position]> => {
+      await continuity.check();
+      return Promise.all([reading.footing(this.#position), reading.end()]);
+    };
     try {
-      const read = Promise.all([reading.footing(this.#position), reading.end()]);
+      const read = look();
       places = await unlessAborted(read, this.#signal);
     } catch (error) {
       if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw error;
@@ -87,7 +93,7 @@ export class Subscription {
     if (places === undefined) return undefined;
     const [from, end] = places;
     const { connection, release } = connections.take();
-    const feed = new Feed(connection, from, end, this.#prefixes);
+    const feed = new Feed(connection, from, end, this.#prefixes, () => continuity.doubt());
     const wake = (): void => feed.wake();
     this.#signal.addEventListener('abort', wake);
     try {
@@ -136,6 +142,7 @@ export class Subscription {
   async *#deliver(taken: readonly ClientEvent[]): AsyncGenerator<SubscriptionMessage, void, void> {
     const events: RecordedEvent[] = [];
     let last = this.#position;
+    let lastId = '';
     let failure: { readonly error: unknown } | undefined;
     for (const event of taken) {
       try {
@@ -144,6 +151,7 @@ export class Subscription {
         if (raw.position <= last) continue;
         if (!isSystemEvent(event)) events.push(this.#parts.codec.decode(raw));
         last = raw.position;
+        lastId = event.id;
       } catch (error) {
         failure = { error };
         break;
@@ -151,7 +159,7 @@ export class Subscription {
     }
     if (events.length > 0) yield { kind: 'events', events };
     this.#position = last;
-    this.#parts.horizon.note(last);
+    if (lastId !== '') this.#parts.horizon.noteEvent(last, lastId);
     this.#failures = 0;
     if (failure !== undefined) throw failure.error;
   }

@@ -22,6 +22,8 @@ export interface Timings {
   readonly probeMs: number;
   /** How long a subscription may owe an event that a read has shown before it counts as dead. */
   readonly silenceMs: number;
+  /** How long a node may lack what another has said of the log before it counts as another log. */
+  readonly behindMs: number;
 }
 
 /** What production uses. A dead server gives `UNAVAILABLE` to a read after 2.5 s. */
@@ -37,4 +39,5 @@ export const defaultTimings: Timings = {
   settleMs: 20,
   probeMs: 1_000,
   silenceMs: 5_000,
+  behindMs: 5_000,
 };

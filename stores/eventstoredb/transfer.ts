@@ -12,6 +12,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
 import { readConnectionUrl } from './connection-url.ts';
 import { Connection } from './connection.ts';
+import { Continuity } from './continuity.ts';
 import { Horizon } from './horizon.ts';
 import { fromPosition } from './position.ts';
 import { Reading } from './reading.ts';
@@ -57,7 +58,10 @@ export function openEventStoreDbTransfer(options: {
   const connection = new Connection(settings, timings, telemetry);
   const horizon = new Horizon();
   const reading = new Reading(connection, timings, horizon);
-  const appending = new Appending({ connection, reading, horizon, timings, telemetry });
+  const continuity = new Continuity({ reading, horizon, timings, telemetry });
+  const appending = new Appending({
+    ...{ connection, reading, horizon, continuity, timings, telemetry },
+  });
   return new EventStoreDbTransfer({ connection, reading, appending, firstMs: timings.pingMs });
 }
 

@@ -24,6 +24,7 @@ export const quickTimings: Timings = {
   settleMs: 2,
   probeMs: 20,
   silenceMs: 60,
+  behindMs: 300,
 };
 
 /** A running stand-in and the means to open adapters on it; all is closed after the test. */
@@ -55,9 +56,9 @@ export class Workbench {
     return store;
   }
 
-  /** A server with the same log where the stopped one was. */
-  async restart(): Promise<void> {
-    const { port, log } = this.server;
+  /** A server where the stopped one was, with the same log unless another is given. */
+  async restart(log = this.server.log): Promise<void> {
+    const { port } = this.server;
     this.server = await EventStoreDbServer.start({ port, log });
     this.#servers.push(this.server);
   }
