@@ -20,6 +20,7 @@ import { openNotices, type Notices } from './notices.ts';
 import { formatPosition, isPosition, parsePosition } from './position.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { LogReader } from './reader.ts';
+import { SameFile } from './same-file.ts';
 import { logFile } from './schema.ts';
 import { subscribe } from './subscription.ts';
 import { Tail } from './tail.ts';
@@ -80,7 +81,7 @@ class SqliteEventStore implements EventStore {
   /** What this turn has brought together. */
   readonly #rehearsed: Rehearsed[] = [];
   #rehearsing: Promise<void> | undefined;
-  #opened: { readonly reader: LogReader; readonly tail: Tail } | undefined;
+  #opened: { readonly reader: LogReader; readonly tail: Tail; readonly file: SameFile } | undefined;
   #notices: Notices | undefined;
   #unsubscribe: () => void = () => {};
 
@@ -109,7 +110,7 @@ class SqliteEventStore implements EventStore {
       const notices = (this.#notices = this.#options.notices ?? (await openNotices(directory)));
       const lookEvery = notices.isReachable ? LOOK_WHERE_TOLD : LOOK_WHERE_NOT;
       const tail = new Tail(reader, { telemetry, isWriting, lookEvery });
-      this.#opened = { reader, tail };
+      this.#opened = { reader, tail, file: new SameFile(logFile(directory)) };
       this.#unsubscribe = notices.subscribe((message) => {
         if (!message.startsWith(NOTICE)) return;
         const what = message.slice(NOTICE.length);
@@ -207,6 +208,7 @@ class SqliteEventStore implements EventStore {
   }
 
   async ping(): Promise<void> {
+    this.#open().file.look();
     this.#reader().head();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -237,6 +239,7 @@ class SqliteEventStore implements EventStore {
 
   #append(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
     try {
+      this.#opened?.file.check();
       const encoded: EncodedEvent[][] = [];
       for (const append of appends) encoded.push(this.#encode(append));
       return this.#writer.append(appends, encoded);
@@ -258,7 +261,7 @@ class SqliteEventStore implements EventStore {
     return encoded;
   }
 
-  #open(): { readonly reader: LogReader; readonly tail: Tail } {
+  #open(): { readonly reader: LogReader; readonly tail: Tail; readonly file: SameFile } {
     if (this.#opened === undefined) {
       throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
     }
