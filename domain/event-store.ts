@@ -283,7 +283,7 @@ export class EventStoreError extends Error {
   readonly actual: number | 'none' | undefined;
   /** Of the event that can't be read; undefined where it is not about one. */
   readonly revision: number | undefined;
-  /** Of `OUTCOME_UNKNOWN`: the log has repeated the append by itself, for as long as it lets anybody wait. */
+  /** Of an append: the log has repeated it by itself, for as long as it lets anybody wait. */
   readonly repeated: boolean;
 
   constructor(

@@ -216,19 +216,19 @@ const lines = new WeakMap<EventStore, Map<string, Promise<EventStoreError | null
 
 /**
  * Those who have lost a race for a stream try again one after the other: they don't lose it to each other again. Where
- * the log is away for one, it is for those behind: each would wait for it in turn.
+ * one has waited for the log in vain for as long as it lets anybody wait, so have those behind: each would do so in turn.
  */
 function inLine<T>(store: EventStore, stream: string, work: () => Promise<T>): Promise<T> {
   const line = lines.get(store) ?? new Map<string, Promise<EventStoreError | null>>();
   lines.set(store, line);
   const before = line.get(stream) ?? Promise.resolve(null);
-  const result = before.then((away) => {
-    if (away !== null) throw away;
+  const result = before.then((vain) => {
+    if (vain !== null) throw vain;
     return work();
   });
   const settled: Promise<EventStoreError | null> = result.then(
     () => null,
-    (error: unknown) => (isAway(error) ? error : null),
+    (error: unknown) => (hasWaited(error) ? error : null),
   );
   line.set(stream, settled);
   void settled.then(() => {
@@ -237,8 +237,8 @@ function inLine<T>(store: EventStore, stream: string, work: () => Promise<T>): P
   return result;
 }
 
-function isAway(error: unknown): error is EventStoreError {
-  return error instanceof EventStoreError && (error.code === 'UNAVAILABLE' || error.repeated);
+function hasWaited(error: unknown): error is EventStoreError {
+  return error instanceof EventStoreError && error.repeated;
 }
 
 async function loadWatching<S, E extends DomainEvent>(

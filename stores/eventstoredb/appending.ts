@@ -332,7 +332,9 @@ function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
 
 function givenUp(stream: string, unclear: unknown): EventStoreError {
   if (unclear !== undefined) return outcomeUnknown(stream, unclear, true);
-  return new EventStoreError('UNAVAILABLE', 'No EventStoreDB node accepts appends', { stream });
+  return new EventStoreError('UNAVAILABLE', 'No EventStoreDB node accepts appends', {
+    ...{ stream, repeated: true },
+  });
 }
 
 function outcomeUnknown(stream: string, cause: unknown, repeated = false): EventStoreError {

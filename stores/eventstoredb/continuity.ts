@@ -42,6 +42,7 @@ export class Continuity {
   /** A connection was lost: behind the next one there may be another log. */
   doubt(): void {
     this.#lost += 1;
+    this.#horizon.isCertain = false;
   }
 
   /** Why nothing is written, where that was found; undefined where it was not. */
@@ -71,14 +72,21 @@ export class Continuity {
     }
     this.#compared = upTo;
     this.#fault = undefined;
+    this.#horizon.isCertain = upTo === this.#lost;
   }
 
   async #isSame(): Promise<boolean> {
     const { seen, anchor } = this.#horizon;
-    if (anchor !== undefined && (await this.#reading.idAt(anchor.position)) !== anchor.id) {
+    if ((await this.#reading.end()) < seen) return false;
+    if (anchor === undefined) return true;
+    try {
+      return (await this.#reading.idAt(anchor.position)) === anchor.id;
+    } catch (error) {
+      if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
+      // Of a place where no event begins servers say no more than that something went wrong. Away they say nothing.
+      await this.#reading.end();
       return false;
     }
-    return (await this.#reading.end()) >= seen;
   }
 
   #refuse(): EventStoreError {

@@ -20,14 +20,19 @@ export class Horizon {
     return this.#anchor;
   }
 
+  /** Whether it is known that what is read is of the same log as what was: else it is not noted. */
+  isCertain = true;
+
   note(position: Position): void {
+    if (!this.isCertain) return;
     this.#seen = later(this.#seen, position);
   }
 
   /** Notes an event that was read, at its place. */
   noteEvent(position: Position, id: string): void {
     this.note(position);
-    if (position > (this.#anchor?.position ?? BEGINNING)) this.#anchor = { position, id };
+    if (this.isCertain && position > (this.#anchor?.position ?? BEGINNING))
+      this.#anchor = { position, id };
   }
 
   /** Looks where the log ends, once; appends of earlier processes lie behind that. */

@@ -209,7 +209,7 @@ describe('handling a command', () => {
   });
 
   for (const [what, fault] of [
-    ['is away', unavailable],
+    ['is away, and was asked for seconds', () => unavailable(true)],
     ['has repeated an append for seconds', () => answerLost(true)],
   ] as const) {
     it(`tells those who try again one after the other together that the log ${what}`, async () => {
@@ -229,6 +229,16 @@ describe('handling a command', () => {
       expect(nameOf(await rename(store, 'later', 'later'))).to.equal('later');
     });
   }
+
+  it('lets those who try again one after the other go on where the log was away for one for a moment', async () => {
+    const names = Array.from({ length: 10 }, (_, index) => `name-${index}`);
+    const from = store.asked;
+    store.onAppend = (_append, n) => {
+      if (n - from === names.length + 1) throw unavailable();
+    };
+    const results = await Promise.allSettled(names.map((name) => rename(store, name, name)));
+    expect(results.filter(({ status }) => status === 'rejected')).to.have.lengthOf(1);
+  });
 
   it('passes on at once that the log is away', async () => {
     const before = store.asked;

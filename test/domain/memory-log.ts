@@ -129,7 +129,9 @@ export class MemoryLog implements EventStore {
   async close(): Promise<void> {}
 }
 
-export const unavailable = (): Error => new EventStoreError('UNAVAILABLE', 'the process died here');
+/** @param repeated as of {@link answerLost} */
+export const unavailable = (repeated = false): Error =>
+  new EventStoreError('UNAVAILABLE', 'the process died here', { repeated });
 
 /** @param repeated whether the log has appended again and again before it said so */
 export const answerLost = (repeated = false): Error =>

@@ -67,9 +67,29 @@ describe('an EventStoreDB server that comes back with another log', () => {
     for (let n = 0; n < 20; n += 1) older.append(`run-${n}`, [...olderLog(1).all], ANY);
     const { length } = older.all;
     await comesBackWith(older);
+    // What is read of it meanwhile is not taken for what was seen of the other.
+    await eventually(async () => (await store.head().catch(() => '')) !== '');
     expect(await outcome()).to.be.oneOf(['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
     expect(await outcome()).to.equal('UNAVAILABLE');
     expect(older.all).to.have.lengthOf(length);
+    expect(delivered).to.have.lengthOf(4);
+  });
+
+  it('gets nothing written where nothing of what was seen begins in it', async () => {
+    const other = new Log();
+    // Of other lengths, so that no event begins where one of those seen did.
+    for (let n = 0; n < 20; n += 1) {
+      const [first] = olderLog(1).all;
+      if (first)
+        other.append(`run-${n}`, [{ ...first, id: crypto.randomUUID(), type: 'Other' }], ANY);
+    }
+    const { length } = other.all;
+    await comesBackWith(other);
+    await eventually(async () => {
+      const error: unknown = await store.ping().catch((failure: unknown) => failure);
+      return String(error).includes('start this process again') || (await outcome(), false);
+    });
+    expect(other.all).to.have.lengthOf(length);
     expect(delivered).to.have.lengthOf(4);
   });
 
