@@ -149,19 +149,19 @@ describe('a log that is moved', function () {
     });
     await done(on('here', 'export', path('out')));
     const server = await startServer();
+    const { largestEvent } = server.faults;
     let written = 0;
     const stopCounting = server.log.onWrite(() => {
       written += 1;
-      if (written === 150) server.stop();
+      if (written === 150) server.faults.largestEvent = 1;
     });
     const broken = await on(server, 'import', path('out'));
-    expect(broken.code, broken.err).to.equal(6);
+    expect(broken.code, broken.err).to.equal(1);
     stopCounting();
-    const again = await EventStoreDbServer.start({ log: server.log });
-    servers.push(again);
-    const { json } = await done(on(again, 'import', path('out'), '--json'));
+    server.faults.largestEvent = largestEvent;
+    const { json } = await done(on(server, 'import', path('out'), '--json'));
     expect(json['found']).to.be.greaterThan(0).and.to.be.lessThan(1200);
-    const ids = movedTo(again).map(({ id }) => id);
+    const ids = movedTo(server).map(({ id }) => id);
     expect(ids).to.have.members(Ledger.read(path('here')).events.map(({ id }) => id));
   });
 
