@@ -21,7 +21,7 @@ const KEEP_ALIVE = 10_000;
 export interface FeedConnection {
   readonly connection: Connection;
   /** Gives it back, exactly once. */
-  release(): void;
+  readonly release: () => void;
 }
 
 interface Line {

@@ -34,7 +34,9 @@ describe('many subscriptions of EventStoreDB', () => {
         });
       };
       let ended: Promise<void> = Promise.resolve();
-      const isLevel = new Promise<void>((resolve) => (ended = follow(resolve)));
+      const isLevel = new Promise<void>((resolve) => {
+        ended = follow(resolve);
+      });
       return isLevel.then(() => ({ ended }));
     });
     const following = await Promise.all(levels);
