@@ -9,6 +9,7 @@ import { createProjector } from '../../projections/projector/projector.ts';
 import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
+import { givingWay, type Priority } from './giving-way.ts';
 import { projections } from './projections.ts';
 import { projectBeside } from './projector-beside.ts';
 import { reportProjections } from './projector-report.ts';
@@ -44,8 +45,10 @@ export async function runProjector(options: {
   readonly signal: AbortSignal;
   readonly tell: (word: ProjectorWord) => void;
   readonly traces?: Traces | undefined;
+  /** Of the thread that this is; default: it is none of its own. */
+  readonly priority?: Priority;
 }): Promise<void> {
-  const { data, clock, signal, tell, traces } = options;
+  const { data, clock, signal, tell, traces, priority } = options;
   const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
   // Counted where the process's metrics are: metrics of a thread's own would cost it a timer, and nobody reads them.
   const telemetry: Telemetry = {
@@ -55,7 +58,9 @@ export async function runProjector(options: {
     traces,
   };
   const opened = await openStores(data.settings, telemetry);
-  const stores = { ...opened, store: onceWhole(opened.store) };
+  const whole = onceWhole(opened.store);
+  const store = priority === undefined ? whole : givingWay(whole, priority, clock);
+  const stores = { ...opened, store };
   const { coordination } = stores;
   const { owner, lease } = data;
   const leadership = new Leadership({

@@ -3,14 +3,15 @@ import { createLog } from '../../observability/create-log.ts';
 import { SystemClock } from '../clock.ts';
 import { runProjector } from './projector-host.ts';
 import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-protocol.ts';
-import { yieldToOthers } from './thread-priority.ts';
+import { threadPriority } from './thread-priority.ts';
 import { openTraces } from '../watching/traces.ts';
 
 /**
- * Somewhat less of a contended processor than the others have. With 5, a quarter of it, the views fall behind a full queue,
- * and a processor stands idle until they have caught up; with 0, reads beside a rebuild took up to 1.9 times as long.
+ * Somewhat less of a contended processor than the others have, while a view is made: with 0, reads beside that took up to
+ * 1.9 times as long. What follows the log has its share: with less, the views fall behind a full queue, and a processor
+ * stands idle until they have caught up.
  */
-const NICENESS = 2;
+const NICENESS_WHILE_MAKING = 2;
 
 /**
  * The projector in a thread of its own: folding and writing the embedded views never waits for requests and
@@ -21,9 +22,7 @@ if (port === null) throw new Error('the projector thread needs a parent');
 
 const data = workerData as ProjectorThreadData;
 
-// Fires and runs go first: the views catch up as soon as there is a moment, and reads wait for them.
 const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
-yieldToOthers(NICENESS, log);
 const opened = await openTraces(data.settings.traces, { version: data.version, log });
 
 const stop = new AbortController();
@@ -37,6 +36,7 @@ await runProjector({
   signal: stop.signal,
   tell: (message) => port.postMessage(message),
   traces: opened.traces,
+  priority: threadPriority(NICENESS_WHILE_MAKING, log),
 });
 await opened.close();
 // A collector that does not answer would keep the thread.
