@@ -138,35 +138,27 @@ async function project(
   until: AbortSignal,
 ): Promise<void> {
   const { store, readModel, coordination } = stores;
-  const own = leadership.fence;
-  const ending = new AbortController();
-  const end = (): void => ending.abort();
-  const endUnlessLeading = (): void => {
-    if (!leadership.leads || leadership.fence !== own) end();
-  };
-  leadership.onChange(endUnlessLeading);
-  until.addEventListener('abort', end, { once: true });
-  const projector = createProjector({
-    ...{ store, readModel, telemetry, clock, gatherMs, projections: shapes },
-    // Above all who have led so far and all who stood beside this one, below all who will lead.
-    fence: fence + own / (own + 1),
+  await leadership.whileLeading(until, async (ending, own) => {
+    const projector = createProjector({
+      ...{ store, readModel, telemetry, clock, gatherMs, projections: shapes },
+      // Above all who have led so far and all who stood beside this one, below all who will lead.
+      fence: fence + own / (own + 1),
+    });
+    const stopTelling = projector.onCheckpoint(onCheckpoint);
+    const telling = reportProjections({
+      ...{ coordination, clock, telemetry, fence: own, signal: ending.signal },
+      status: () => projector.status(),
+      name: besideReport(projections),
+    });
+    telemetry.log.info('views that the projector that leads does not know are made beside it', {
+      views: shapesOf(shapes),
+    });
+    try {
+      await projector.run(ending.signal);
+    } finally {
+      ending.abort();
+      stopTelling();
+      await telling;
+    }
   });
-  const stopTelling = projector.onCheckpoint(onCheckpoint);
-  const telling = reportProjections({
-    ...{ coordination, clock, telemetry, fence: own, signal: ending.signal },
-    status: () => projector.status(),
-    name: besideReport(projections),
-  });
-  telemetry.log.info('views that the projector that leads does not know are made beside it', {
-    views: shapesOf(shapes),
-  });
-  try {
-    await projector.run(ending.signal);
-  } finally {
-    end();
-    stopTelling();
-    leadership.offChange(endUnlessLeading);
-    until.removeEventListener('abort', end);
-    await telling;
-  }
 }

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../domain/clock.ts';
 import type { Position } from '../../domain/event-store.ts';
 import { createLog } from '../../observability/create-log.ts';
@@ -96,59 +95,39 @@ async function projectWhileLeading(
   { clock, signal, tell }: Parameters<typeof runProjector>[0],
 ): Promise<void> {
   const { store, readModel, coordination } = stores;
-  const { fence } = leadership;
-  const projector = createProjector({
-    store,
-    readModel,
-    projections,
-    telemetry,
-    clock,
-    fence,
-    gatherMs: GATHER_MS,
+  await leadership.whileLeading(signal, async (ending, fence) => {
+    const projector = createProjector({
+      ...{ store, readModel, projections, telemetry, clock, fence },
+      gatherMs: GATHER_MS,
+    });
+    const stopTelling = projector.onCheckpoint(checkpointTeller(stores, tell));
+    const telling = reportProjections({
+      ...{ coordination, fence, clock, telemetry, signal: ending.signal },
+      status: () => projector.status(),
+      tell: (views) => tell({ kind: 'status', leads: true, views }),
+    });
+    const replaying = new Replayer({
+      ...{ store, readModel, clock, telemetry, fence },
+      async tell(progress) {
+        await coordination.remember(REPLAY_REPORT, JSON.stringify(progress), fence);
+      },
+    }).run(ending.signal);
+    const olderGoing = new OlderShapesGoing({
+      ...{ store, readModel, projections, clock, telemetry },
+      memory: {
+        recall: (name) => coordination.recall(name),
+        remember: (name, value) => coordination.remember(name, value, fence),
+      },
+    }).run(ending.signal);
+    try {
+      await projector.run(ending.signal);
+    } finally {
+      ending.abort();
+      stopTelling();
+      await Promise.all([telling, replaying, olderGoing]);
+      tell({ kind: 'status', leads: false, views: [] });
+    }
   });
-  const ending = new AbortController();
-  // Every view listens, and some of their parts: that is no leak.
-  setMaxListeners(0, ending.signal);
-  const end = (): void => ending.abort();
-  const endUnlessLeading = (): void => {
-    if (!leadership.leads || leadership.fence !== fence) end();
-  };
-  leadership.onChange(endUnlessLeading);
-  signal.addEventListener('abort', end, { once: true });
-  const stopTelling = projector.onCheckpoint(checkpointTeller(stores, tell));
-  const telling = reportProjections({
-    status: () => projector.status(),
-    coordination,
-    fence,
-    clock,
-    telemetry,
-    signal: ending.signal,
-    tell: (views) => tell({ kind: 'status', leads: true, views }),
-  });
-  const replayer = new Replayer({
-    ...{ store, readModel, clock, telemetry, fence },
-    async tell(progress) {
-      await coordination.remember(REPLAY_REPORT, JSON.stringify(progress), fence);
-    },
-  });
-  const replaying = replayer.run(ending.signal);
-  const olderGoing = new OlderShapesGoing({
-    ...{ store, readModel, projections, clock, telemetry },
-    memory: {
-      recall: (name) => coordination.recall(name),
-      remember: (name, value) => coordination.remember(name, value, fence),
-    },
-  }).run(ending.signal);
-  try {
-    await projector.run(ending.signal);
-  } finally {
-    end();
-    stopTelling();
-    leadership.offChange(endUnlessLeading);
-    signal.removeEventListener('abort', end);
-    await Promise.all([telling, replaying, olderGoing]);
-    tell({ kind: 'status', leads: false, views: [] });
-  }
 }
 
 /** Views that the one that leads does not know, until this one leads or the signal is aborted. */

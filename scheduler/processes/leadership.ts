@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
@@ -67,6 +68,34 @@ export class Leadership {
       this.onChange(settle);
       signal.addEventListener('abort', settle);
     });
+  }
+
+  /**
+   * Does something by the lease as it is now. What it is given is aborted once that is lost, or won anew with another
+   * fence, when the signal is aborted, and when the work has ended or failed; it may abort it itself.
+   */
+  async whileLeading(
+    signal: AbortSignal,
+    work: (ending: AbortController, fence: number) => Promise<void>,
+  ): Promise<void> {
+    const { fence } = this;
+    const ending = new AbortController();
+    // A whole projector listens, with each of its views: that is no leak.
+    setMaxListeners(0, ending.signal);
+    const end = (): void => ending.abort();
+    const endUnlessLeading = (): void => {
+      if (!this.leads || this.fence !== fence || signal.aborted) end();
+    };
+    this.onChange(endUnlessLeading);
+    signal.addEventListener('abort', end, { once: true });
+    endUnlessLeading();
+    try {
+      await work(ending, fence);
+    } finally {
+      end();
+      this.offChange(endUnlessLeading);
+      signal.removeEventListener('abort', end);
+    }
   }
 
   /** Tries for the lease, and renews it at a third, until the signal is aborted; then gives it back. */

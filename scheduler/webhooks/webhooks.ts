@@ -82,15 +82,9 @@ export class Webhooks {
   async follow(signal: AbortSignal): Promise<void> {
     const { leadership } = this.options;
     while (!signal.aborted) {
-      const changed = new AbortController();
-      const onChange = (): void => changed.abort();
-      leadership.onChange(onChange);
-      const until = AbortSignal.any([signal, changed.signal]);
-      try {
-        if (leadership.leads) await this.lead(until);
-        else await aborted(until);
-      } finally {
-        leadership.offChange(onChange);
+      await leadership.untilLeading(signal);
+      if (!signal.aborted) {
+        await leadership.whileLeading(signal, (ending) => this.lead(ending.signal));
       }
     }
   }
@@ -287,11 +281,4 @@ export class Webhooks {
 function taskOf(event: RecordedEvent): string | null {
   if (event.type === 'RunSucceeded' || event.type === 'RunFailed') return event.data.task_id;
   return event.type === 'TaskPaused' && event.data.by_failures ? idOf(event.stream) : null;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

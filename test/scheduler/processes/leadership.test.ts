@@ -52,6 +52,43 @@ describe('leadership', () => {
     }
   });
 
+  it('lets work go on for as long as it leads by the same lease', async () => {
+    const one = run('one');
+    await world.clock.advance(1);
+    const said: string[] = [];
+    const stop = new AbortController();
+    const work = one.whileLeading(stop.signal, async (ending, fence) => {
+      said.push(`begun with ${fence === one.fence ? 'its' : 'another'} fence`);
+      await new Promise((resolve) => ending.signal.addEventListener('abort', resolve));
+      said.push('ended');
+    });
+    await world.clock.advance(5 * lease);
+    expect(said).to.deep.equal(['begun with its fence']);
+    world.coordination.acquire = async () => null;
+    await world.clock.advance(lease);
+    await work;
+    expect(said).to.deep.equal(['begun with its fence', 'ended']);
+  });
+
+  it('begins nothing that goes on where it leads no more, and hands on what the work throws', async () => {
+    const one = run('one');
+    await world.clock.advance(1);
+    const { signal } = new AbortController();
+    const seen: AbortSignal[] = [];
+    const failing = one.whileLeading(signal, async (ending) => {
+      seen.push(ending.signal);
+      throw new Error('the work failed');
+    });
+    expect(await failing.catch((error: Error) => error.message)).to.equal('the work failed');
+    expect(seen.map(({ aborted }) => aborted)).to.deep.equal([true]);
+    await end();
+    await one.whileLeading(signal, async (ending) => {
+      expect(ending.signal.aborted).to.equal(true);
+      seen.push(ending.signal);
+    });
+    expect(seen).to.have.length(2);
+  });
+
   it('tells of each change, until nobody listens any more', async () => {
     const one = run('one');
     const changes: boolean[] = [];
