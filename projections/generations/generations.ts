@@ -8,6 +8,7 @@ import { parkedView } from '../projector/parking.ts';
 import { Reaching } from './reaching.ts';
 import { Rebuild } from './rebuild.ts';
 import type { ViewOptions } from '../projector/view-options.ts';
+import type { ViewOrders } from '../projector/view-orders.ts';
 
 /** Whom the generations of a view tell. */
 export interface GenerationListener {
@@ -90,6 +91,19 @@ export class Generations {
     if (!(await isBeyondLog(position, store, clock, signal))) return { generation, position };
     await throwAway(projection, readModel, telemetry);
     return null;
+  }
+
+  /**
+   * Lets reads go to a generation, and then to what is ordered by now. A projector may be stopped between what it has
+   * said and this, and go on when another one has long led reads elsewhere: whoever does this last looks last.
+   *
+   * @throws ReadModelError; EventStoreError
+   */
+  async readFrom(version: number, orders: Pick<ViewOrders, 'load'>): Promise<void> {
+    await this.#options.readModel.switchTo(this.#options.projection, version);
+    const { live } = await orders.load();
+    if (live === null || live === version || !(await this.all()).includes(live)) return;
+    await this.readFrom(live, orders);
   }
 
   /** Throws away all that are not among these. */

@@ -81,14 +81,13 @@ export class View {
   async findLive(
     signal: AbortSignal,
   ): Promise<{ readonly generation: number; readonly position: Position } | null> {
-    const { readModel, projection } = this.#options;
     const found = await this.#insistence.on(signal, async () => {
       const orders = await this.#orders.load();
       if (orders.live !== null && (await this.#generations.all()).includes(orders.live)) {
         // A projector may have ended between saying so and doing it.
-        await readModel.switchTo(projection, orders.live);
+        await this.#generations.readFrom(orders.live, this.#orders);
       }
-      await this.#generations.keepOnly([rebuildUnderWay(orders)?.version, this.#keptOf(orders)]);
+      await this.#keepOrdered();
       return this.#generations.findLive(signal);
     });
     return found ?? null;
@@ -177,6 +176,12 @@ export class View {
   #keptOf({ previous }: ProjectionOrders): number | null {
     if (previous === null || previous.until <= this.#options.clock.now()) return null;
     return previous.version;
+  }
+
+  /** Throws away what is neither read nor ordered. @throws ReadModelError */
+  #keepOrdered(): Promise<void> {
+    const { current } = this.#orders;
+    return this.#generations.keepOnly([rebuildUnderWay(current)?.version, this.#keptOf(current)]);
   }
 
   async #keepPrevious(orders: ProjectionOrders): Promise<void> {
@@ -302,7 +307,7 @@ export class View {
   #reportFailure(generation: number, detail: string): void {
     if (this.#live === null && this.#halted === detail) return;
     if (this.#live === null) this.#halted = detail;
-    const fields = { ...this.#fields(), generation, detail };
+    const fields = { projection: this.projection.name, generation, detail };
     this.#options.telemetry.log.error('a view could not be built', fields);
   }
 
@@ -312,9 +317,8 @@ export class View {
     isOrdered: (now: ProjectionOrders) => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { readModel, projection } = this.#options;
     const { reaching } = this.#generations;
-    const { schema } = projection;
+    const { schema } = this.projection;
     const version = next.feeder.generation;
     const live = this.#live;
     const before = live?.feeder.generation ?? null;
@@ -329,17 +333,16 @@ export class View {
       type: 'ProjectionSwitched',
       data: { schema, version, before },
     };
-    const said = signal.aborted
-      ? undefined
-      : await this.#insistence.on(signal, () =>
-          this.#orders.say((now) => (isOrdered(now) ? [switched] : [])),
-        );
+    const said = await this.#insistence.on(signal, () =>
+      this.#orders.say((now) => (isOrdered(now) ? [switched] : [])),
+    );
     if (said?.live !== version) {
       // Called off in the last moment, or the projector ends.
       await next.stop();
       if (before !== null && !signal.aborted) this.#live = this.#generations.follow(before);
+      await this.#insistence.on(signal, () => this.#keepOrdered());
     } else {
-      await this.#insistence.on(signal, () => readModel.switchTo(projection, version));
+      await this.#insistence.on(signal, () => this.#generations.readFrom(version, this.#orders));
       this.#readFrom(next);
       await this.#insistence.on(signal, () => this.#generations.keepOnly([version, before]));
     }
@@ -356,7 +359,8 @@ export class View {
   #lost(following: Following): void {
     if (this.#live !== following) return;
     this.#live = null;
-    this.#options.telemetry.log.warn('the live generation of a view is gone', this.#fields());
+    const fields = { projection: this.projection.name };
+    this.#options.telemetry.log.warn('the live generation of a view is gone', fields);
     this.notice();
   }
 
@@ -390,9 +394,5 @@ export class View {
       this.#wake = resolve;
       if (this.#noticed || signal.aborted) resolve();
     });
-  }
-
-  #fields(): { readonly projection: string } {
-    return { projection: this.projection.name };
   }
 }
