@@ -63,11 +63,11 @@ export function useDedupeKey(
   const { used } = state;
   const { run_id, task_id, trigger, at } = use;
   if (used?.run_id === run_id) return { outcome: 'used', events: [] };
-  // A fire that comes late does not make the key look older: windows count from the latest time.
+  const mine = { run_id, task_id, trigger, at: toIso(at), since: toIso(now) };
+  const using: KeyEvent = { type: 'KeyUsed', data: { ...state, used: mine, run_id } };
   const isLatest = used === null || before !== null || windowSeconds === null;
-  const next =
-    isLatest || at >= fromIso(used.at)
-      ? { run_id, task_id, trigger, at: toIso(at), since: toIso(now) }
-      : used;
-  return { outcome: 'used', events: [{ type: 'KeyUsed', data: { ...state, used: next, run_id } }] };
+  if (isLatest || at >= fromIso(used.at)) return { outcome: 'used', events: [using] };
+  // A run that comes late does not make the key look older: windows count from the latest time, which stands last.
+  const latest: KeyEvent = { type: 'KeyUsed', data: { ...state, run_id: used.run_id } };
+  return { outcome: 'used', events: [using, latest] };
 }

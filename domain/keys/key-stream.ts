@@ -40,10 +40,20 @@ export interface KnownKey {
   readonly revision: number;
 }
 
+/**
+ * Decides what is to happen to a key.
+ *
+ * @param pending what is decided to be appended before it, at once
+ */
+export type Decide<T> = (
+  state: KeyState,
+  pending: readonly KeyEvent[],
+) => KeyChange<T> | Promise<KeyChange<T>>;
+
 /** A change that waits for its turn. */
 interface Wish {
   readonly context: KeyContext;
-  readonly decide: (state: KeyState) => KeyChange<unknown> | Promise<KeyChange<unknown>>;
+  readonly decide: Decide<unknown>;
   readonly known: () => KnownKey | undefined;
   readonly done: (changed: KeyChanged<unknown>) => void;
   readonly failed: (error: unknown) => void;
@@ -71,7 +81,7 @@ export function changeKey<T>(
   store: EventStore,
   name: KeyName,
   context: KeyContext,
-  decide: (state: KeyState) => KeyChange<T> | Promise<KeyChange<T>>,
+  decide: Decide<T>,
   known: () => KnownKey | undefined = () => undefined,
 ): Promise<KeyChanged<T>> {
   const stream = streams.key(name.kind, name.owner, name.key);
@@ -214,16 +224,18 @@ interface Decided {
 /** Decides wishes one on the other's result, as many as one append may hold. */
 async function decideAll(start: KeyState, wishes: readonly Wish[]): Promise<readonly Decided[]> {
   const decided: Decided[] = [];
+  const pending: KeyEvent[] = [];
   let state = start;
   let places = 0;
   for (const wish of wishes) {
     try {
-      const { events, answer } = await wish.decide(state);
+      const { events, answer } = await wish.decide(state, pending);
       for (const { type, data } of events) {
         const { run_id: _about, ...after } = data;
         state = after;
         if (type !== 'KeyWaited') places += data.holders.length + data.waiters.length;
       }
+      pending.push(...events);
       decided.push({ wish, events, outcome: { answer }, state });
     } catch (error) {
       decided.push({ wish, events: [], outcome: { error }, state });

@@ -7,6 +7,7 @@ import { handle, load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { Judgement, type KeyPlace } from '../keys/key-judgement.ts';
 import { changeKey, type KeyChange } from '../keys/key-stream.ts';
+import { comesLate, usesTold, usesWithin } from '../keys/late-use.ts';
 import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } from '../keys/key.ts';
 import { aheadOf, claimOverlap, overlapKey } from '../keys/overlap.ts';
 import { cancelRun, hasEnded, runFold } from './run.ts';
@@ -106,14 +107,31 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
   const use = { run_id: runId, task_id, trigger, at: wantedAt(request, context.now) };
   const name: KeyName = { kind: 'dedupe', owner, key };
   const judgement = new Judgement(store, context);
-  const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
-    const before = earlierUse(state, use, window);
-    const earlier = before === null ? 'finished' : await earlierRun(store, name, before, judgement);
-    const decision = useDedupeKey(state, use, window, earlier, context.now);
-    if (decision.outcome === 'used') return { events: decision.events, answer: null };
-    const because_of = decision.earlier.run_id;
+  const duplicateOf = ({ run_id: because_of }: KeyUse): KeyChange<Obstacle> => {
     return { events: [], answer: { reason: 'duplicate', because_of } };
-  });
+  };
+  const { answer } = await changeKey<Obstacle | null>(
+    store,
+    name,
+    context,
+    async (state, pending) => {
+      const before = earlierUse(state, use, window);
+      const earlier =
+        before === null ? 'finished' : await earlierRun(store, name, before, judgement);
+      const decision = useDedupeKey(state, use, window, earlier, context.now);
+      if (decision.outcome === 'duplicate') return duplicateOf(decision.earlier);
+      if (window !== null && comesLate(state, use)) {
+        const uses = await usesTold(store, name, pending);
+        // It has used the key before, and died or lost the answer then.
+        if (uses.some(({ run_id }) => run_id === runId)) return { events: [], answer: null };
+        for (const other of usesWithin(uses, use, window)) {
+          const became = await earlierRun(store, name, other, judgement);
+          if (became !== 'void') return duplicateOf(other);
+        }
+      }
+      return { events: decision.events, answer: null };
+    },
+  );
   return answer;
 }
 

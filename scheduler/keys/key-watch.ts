@@ -2,6 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import type { KnownKey } from '../../domain/keys/key-stream.ts';
+import { USES_LEFT } from '../../domain/keys/late-use.ts';
 import {
   LONGEST_LINE,
   nextInLine,
@@ -164,7 +165,8 @@ export class KeyWatch {
     this.membership.noticed(event.metadata.source);
     const { run_id: _about, ...state } = event.data as KeyEvent['data'];
     if (revision > 0 && revision % CUT_EVERY === 0 && this.isMine(stream)) {
-      void this.cut(stream, revision);
+      // Who comes late looks at the uses before the last one.
+      void this.cut(stream, state.kind === 'dedupe' ? revision - USES_LEFT : revision);
     }
     if (revision <= (this.known.get(stream)?.revision ?? -1)) return;
     this.keep(stream, state, revision);
@@ -182,8 +184,9 @@ export class KeyWatch {
     if (state.holders.length === 0 && state.waiters.length === 0) this.known.delete(stream);
   }
 
-  /** Only the last event of a key is ever read. */
+  /** Only the last event of a key is ever read, and some more of a dedupe key. */
   private async cut(stream: string, before: number): Promise<void> {
+    if (before <= 0) return;
     try {
       await this.store.truncate(stream, before);
     } catch (error) {

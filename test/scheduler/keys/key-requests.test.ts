@@ -60,6 +60,21 @@ describe('requesting a run', () => {
       expect((await schedule('b', 'r3', 101)).kind).to.equal('requested');
     });
 
+    it('skips what comes late within the window of one that came late before it', async () => {
+      await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      // Requests that could not be made at their time, as the log was away, are made up behind later ones.
+      expect((await schedule('a', 'r1', 300)).kind).to.equal('requested');
+      expect((await schedule('a', 'r2', 100)).kind).to.equal('requested');
+      const near = await schedule('a', 'r3', 110);
+      expect(near).to.include({ kind: 'skipped', reason: 'duplicate', because_of: 'r2' });
+      const together = await Promise.all(
+        [200, 210, 220].map((second) => schedule('a', `at${second}`, second)),
+      );
+      expect(together.map(({ kind }) => kind)).to.deep.equal(['requested', 'skipped', 'skipped']);
+      expect((await schedule('a', 'r4', 350)).kind).to.equal('skipped');
+      expect((await schedule('a', 'r5', 360)).kind).to.equal('requested');
+    });
+
     it('lets retries pass', async () => {
       await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
       await world.request('a', 'r1');
