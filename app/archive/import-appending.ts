@@ -58,6 +58,35 @@ export async function appendSideBySide(
   await appendLanes(log, lanes, most);
 }
 
+/**
+ * Lets streams go on where they did, of which nothing moves or only what comes behind their cut: as many at a time as
+ * appends. Of a log whose old runs were taken out there is one for each of them.
+ * @param signal ends it between two streams
+ * @throws EventStoreError the first there was; the signal's reason
+ */
+export async function skipSideBySide(
+  log: LogTransfer,
+  cut: ReadonlyMap<string, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  const open = cut.entries();
+  let failed = false;
+  const work = async (): Promise<void> => {
+    for (const [stream, before] of open) {
+      try {
+        signal.throwIfAborted();
+        await log.skipTo(stream, before);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+      if (failed) return;
+    }
+  };
+  const ended = await Promise.allSettled(Array.from({ length: log.sideBySide }, work));
+  for (const each of ended) if (each.status === 'rejected') throw each.reason;
+}
+
 /** Whose turn an event waits for; null where for that of all. */
 function laneOf({ stream }: MovedEvent): string | null {
   return INDEPENDENT.some((prefix) => stream.startsWith(prefix)) ? idOf(stream) : null;

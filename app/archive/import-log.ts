@@ -6,7 +6,7 @@ import type { ArchiveProgress } from './progress.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import { contentOf, parseLine, type MovedEvent } from './event-lines.ts';
 import { linesOf } from './hashed-file.ts';
-import { appendInOrder, appendSideBySide } from './import-appending.ts';
+import { appendInOrder, appendSideBySide, skipSideBySide } from './import-appending.ts';
 import { compareWithLog, windowsOf } from './import-windows.ts';
 import type { EventsManifest } from './manifest.ts';
 
@@ -68,7 +68,7 @@ export async function importEvents(
   await append(there.rest);
   for await (const window of windows) await append(window);
   // Streams of which nothing is left but how far they went.
-  for (const [stream, before] of cut) await log.skipTo(stream, before);
+  await skipSideBySide(log, cut, progress.signal);
   progress.stage('checking');
   const expected = await wanted.digest();
   const held = inOrder

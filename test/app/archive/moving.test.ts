@@ -143,6 +143,22 @@ describe('a log that is moved', function () {
     expect(sorted('there')).to.deep.equal(sorted('here'));
   });
 
+  it('has many streams at a time go on where they did, of which nothing is left', async () => {
+    const gone = Array.from({ length: 30 }, (_, n) => `demo-gone${n}`);
+    await onLog(path('here'), async (store) => {
+      for (const stream of gone) await addCutStream(store, stream, 2, 2);
+    });
+    await done(on('here', 'export', path('out')));
+    const server = await startServer();
+    await done(on(server, 'import', path('out')));
+    const streams = server.appends.map(({ stream }) => stream);
+    expect(streams).to.include.members(gone.flatMap((stream) => [stream, `$$${stream}`]));
+    // One after the other, each is filled up and then cut off.
+    const filled = streams.filter((stream) => stream.startsWith('demo-gone'));
+    const cutFirst = streams.findIndex((stream) => stream.startsWith('$$demo-gone'));
+    expect(streams.indexOf(filled[5] ?? '')).to.be.lessThan(cutFirst);
+  });
+
   it('goes on in a server where only some of a thousand have arrived', async () => {
     await onLog(path('here'), async (store) => {
       await addRunsAtOnce(store, await addTask(store, AT), AT, 400);
