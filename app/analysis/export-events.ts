@@ -45,12 +45,13 @@ const columns = [
   'data',
 ] as const;
 
-/** What ends a run: no more of it is looked for. */
-const ends = new Set(['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped']);
+/** What comes last of a run: no more of it is looked for. A failed one may be retried at any time after. */
+const ends = new Set(['RunSucceeded', 'RunCanceled', 'RunSkipped']);
 
 /**
  * The events of a log that pass a filter, in its order, as they were recorded: older versions keep their shape, which
- * `schemaVersion` names. Reads a part at a time; what is remembered is the unfinished runs of the one task.
+ * `schemaVersion` names. Reads a part at a time; what is remembered is the runs of the one task that failed, or have not
+ * ended.
  */
 export async function* exportEvents(
   log: LogTransfer,
@@ -77,7 +78,7 @@ class Wanted {
   readonly #kinds: ReadonlySet<string> | null;
   readonly #ownStreams: ReadonlySet<string>;
   readonly #mark: string;
-  /** Streams of the task's runs that have not ended. */
+  /** Streams of the task's runs of which more may come. */
   readonly #runs = new Set<string>();
 
   constructor(filter: EventFilter) {

@@ -14,7 +14,11 @@ import {
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
 import { svc, type Called } from '../cli/command-line.ts';
-import { addRuns, addTask, onLog } from './small-log.ts';
+import { addRetried, addRuns, addTask, onLog } from './small-log.ts';
+
+interface Row {
+  readonly type: string;
+}
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
@@ -81,6 +85,23 @@ describe('svc export --format', function () {
     const [since, until] = [toIso(AT + 61_000), toIso(AT + 120_000)];
     expect(await events('--since', since, '--until', until)).to.have.lengthOf(2 * 3);
     expect(await events('--until', '2026-05-01T10:00:00.001Z')).to.have.lengthOf(1);
+  });
+
+  it('takes that a run of a task was retried, which comes behind its end', async () => {
+    const place = await makeTemporaryDirectory();
+    try {
+      const taskId = await onLog(place.path, (store) => addRetried(store, AT));
+      const { out } = await svc(['export', '--format', 'ndjson', '--task', taskId], {
+        env: { SVC_DATA_DIR: place.path },
+      });
+      const types = out
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as Row).type);
+      expect(types).to.deep.equal(['RunRequested', 'RunStarted', 'RunFailed', 'RunRetried']);
+    } finally {
+      await place.remove();
+    }
   });
 
   it('takes a time without an offset as one of the zone of the task that is asked for', async () => {

@@ -12,7 +12,7 @@ import { createTaskCommand } from '../../../domain/tasks/task-commands.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteTransfer } from '../../../stores/sqlite/event-log/transfer.ts';
-import { definition, request, success } from '../../projections/recorded.ts';
+import { definition, failure, request, success } from '../../projections/recorded.ts';
 
 /** Texts that moving must not change: what ends lines elsewhere, halves of characters, quotes. */
 export const oddText = 'line\u2028paragraph\u2029 "quoted" \\ \n tab\t 😀 \ud800 =1+1';
@@ -55,6 +55,21 @@ export async function addRunsAtOnce(
   }
 }
 
+/** A run that failed and was retried, of a task that nothing else is known of. @returns the task's id */
+export async function addRetried(store: EventStore, at: number): Promise<string> {
+  const taskId = newId(at);
+  const leased_until = toIso(at + 60_000);
+  await store.appendInOrder(
+    appendsOf(newId(at), at, [
+      { type: 'RunRequested', data: request({ task_id: taskId, created_by: 'agent-1' }) },
+      { type: 'RunStarted', data: { worker: 'worker-1', attempt: 1, leased_until } },
+      { type: 'RunFailed', data: { ...failure(), task_id: taskId } },
+      { type: 'RunRetried', data: { run_id: newId(at), from: 'start' } },
+    ]),
+  );
+  return taskId;
+}
+
 function appendsOfRun(taskId: string, begun: number): readonly StreamAppend[] {
   const id = newId(begun);
   const leased_until = toIso(begun + 60_000);
@@ -63,6 +78,10 @@ function appendsOfRun(taskId: string, begun: number): readonly StreamAppend[] {
     { type: 'RunStarted', data: { worker: oddText, attempt: 1, leased_until } },
     { type: 'RunSucceeded', data: { ...success(), task_id: taskId } },
   ];
+  return appendsOf(id, begun, events);
+}
+
+function appendsOf(id: string, begun: number, events: readonly DomainEvent[]): StreamAppend[] {
   const stream = streams.run(id);
   const base = { actor: 'service', source: 'test', correlationId: id };
   return events.map((event, index) => {
