@@ -1,4 +1,10 @@
-import { EventStoreError, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import {
+  BEGINNING,
+  EventStoreError,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
 import { isUuid } from '../../domain/ids.ts';
 import {
   auditDocumentOf,
@@ -10,6 +16,7 @@ import {
   type AuditDocument,
   type AuditFilters,
 } from '../../projections/views/audit.ts';
+import { positionAt } from '../../projections/reading/position-at.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { AuditPage } from '../schemas/answer-schemas-audit.ts';
 import { eventStream } from '../schemas/answer-schemas.ts';
@@ -46,7 +53,9 @@ const list = endpoint<unknown, AuditQuery>({
     await recordReading(call, 'GET /audit');
     const { store, readModel } = dependencies;
     const { stream } = wanted;
-    if (wanted.actor === SERVICE) return { body: await byTheService(store, wanted, query) };
+    if (wanted.actor === SERVICE) {
+      return { body: await byTheService({ store, readModel }, wanted, query) };
+    }
     return {
       body:
         stream !== undefined && isAuditedInLog(stream)
@@ -119,6 +128,11 @@ async function byAgents(
   };
 }
 
+interface Parts {
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+}
+
 /** Where a page of the log begins, and reads on: by revisions of a stream, or by positions of the whole. */
 interface Backwards {
   readonly read: (from: string | undefined) => Promise<readonly RecordedEvent[]>;
@@ -128,11 +142,14 @@ interface Backwards {
 
 /** What the service did, from the log itself: in the view it would be most of all. Looks at a bounded part of it. */
 async function byTheService(
-  store: EventStore,
+  stores: Parts,
   wanted: AuditFilters,
   { limit, cursor }: AuditQuery,
 ): Promise<AuditPage> {
-  const { read, before } = wanted.stream === undefined ? log(store) : one(store, wanted.stream);
+  const { store } = stores;
+  const { stream, to } = wanted;
+  const { read, before } =
+    stream === undefined ? log(store, () => endOf(stores, to)) : one(store, stream);
   const items: AuditDocument[] = [];
   let from: string | null | undefined = cursor;
   for (let looked = 0; looked < MOST_EVENTS && from !== null;) {
@@ -163,11 +180,12 @@ const one = (store: EventStore, stream: string): Backwards => ({
   before: ({ revision }) => (revision === 0 ? null : String(revision - 1)),
 });
 
-/** The whole log, by positions. */
-const log = (store: EventStore): Backwards => ({
+/** The whole log, by positions. @param end where the first page begins */
+const log = (store: EventStore, end: () => Promise<Position | null>): Backwards => ({
   read: async (from) => {
+    const place = from ?? (await end());
     try {
-      return await store.readAllBackwards(from ?? null, READ);
+      return await store.readAllBackwards(place, READ);
     } catch (error) {
       if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw noCursor();
       throw error;
@@ -175,6 +193,14 @@ const log = (store: EventStore): Backwards => ({
   },
   before: ({ position }) => position,
 });
+
+/** Behind all that occurred up to an instant; null for the end of the log. Of what came since, much may be. */
+async function endOf(stores: Parts, to: string | undefined): Promise<Position | null> {
+  if (to === undefined) return null;
+  const last = await positionAt(stores, to);
+  const [behind] = await stores.store.readAll(last?.position ?? BEGINNING, 1);
+  return behind?.position ?? null;
+}
 
 const noCursor = (): Error =>
   badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);

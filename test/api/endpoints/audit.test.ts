@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { NewEvent } from '../../../domain/event-store.ts';
 import { catalogue } from '../../../domain/events/catalogue.ts';
 import { newId } from '../../../domain/ids.ts';
 import { hiddenFields } from '../../../api/endpoints/event-records.ts';
@@ -165,18 +166,7 @@ describe('the audit over HTTP', () => {
   it('tells what the service did anywhere, from the log, and looks at a part of it at a time', async () => {
     const id = await makeTask();
     const correlation = newId(0);
-    const context = { actor: 'service', source: 'scheduler', commandId: newId(0) };
-    const corrections = Array.from({ length: 3 }, () => ({
-      id: newId(0),
-      type: 'NextFireCorrected' as const,
-      data: { next_fire_at: null, tz_version: '2026a', task_revision: 0, fire_count: 0 },
-      metadata: {
-        ...context,
-        $correlationId: correlation,
-        schemaVersion: '1',
-        occurredAt: new Date(api().clock.now()).toISOString(),
-      },
-    }));
+    const corrections = correctionsOf(api().clock.now(), 3, correlation);
     await api().store.append(streams.fires(id), corrections, 'none');
     await makeTask();
     const seen: Item[] = [];
@@ -192,6 +182,31 @@ describe('the audit over HTTP', () => {
     const own = seen.filter(({ correlation_id }) => correlation_id === correlation);
     expect(own.map(({ revision }) => revision)).to.deep.equal([2, 1, 0]);
     expect(seen.every(({ actor }) => actor === 'service')).to.equal(true);
+  });
+
+  it('tells what the service did up to a moment on the first page, however much it did since', async () => {
+    const { store, clock } = api();
+    const began = clock.now();
+    const doneAt = async (at: number, count: number): Promise<string> => {
+      const stream = streams.fires(newId(at));
+      await store.append(stream, correctionsOf(at, count), 'none');
+      return stream;
+    };
+    const stream = await doneAt(began, 2);
+    // More than one page looks at, and behind what clocks are taken to differ.
+    await doneAt(began + 60_000, 2_600);
+    await doneAt(began + 60_000, 2_600);
+    const to = new Date(began + 1).toISOString();
+    const page = await auditor.client.get(`/audit?actor=service&limit=2&to=${to}`);
+    expect(page.status, page.text).to.equal(200);
+    const told = (page.at('items') as readonly Item[]).map((item) => [item.stream, item.revision]);
+    expect(told).to.deep.equal([
+      [stream, 1],
+      [stream, 0],
+    ]);
+    const before = '2000-01-01T00:00:00Z';
+    const none = await auditor.client.get(`/audit?actor=service&to=${before}`);
+    expect([none.at('items'), none.at('next_cursor')]).to.deep.equal([[], null]);
   });
 
   describe('told live', () => {
@@ -298,3 +313,19 @@ describe('what is hidden in events', () => {
     expect(sounding).to.have.members([...hidden, ...harmless]);
   });
 });
+
+/** What the service does by itself, at an instant. */
+const correctionsOf = (at: number, count: number, correlation = newId(0)): readonly NewEvent[] =>
+  Array.from({ length: count }, () => ({
+    id: newId(0),
+    type: 'NextFireCorrected',
+    data: { next_fire_at: null, tz_version: '2026a', task_revision: 0, fire_count: 0 },
+    metadata: {
+      ...{ actor: 'service', source: 'scheduler', commandId: newId(0) },
+      ...{
+        $correlationId: correlation,
+        schemaVersion: '1',
+        occurredAt: new Date(at).toISOString(),
+      },
+    },
+  }));
