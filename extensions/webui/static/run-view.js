@@ -186,25 +186,35 @@ export async function runView(place, { id, signal }) {
     if (!document.hidden && run.started_at !== null) showSteps();
   }, BEAT);
   done.signal.addEventListener('abort', () => clearInterval(beat));
-  let loading = Promise.resolve();
-  const again = (position) => {
-    loading = loading
-      .then(() => load(position))
-      .catch((error) => {
+  // What comes while it is read is read once more, at its latest: a run of many steps tells of each.
+  let reading = false;
+  let wanted = null;
+  async function again(position) {
+    wanted = { position };
+    if (reading) return;
+    reading = true;
+    while (wanted !== null && !signal.aborted) {
+      const latest = wanted.position;
+      wanted = null;
+      try {
+        await load(latest);
+      } catch (error) {
         if (!signal.aborted)
           put(
             events,
-            failure(error, () => again(position)),
+            failure(error, () => again(latest)),
           );
-      });
-  };
+      }
+    }
+    reading = false;
+  }
   void follow(`tasks/${run.task_id}/live`, {
     signal: done.signal,
     stateChanged: live.say,
     told(name, data) {
-      if (name === 'live.started') again(data.position);
+      if (name === 'live.started') void again(data.position);
       if (data.run?.id !== id) return;
-      again(data.position);
+      void again(data.position);
       if (name === 'run.ended') done.abort();
     },
   });

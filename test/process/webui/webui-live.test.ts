@@ -116,6 +116,43 @@ describe('the web page, while things go on', function () {
     await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();
   });
 
+  it('reads a run of many steps no more often than it is answered, and at its latest', async () => {
+    const { client, credentials } = service();
+    const made = await client.post('/tasks', {
+      ...{ title: 'Of many steps', description: 'Waits', created_by: credentials.agent_id },
+      ...{ schedule_kind: 'event', schedule_expr: 'many.steps' },
+      payload: { pipeline: [{ uses: 'sleep', with: { seconds: 600 }, timeout_seconds: 900 }] },
+    });
+    const task = `/tasks/${String(made.json['id'])}`;
+    const asked = await client.post(`${task}/run_now`);
+    const { run_id } = asked.json['details'] as { readonly run_id: string };
+    const told = Array.from({ length: 60 }, (_, n) => {
+      const data = JSON.stringify({ position: `step-${n}`, run: { id: run_id } });
+      return `event: run.changed\ndata: ${data}\n\n`;
+    });
+    const { page } = browsing();
+    await page.route(`**${task}/live`, (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body: told.splice(0).join('') }),
+    );
+    let [letGo, reads] = [(): void => {}, 0];
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const later = page.waitForRequest(`**/runs/${run_id}?after=*`);
+    await page.route(`**/runs/${run_id}*`, async (route) => {
+      if (route.request().url().includes('after=')) {
+        reads += 1;
+        await gone;
+      }
+      await route.continue({ url: route.request().url().replace(/\?.*/, '') }).catch(() => {});
+    });
+    const latest = page.waitForRequest(`**/runs/${run_id}?after=step-59`);
+    await browsing().logIn(credentials, `runs/${run_id}`);
+    await later;
+    letGo();
+    await latest;
+    expect(reads).to.be.within(1, 2);
+    await client.post(`${task}/cancel`);
+  });
+
   describe('of the audit', () => {
     it('follows nothing for those who have left before it was there', async () => {
       const { page } = browsing();
