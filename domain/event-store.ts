@@ -118,6 +118,13 @@ export interface EventStore {
    */
   reaches(position: Position): Promise<boolean>;
 
+  /**
+   * Whether the log has an event, or has had it: by that what was made of this log is told from what was made of another,
+   * or of another state of it. True where the event was removed since, as its stream tells; false where another stands in
+   * its place, and where its stream never came so far.
+   */
+  hasHad(landmark: Landmark): Promise<boolean>;
+
   /** Whether the log answers; resolves or throws `UNAVAILABLE`, within two seconds. */
   ping(): Promise<void>;
 
@@ -155,6 +162,12 @@ export type RecordedEvent = DomainEvent & {
   /** Set where the data does not fit its schema; then `data` is what was found. */
   readonly fault?: string;
 };
+
+/**
+ * What an event is recognised by. Its id comes from a command, which may be given again to a log that was put back: so
+ * when it was written counts too.
+ */
+export type Landmark = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'createdAt'>;
 
 /** Which part of a stream is wanted. */
 export interface StreamPart {

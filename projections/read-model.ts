@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '../domain/event-store.ts';
+import type { Landmark, Position, RecordedEvent } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
 
 /**
@@ -131,6 +131,12 @@ export interface ReadModel {
   checkpoint(projection: Projection): Promise<Position>;
 
   /**
+   * An event of the log that the live generation was made of, the last that it was given at or before its checkpoint: by
+   * that it is told from a view of another log. null where there is none, as an older release has written it.
+   */
+  landmark(projection: Projection): Promise<Landmark | null>;
+
+  /**
    * Tells, in less than it takes to read a document, that nothing has changed: as long as it says the same, every
    * document that reads go to is as it was. An adapter that can't say so leaves it out.
    *
@@ -207,6 +213,8 @@ export interface ViewWriter {
     readonly from: Position;
     /** Where it is after this batch. */
     readonly to: Position;
+    /** The last event at or before `to` that the writer was given, of whatever stream; default: as it was. */
+    readonly landmark?: Landmark | undefined;
   }): Promise<void>;
 
   /** The documents after a key (null: from the first on), by key; to compare generations. */

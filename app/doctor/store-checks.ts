@@ -134,6 +134,13 @@ export async function checkViews(
       findings.push(fault(check, what, MAKE_ANEW));
       continue;
     }
+    const landmark = await readModel.landmark(projection);
+    if (landmark !== null && !(await store.hasHad(landmark))) {
+      const { stream, revision } = landmark;
+      const what = `the view ${name} is of another log: in this one revision ${revision} of ${stream} is not what it took`;
+      findings.push(fault(check, what, MAKE_ANEW));
+      continue;
+    }
     const [next] = position >= head ? [] : await store.readAll(position || BEGINNING, 1);
     const lag =
       next === undefined ? 0 : Math.max(0, now - fromIso(next.metadata.occurredAt)) / 1000;

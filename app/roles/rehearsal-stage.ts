@@ -97,5 +97,6 @@ const noViews: ReadableViews = {
   checkpoint: async () => {
     throw new ReadModelError('NO_VIEW', 'a rehearsal has no views');
   },
+  landmark: async () => null,
   find: async () => [],
 };

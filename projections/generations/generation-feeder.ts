@@ -1,4 +1,9 @@
-import { BEGINNING, type Position, type RecordedEvent } from '../../domain/event-store.ts';
+import {
+  BEGINNING,
+  type Landmark,
+  type Position,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import {
@@ -14,6 +19,8 @@ import {
 } from '../projector/fold-batch.ts';
 import { parkedView, type Parking } from '../projector/parking.ts';
 import type { KeptDocument, Projection, ReadModel, ViewWriter } from '../read-model.ts';
+
+type Batch = Parameters<ViewWriter['write']>[0];
 
 const NOTHING_KNOWN: ReadonlyMap<string, KnownDocument> = new Map();
 
@@ -68,6 +75,8 @@ export class GenerationFeeder {
   #written: Position = BEGINNING;
   /** Everything up to here is in the documents; what lies between touched none of them. */
   #passed: Position = BEGINNING;
+  /** The last event that it was given since it was opened, of whatever stream. */
+  #landmark: Landmark | undefined;
   #parked = new Map<string, Position>();
   /** In bulk: documents that have been folded, and not written yet. */
   #unwritten = new Map<string, KnownDocument>();
@@ -115,6 +124,7 @@ export class GenerationFeeder {
     this.#writer = await readModel.openWriter(projection, { generation, bulk, fence });
     this.#written = await this.#writer.checkpoint();
     this.#passed = this.#written;
+    this.#landmark = undefined;
     this.#parked = await parking.of(parkedView(projection, generation));
     this.#options.onPassed(this.#passed);
   }
@@ -129,6 +139,8 @@ export class GenerationFeeder {
   async take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
     const { projection } = this;
     const touching = touchingEvents(projection, events, this.#passed);
+    const last = events.at(-1);
+    if (last !== undefined && last.position > this.#passed) this.#landmark = landmarkOf(last);
     if (touching.length > 0) {
       if (this.#bulk) await this.#foldInBulk(touching);
       else await this.#foldAndWrite(touching, upTo);
@@ -151,8 +163,7 @@ export class GenerationFeeder {
     const { documents } = folded;
     if (documents.length === 0) return;
     const to = upTo > this.#passed ? upTo : this.#passed;
-    await this.#openWriter().write({ documents, from: this.#written, to });
-    this.#written = to;
+    await this.#write(documents, to);
   }
 
   /** Folds events into what has been folded and not written yet: all up to the next {@link flush} is one batch. */
@@ -176,8 +187,13 @@ export class GenerationFeeder {
     const documents = Array.from(this.#unwritten, ([key, { position, document }]) => {
       return { key, position, document, isFirst: this.#begun.has(key) };
     });
-    await this.#openWriter().write({ documents, from: this.#written, to });
+    await this.#write(documents, to);
     this.#forgetUnwritten();
+  }
+
+  async #write(documents: Batch['documents'], to: Position): Promise<void> {
+    const landmark = this.#landmark;
+    await this.#openWriter().write({ documents, from: this.#written, to, landmark });
     this.#written = to;
   }
 
@@ -264,4 +280,9 @@ export class GenerationFeeder {
     if (this.#writer === null) throw new Error(`${this.projection.name} is not open`);
     return this.#writer;
   }
+}
+
+/** Nothing of the event itself is held. */
+function landmarkOf({ stream, revision, id, createdAt }: RecordedEvent): Landmark {
+  return { stream, revision, id, createdAt };
 }

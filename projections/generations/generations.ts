@@ -3,7 +3,7 @@ import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import { Filling } from './filling.ts';
 import { Following } from '../projector/following.ts';
 import { GenerationFeeder } from './generation-feeder.ts';
-import { isBeyondLog, throwAway } from './other-log.ts';
+import { isOfOtherLog, throwAway } from './other-log.ts';
 import { parkedView } from '../projector/parking.ts';
 import { Reaching } from './reaching.ts';
 import { Rebuild } from './rebuild.ts';
@@ -87,8 +87,8 @@ export class Generations {
     const { readModel, projection, store, clock, telemetry } = this.#options;
     const generation = await readModel.liveGeneration(projection);
     if (generation === null) return null;
-    const position = await readModel.checkpoint(projection);
-    if (!(await isBeyondLog(position, store, clock, signal))) return { generation, position };
+    const isOfOther = await isOfOtherLog(projection, store, readModel, clock, signal);
+    if (!isOfOther) return { generation, position: await readModel.checkpoint(projection) };
     await throwAway(projection, readModel, telemetry);
     return null;
   }

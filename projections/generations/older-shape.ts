@@ -69,6 +69,11 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
       const shape = await shapeRead(readModel, projection);
       return shape === null ? BEGINNING : readModel.checkpoint(shape);
     },
+    async landmark(projection) {
+      const shape =
+        projection.readsOlder === undefined ? projection : await shapeRead(readModel, projection);
+      return shape === null ? null : readModel.landmark(shape);
+    },
     // Of an older shape it says nothing: what is read of that is read anew each time.
     ...(readModel.version === undefined
       ? {}

@@ -1,33 +1,37 @@
 import type { Clock } from '../../domain/clock.ts';
-import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
+import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { isOfLog, type KnownLog } from '../of-log.ts';
 import { ReadModelError, type Projection, type ReadModel } from '../read-model.ts';
 import { inShape } from './shapes.ts';
 
 /**
- * Views of another log: they have passed more than this one has, as it is where an older copy of the log was put in its
- * place. Such a view takes none of the events up to there, and says what never was; so it is thrown away, with all its
- * generations, and made anew.
+ * Views of another log, as it is where an older copy of the log was put in its place: they have passed more than this
+ * one has; or it has grown beyond that since, and lacks what they took last. Such a view takes none of the events up to
+ * where it is, and says what never was; so it is thrown away, with all its generations, and made anew.
  */
 
-/** Milliseconds between two looks at the log's end, and how many there are. */
+/** Milliseconds between two looks at the log, how many there are at most, and for how long it is looked at. */
 const BETWEEN = 250;
 const LOOKS = 20;
+const PATIENCE = 5_000;
 
 /**
- * Whether a position lies beyond the log's end. That is looked at for five seconds, as a node of a cluster may know less
- * of the log for a moment than another has said before.
+ * Whether a view is of another log. That is looked at for five seconds, as a node of a cluster may know less of the log
+ * for a moment than another has said before.
  *
- * @throws EventStoreError; the signal's reason
+ * @throws ReadModelError; EventStoreError; the signal's reason
  */
-export async function isBeyondLog(
-  position: Position,
-  store: Pick<EventStore, 'reaches'>,
+export async function isOfOtherLog(
+  projection: Projection,
+  store: KnownLog,
+  readModel: ReadModel,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (let look = 1; !(await store.reaches(position)); look += 1) {
-    if (look === LOOKS) return true;
+  const end = clock.steady() + PATIENCE;
+  for (let look = 1; !(await isOfLog(projection, store, readModel)); look += 1) {
+    if (look === LOOKS || clock.steady() >= end) return true;
     await clock.sleep(BETWEEN, signal);
   }
   return false;
@@ -50,7 +54,7 @@ export async function throwAway(
   telemetry: Telemetry,
 ): Promise<void> {
   const { name, schema } = projection;
-  const what = 'a view is ahead of the log, so of another one: it is thrown away, and made anew';
+  const what = 'a view is of another log than this one: it is thrown away, and made anew';
   telemetry.log.error(what, { projection: name, schema });
   await readModel.withdraw(projection);
   for (const generation of await readModel.generations(projection)) {
@@ -66,7 +70,7 @@ export async function throwAway(
  */
 export async function throwAwayOfOtherLog(
   projections: readonly Projection[],
-  store: Pick<EventStore, 'head' | 'reaches'>,
+  store: KnownLog & Pick<EventStore, 'head'>,
   readModel: ReadModel,
   telemetry: Telemetry,
 ): Promise<void> {
@@ -74,9 +78,7 @@ export async function throwAwayOfOtherLog(
     try {
       for (const schema of await readModel.schemas(projection)) {
         const shape = inShape(projection, schema);
-        // The log may go on meanwhile, and views with it: its end is asked for after theirs.
-        const position = await readModel.checkpoint(shape);
-        if (await store.reaches(position)) continue;
+        if (await isOfLog(shape, store, readModel)) continue;
         if ((await store.head()) === BEGINNING) throw new LostLogError(projection);
         await throwAway(shape, readModel, telemetry);
       }

@@ -28,8 +28,11 @@ export class TopicIndex {
     // Beside what is known: until it is level, a publication goes by the old one. After a break that holds tasks
     // which are neither in the view nor in what follows it, as they were canceled meanwhile.
     const fresh = new Listeners();
-    const after = await loadView(this.readModel, topicsProjection, [], (document, taskId) =>
-      fresh.set(taskId, document, document.revision),
+    const after = await loadView(
+      { store: this.store, readModel: this.readModel },
+      topicsProjection,
+      [],
+      (document, taskId) => fresh.set(taskId, document, document.revision),
     );
     let caughtUp = false;
     const prefixes = topicsProjection.streams;

@@ -73,7 +73,7 @@ export class Backfills {
 
   /** Follows the log until the signal is aborted. @param started called once all that is under way is known */
   async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
-    const { readModel, leadership } = this.options;
+    const { store, readModel, leadership } = this.options;
     this.running = true;
     const onLeading = (): void => {
       // Who did not lead did not hear of what happened to the runs.
@@ -82,8 +82,11 @@ export class Backfills {
     };
     leadership.onChange(onLeading);
     try {
-      const after = await loadView(readModel, backfillsProjection, openBackfills, (document) =>
-        this.open(document.id, document.task_id),
+      const after = await loadView(
+        { store, readModel },
+        backfillsProjection,
+        openBackfills,
+        (document) => this.open(document.id, document.task_id),
       );
       await this.listen(after, signal, started);
     } finally {

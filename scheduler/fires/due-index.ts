@@ -74,8 +74,11 @@ export class DueIndex {
     this.current = false;
     this.entries.clear();
     this.heap.retain(() => false);
-    const after = await loadView(this.readModel, dueProjection, [], (document, taskId) =>
-      this.put(taskId, document.rhythm),
+    const after = await loadView(
+      { store: this.store, readModel: this.readModel },
+      dueProjection,
+      [],
+      (document, taskId) => this.put(taskId, document.rhythm),
     );
     for await (const message of this.store.subscribe({ after, prefixes: rhythmStreams, signal })) {
       if (message.kind === 'events') {

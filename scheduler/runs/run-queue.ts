@@ -95,8 +95,11 @@ export class RunQueue {
       op: 'in',
       value: ['queued', 'running', 'retrying'],
     } as const;
-    const after = await loadView(this.readModel, runsProjection, [unfinished], (document) =>
-      this.add(fromDocument(document)),
+    const after = await loadView(
+      { store: this.store, readModel: this.readModel },
+      runsProjection,
+      [unfinished],
+      (document) => this.add(fromDocument(document)),
     );
     let caughtUp = false;
     for await (const message of this.store.subscribe({ after, prefixes: ['run-'], signal })) {

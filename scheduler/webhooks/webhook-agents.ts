@@ -48,9 +48,14 @@ export class WebhookAgents {
   async load(): Promise<Position> {
     this.known.clear();
     const ids: string[] = [];
-    const after = await loadView(this.readModel, agentsProjection, [], (agent) => {
-      if (agent.webhook_url !== null) ids.push(agent.id);
-    });
+    const after = await loadView(
+      { store: this.store, readModel: this.readModel },
+      agentsProjection,
+      [],
+      (agent) => {
+        if (agent.webhook_url !== null) ids.push(agent.id);
+      },
+    );
     for (const id of ids) await this.learn(id);
     return after;
   }

@@ -99,7 +99,7 @@ export class Webhooks {
     try {
       const agentsAt = await this.agents.load();
       const deliveriesAt = await loadView(
-        readModel,
+        { store, readModel },
         webhooksProjection,
         pendingWebhooks,
         (document) => this.deliveries.note(document.id, document.agent_id, webhookDueAt(document)),

@@ -6,6 +6,7 @@ import {
   type EventCodec,
   type EventStore,
   type ExpectedRevision,
+  type Landmark,
   type NewEvent,
   type Position,
   type RecordedEvent,
@@ -21,6 +22,7 @@ import { Connection } from './connection.ts';
 import { Continuity } from './continuity.ts';
 import { FeedConnections } from './feed-connections.ts';
 import { Horizon } from './horizon.ts';
+import { hasHad } from './landmark.ts';
 import { isPosition } from './position.ts';
 import { Reading } from './reading.ts';
 import { isSystemEvent, toRaw } from './recorded.ts';
@@ -186,6 +188,10 @@ class EventStoreDb implements EventStore {
 
   async reaches(position: Position): Promise<boolean> {
     return position === BEGINNING || position <= (await this.#reading.end());
+  }
+
+  hasHad(landmark: Landmark): Promise<boolean> {
+    return hasHad(this.#reading, landmark);
   }
 
   async ping(): Promise<void> {

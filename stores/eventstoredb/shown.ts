@@ -1,8 +1,7 @@
-import { isJsonObject } from '../../domain/json.ts';
 import { pause, pauseAfter } from './pause.ts';
 import type { Reading } from './reading.ts';
 import type { Timings } from './timings.ts';
-import { TRUNCATE_BEFORE, metadataStreamOf } from './truncation.ts';
+import { truncatedBefore } from './truncation.ts';
 
 /**
  * Waits until a stream can be read up to a revision that a conflict has told of, for as long as a read may take. A server
@@ -33,7 +32,6 @@ async function isShown(reading: Reading, stream: string, revision: number): Prom
   const [last] = await reading.stream(stream, 'end', 'backwards', 1);
   if (last !== undefined) return Number(last.revision) >= revision;
   // Nothing to be read of it: not yet, or not any more.
-  const [present] = await reading.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
-  const before = isJsonObject(present?.data) ? present.data[TRUNCATE_BEFORE] : undefined;
-  return typeof before === 'number' && before > revision;
+  const before = await truncatedBefore(reading, stream);
+  return before !== undefined && before > revision;
 }

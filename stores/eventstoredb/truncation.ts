@@ -42,6 +42,19 @@ export async function truncateStream(
   }
 }
 
+/**
+ * The revision before which a stream is truncated, as its metadata say, which outlive all of its events.
+ * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
+ */
+export async function truncatedBefore(
+  reading: Reading,
+  stream: string,
+): Promise<number | undefined> {
+  const [present] = await reading.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
+  const before = isJsonObject(present?.data) ? present.data[TRUNCATE_BEFORE] : undefined;
+  return typeof before === 'number' ? before : undefined;
+}
+
 /** What the metadata must become, or nothing where the stream is short enough already. */
 async function planChange(
   reading: Reading,

@@ -6,9 +6,11 @@ import {
   MongoServerError,
 } from 'mongodb';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
-import { ReadModelError } from '../../projections/read-model.ts';
+import { ReadModelError, type ViewWriter } from '../../projections/read-model.ts';
 import { isDuplicateKey, isOverTime } from './failures.ts';
 import { CHECKPOINTS, type StoredCheckpoint } from './layout.ts';
+
+type Batch = Parameters<ViewWriter['write']>[0];
 
 /** How long the transaction of a writer before is waited for, in milliseconds, before it is ended. */
 const PATIENCE = 2000;
@@ -59,11 +61,14 @@ export class Checkpoint {
     if (stored === null) throw await this.refusal(from);
   }
 
-  /** Moves it. @throws ReadModelError `FENCED` as {@link expect} */
-  async move(from: Position, to: Position, session?: ClientSession): Promise<void> {
+  /** Moves it, with the landmark where there is one. @throws ReadModelError `FENCED` as {@link expect} */
+  async move(
+    { from, to, landmark }: Pick<Batch, 'from' | 'to' | 'landmark'>,
+    session?: ClientSession,
+  ): Promise<void> {
     const moved = await this.#stored.updateOne(
       this.#mine(from),
-      { $set: { position: to, fence: this.#fence } },
+      { $set: { position: to, fence: this.#fence, ...(landmark && { landmark }) } },
       session === undefined ? {} : { session },
     );
     if (moved.matchedCount === 0) throw await this.refusal(from);

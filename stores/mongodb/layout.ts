@@ -1,5 +1,5 @@
 import type { Binary, IndexDescription } from 'mongodb';
-import type { Position } from '../../domain/event-store.ts';
+import type { Landmark, Position } from '../../domain/event-store.ts';
 import { type JsonObject, isJsonObject } from '../../domain/json.ts';
 import type { FieldKind, KeptDocument, Projection } from '../../projections/read-model.ts';
 
@@ -43,6 +43,8 @@ export interface StoredCheckpoint {
   readonly generation: number;
   readonly position: Position;
   readonly fence: number;
+  /** An event of the log that the generation was made of; what older releases have written lacks it. */
+  readonly landmark?: Landmark;
   /** Written only to wait for the journal. */
   readonly settled?: boolean;
   /** The session in which the last writer has its transactions, where it has any. */

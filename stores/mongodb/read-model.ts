@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import { BEGINNING, type Landmark, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import {
   type Filter,
@@ -120,15 +120,12 @@ class MongoReadModel implements ReadModel {
     });
   }
 
-  checkpoint(projection: Projection): Promise<Position> {
-    return this.#run('checkpoint', async (db) => {
-      const generation = await this.#live.recent(db, viewOf(projection));
-      if (generation === null) return BEGINNING;
-      const stored = await db
-        .collection<StoredCheckpoint>(CHECKPOINTS)
-        .findOne({ _id: collectionOf(projection, generation) });
-      return stored?.position ?? BEGINNING;
-    });
+  async checkpoint(projection: Projection): Promise<Position> {
+    return (await this.#checkpoint('checkpoint', projection))?.position ?? BEGINNING;
+  }
+
+  async landmark(projection: Projection): Promise<Landmark | null> {
+    return (await this.#checkpoint('landmark', projection))?.landmark ?? null;
   }
 
   openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
@@ -190,7 +187,10 @@ class MongoReadModel implements ReadModel {
         throw new RangeError(`${name} is live and can't be thrown away`);
       }
       const checkpoints = db.collection<StoredCheckpoint>(CHECKPOINTS);
-      await checkpoints.updateOne({ _id: name }, { $set: { position: BEGINNING } });
+      await checkpoints.updateOne(
+        { _id: name },
+        { $set: { position: BEGINNING }, $unset: { landmark: '' } },
+      );
       // The rows first: who opened it after a death between the two would look for parts that are gone.
       await db.dropCollection(name);
       await db.dropCollection(partsCollectionOf(name));
@@ -206,6 +206,17 @@ class MongoReadModel implements ReadModel {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#shared.release();
+  }
+
+  /** Of the live generation. */
+  #checkpoint(operation: string, projection: Projection): Promise<StoredCheckpoint | null> {
+    return this.#run(operation, async (db) => {
+      const generation = await this.#live.recent(db, viewOf(projection));
+      if (generation === null) return null;
+      return db
+        .collection<StoredCheckpoint>(CHECKPOINTS)
+        .findOne({ _id: collectionOf(projection, generation) });
+    });
   }
 
   /**

@@ -155,7 +155,7 @@ export class MongoViewWriter implements ViewWriter {
       // One conditional write is atomic by itself: most batches of most views move nothing but the checkpoint. In the
       // session all the same: that ends a transaction of which the commit did not come through.
       if (documents.length === 0) {
-        return this.#checkpoint(db).move(batch.from, batch.to, this.#session ?? undefined);
+        return this.#checkpoint(db).move(batch, this.#session ?? undefined);
       }
       await this.#keepParts(db, documents);
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
@@ -163,7 +163,7 @@ export class MongoViewWriter implements ViewWriter {
         const checkpoint = this.#checkpoint(db);
         await checkpoint.expect(batch.from);
         await this.#writeGuarded(db, documents);
-        await checkpoint.move(batch.from, batch.to);
+        await checkpoint.move(batch);
       }
       await this.#forgetParts(db, documents);
     });
@@ -219,7 +219,7 @@ export class MongoViewWriter implements ViewWriter {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       session.startTransaction();
       try {
-        await this.#checkpoint(db).move(batch.from, batch.to, session);
+        await this.#checkpoint(db).move(batch, session);
         const late = await this.#keptBehind(db, documents, session);
         if (late.length > 0) {
           await this.#documents(db).bulkWrite(

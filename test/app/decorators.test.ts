@@ -22,6 +22,7 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
   isPosition: ['05'],
   head: [],
   reaches: ['08'],
+  hasHad: [{ stream: 'run-1', revision: 9, id: 'event-1', createdAt: '2026-01-01T00:00:00.000Z' }],
   ping: [],
   close: [],
 };
@@ -35,6 +36,7 @@ const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } =
   find: [projection, { filters: [], sort: [], limit: 1 }],
   count: [projection, []],
   checkpoint: [projection],
+  landmark: [projection],
   version: [projection],
   openWriter: [projection, { generation: 1, bulk: false, fence: 2 }],
   liveGeneration: [projection],

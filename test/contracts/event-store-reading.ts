@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { BEGINNING, type StreamPart } from '../../domain/event-store.ts';
 import {
+  Follower,
   brokenEvent,
   event,
   events,
@@ -276,6 +277,49 @@ function describeTheLog(subject: Subject): void {
       const beyond = position.replaceAll(/./g, '9');
       expect(store.isPosition(beyond), beyond).to.equal(true);
       expect(await store.reaches(beyond), beyond).to.equal(false);
+    });
+
+    it('has had each of its events, as it was read in whatever way, and no other', async () => {
+      const { store } = subject();
+      const stream = newStream();
+      const start = await store.head();
+      await store.append(stream, events(3), 'none');
+      const follower = new Follower(store, start, [stream]);
+      const told = await follower.count(3);
+      await follower.end();
+      for (const read of [
+        told,
+        await store.readStream(stream),
+        await readAllOf(store, start, stream),
+      ]) {
+        expect(read).to.have.lengthOf(3);
+        for (const each of read) expect(await store.hasHad(each)).to.equal(true);
+      }
+      const [, second] = told;
+      if (second === undefined) throw new Error('there is none');
+      const others = [
+        { ...second, id: newStream('') },
+        { ...second, createdAt: '2020-01-01T00:00:00.000Z' },
+        { ...second, revision: 0 },
+        { ...second, revision: 3 },
+        { ...second, stream: newStream() },
+      ];
+      for (const each of others) expect(await store.hasHad(each), each.stream).to.equal(false);
+    });
+
+    it('has had what was truncated since, and nothing that never was', async () => {
+      const { store } = subject();
+      const [one, whole] = [newStream(), newStream()];
+      const start = await store.head();
+      for (const stream of [one, whole]) await store.append(stream, events(3), 'none');
+      const read = [...(await readAllOf(store, start, one)), ...(await store.readStream(whole))];
+      await store.truncate(one, 2);
+      await store.truncate(whole, 3);
+      expect(read).to.have.lengthOf(6);
+      for (const each of read) {
+        expect(await store.hasHad(each), `${each.stream} ${each.revision}`).to.equal(true);
+        expect(await store.hasHad({ ...each, revision: 3 })).to.equal(false);
+      }
     });
 
     it('has its head at the last event', async () => {

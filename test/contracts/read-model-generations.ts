@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { BEGINNING } from '../../domain/event-store.ts';
+import { BEGINNING, type Landmark } from '../../domain/event-store.ts';
 import { ReadModelError, type Projection, type ReadModel } from '../../projections/read-model.ts';
 import { eventually } from '../support/signals.ts';
 import {
@@ -40,6 +40,46 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       await rejectsWith('NO_VIEW', readModel.get(projection, 'a'));
       await writer.finish();
       await writer.close();
+    });
+  });
+
+  describe('the landmark of a view', () => {
+    const landmark = (revision: number): Landmark => {
+      return { stream: 'thing-1', revision, id: `event-${revision}`, createdAt: at(revision) };
+    };
+
+    it('is that of the live generation, and stays where a batch has none', async () => {
+      const { readModel, another } = harness();
+      const projection = thingsProjection();
+      expect(await readModel.landmark(projection)).to.equal(null);
+      const writer = await writerOf(readModel, projection, { bulk: true });
+      const [one, two] = [landmark(1), landmark(2)];
+      const documents = [thing('a', 1, {})];
+      await writer.write({ documents, from: BEGINNING, to: at(1), landmark: one });
+      expect(await readModel.landmark(projection)).to.equal(null);
+      await writer.finish();
+      await readModel.switchTo(projection, 1);
+      await eventually(async () => (await readModel.landmark(projection)) !== null);
+      expect(await readModel.landmark(projection)).to.deep.equal(one);
+      await writer.write({ documents: [], from: at(1), to: at(2), landmark: two });
+      await writer.write({ documents: [thing('a', 3, {})], from: at(2), to: at(3) });
+      expect(await (await another()).landmark(projection)).to.deep.equal(two);
+      await writer.write({ documents: [], from: at(3), to: at(4), landmark: one });
+      expect(await readModel.landmark(projection)).to.deep.equal(one);
+      await writer.close();
+      await fill(readModel, projection, [thing('a', 1, {})], 2);
+      await eventually(async () => (await readModel.landmark(projection)) === null);
+    });
+
+    it('goes with its generation', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const writer = await writerOf(readModel, projection);
+      await writer.write({ documents: [], from: BEGINNING, to: at(1), landmark: landmark(1) });
+      await writer.close();
+      await readModel.discard(projection, 1);
+      await fill(readModel, projection, [thing('a', 1, {})]);
+      expect(await readModel.landmark(projection)).to.equal(null);
     });
   });
 

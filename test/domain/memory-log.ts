@@ -2,6 +2,7 @@ import {
   EventStoreError,
   type AppendResult,
   type EventStore,
+  type Landmark,
   type ExpectedRevision,
   type NewEvent,
   type RecordedEvent,
@@ -122,6 +123,10 @@ export class MemoryLog implements EventStore {
 
   async reaches(position: string): Promise<boolean> {
     return position <= (await this.head());
+  }
+
+  async hasHad({ stream, revision, id }: Landmark): Promise<boolean> {
+    return this.streams.get(stream)?.[revision]?.id === id;
   }
 
   async ping(): Promise<void> {}

@@ -2,6 +2,7 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { openEventStoreDb } from '../../stores/eventstoredb/event-store.ts';
+import type { Log } from '../support/eventstoredb-server/log.ts';
 import { EventStoreDbServer } from '../support/eventstoredb-server/server.ts';
 import { MongoServer } from '../support/mongodb-server/server.ts';
 import type { ServiceSettings } from '../support/service-process.ts';
@@ -37,6 +38,18 @@ export class Servers {
   /** Comes back where it was, with all that it had. */
   async resumeEventStore(): Promise<void> {
     const { port, log } = this.#eventStore;
+    this.#eventStore = await EventStoreDbServer.start({ port, log });
+  }
+
+  /** The log as it is now. */
+  get log(): Log {
+    return this.#eventStore.log;
+  }
+
+  /** Goes on with another log, as after one was put back from a backup. No process may run. */
+  async putBack(log: Log): Promise<void> {
+    const { port } = this.#eventStore;
+    this.#eventStore.stop();
     this.#eventStore = await EventStoreDbServer.start({ port, log });
   }
 

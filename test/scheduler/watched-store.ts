@@ -125,6 +125,10 @@ export class WatchedStore implements EventStore {
     return this.#watched(() => this.#store.reaches(position));
   }
 
+  hasHad(...given: Parameters<EventStore['hasHad']>): Promise<boolean> {
+    return this.#watched(() => this.#store.hasHad(...given));
+  }
+
   ping(): Promise<void> {
     return this.#store.ping();
   }

@@ -134,6 +134,11 @@ export class FaultyEventStore implements EventStore {
     return this.#store.reaches(position);
   }
 
+  async hasHad(...given: Parameters<EventStore['hasHad']>): Promise<boolean> {
+    this.#require();
+    return this.#store.hasHad(...given);
+  }
+
   async ping(): Promise<void> {
     this.#require();
     return this.#store.ping();

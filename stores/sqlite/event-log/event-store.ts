@@ -6,6 +6,7 @@ import {
   type EventCodec,
   type EventStore,
   type ExpectedRevision,
+  type Landmark,
   type NewEvent,
   type Position,
   type RecordedEvent,
@@ -205,6 +206,10 @@ class SqliteEventStore implements EventStore {
 
   async reaches(position: Position): Promise<boolean> {
     return position <= (await this.head());
+  }
+
+  async hasHad(landmark: Landmark): Promise<boolean> {
+    return this.#reader().hasHad(landmark);
   }
 
   async ping(): Promise<void> {

@@ -2,6 +2,7 @@ import {
   EventStoreError,
   sound,
   type EventCodec,
+  type Landmark,
   type ParsedEvent,
   type RawEvent,
   type RecordedEvent,
@@ -61,6 +62,7 @@ export class LogReader {
   readonly #allBackwards: Statement;
   readonly #types: Statement;
   readonly #streams: Statement;
+  readonly #place: Statement;
   readonly #typeNames = new Map<number, string>();
   #createdAt = -1;
   #createdAtText = '';
@@ -86,6 +88,7 @@ export class LogReader {
       );
       this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
       this.#streams = prepareForArrays(database, STREAMS);
+      this.#place = prepareForArrays(database, PLACE);
     } catch (error) {
       throw this.#unavailable(error);
     }
@@ -113,6 +116,16 @@ export class LogReader {
       const event = this.#codec.decode(this.#raw(row));
       return faulty === true ? event : sound(event);
     });
+  }
+
+  /** See the port. @throws EventStoreError `UNAVAILABLE` */
+  hasHad({ stream, revision, id, createdAt }: Landmark): boolean {
+    const row = this.#read(() => this.#place.get(revision, stream)) as
+      readonly [string | null, number | null, number | null, number] | undefined;
+    if (row === undefined) return false;
+    const [there, writtenAt, first, truncated] = row;
+    if (there !== null) return there === id && this.createdAt(Number(writtenAt)) === createdAt;
+    return first === null ? truncated >= revision : first > revision;
   }
 
   /** The part of the log before a position, the last first. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
@@ -282,6 +295,13 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
 }
 
 const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC LIMIT ?`;
+
+/** What stands at a revision of a stream; where nothing does, with which revision it begins, or where it ended. */
+const PLACE = `
+  SELECT events.id, events.created_at,
+    (SELECT min(revision) FROM events WHERE stream = streams.id), streams.truncated_revision
+  FROM streams LEFT JOIN events ON events.stream = streams.id AND events.revision = ?
+  WHERE streams.name = ?`;
 
 /** A part of the names, found in their index, and each one's last event, found in its. */
 const STREAMS = `

@@ -1,9 +1,10 @@
+import type { Landmark } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
 import { openDatabase, type Database, type Statement as Prepared } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import type { Statement } from './query-sql.ts';
-import { LAYOUT_VERSION } from './view-table.ts';
+import { hasLandmark, LAYOUT_VERSION } from './view-table.ts';
 
 let opened = 0;
 
@@ -78,6 +79,15 @@ export class LiveView {
   checkpoint(): string {
     const row = this.#selectCheckpoint.get() as [string] | undefined;
     return row?.[0] ?? '';
+  }
+
+  /** As the writer has left it; null where there is none. */
+  landmark(): Landmark | null {
+    // Asked for seldom, and a writer of this release may have made place for it since the file was opened here.
+    if (!hasLandmark(this.#database)) return null;
+    const row: unknown = this.#database.prepare('SELECT landmark FROM checkpoint').get();
+    const text = typeof row === 'object' && row !== null && 'landmark' in row ? row.landmark : null;
+    return typeof text === 'string' ? (JSON.parse(text) as Landmark) : null;
   }
 
   /** The same as long as this is the same opening of the file and no other connection has committed. */

@@ -1,4 +1,4 @@
-import type { Position } from '../../../domain/event-store.ts';
+import type { Landmark, Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
@@ -89,6 +89,15 @@ export class SqliteReadModel implements ReadModel {
       return this.#onLive(projection, (view) => view.checkpoint());
     } catch (error) {
       if (error instanceof ReadModelError && error.code === 'NO_VIEW') return '';
+      throw error;
+    }
+  }
+
+  async landmark(projection: Projection): Promise<Landmark | null> {
+    try {
+      return this.#onLive(projection, (view) => view.landmark());
+    } catch (error) {
+      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return null;
       throw error;
     }
   }

@@ -6,6 +6,7 @@ import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
 import {
+  addLandmark,
   columnsOf,
   createIndexes,
   createTables,
@@ -67,6 +68,7 @@ export function openGeneration(
         filling = fillingOf(database);
       }
       requireFields(database, projection, columns, file);
+      addLandmark(database);
       if (filling !== null && !bulk) {
         inTransaction(database, () => createTallies(database, projection, columns));
         finishFilling(database, projection, columns);

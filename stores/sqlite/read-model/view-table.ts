@@ -12,7 +12,8 @@ import type { Database } from '../database.ts';
  *   JSON array, and a table of pairs finds the rows of a value, and whether a row has it, in one step.
  * - `checkpoint`: one row; in the same transaction as the documents, so that the two never disagree.
  *   `filling` names the start of the machine during which a bulk fill began, and is null once that is
- *   finished: until then nothing is synced, and what a power cut leaves of it must not be trusted.
+ *   finished: until then nothing is synced, and what a power cut leaves of it must not be trusted. `landmark` is an
+ *   event of the log, as JSON; files of older releases lack it until they are opened for writing.
  */
 
 /** The layout's version, kept as the file's `user_version`. */
@@ -88,13 +89,25 @@ export function createTables(
       id INTEGER PRIMARY KEY, key TEXT NOT NULL, position TEXT NOT NULL,
       ${fields.join(' ')} document TEXT NOT NULL);
     CREATE TABLE checkpoint (
-      id INTEGER PRIMARY KEY CHECK (id = 1), position TEXT NOT NULL, fence INTEGER NOT NULL, filling TEXT);
+      id INTEGER PRIMARY KEY CHECK (id = 1), position TEXT NOT NULL, fence INTEGER NOT NULL, filling TEXT,
+      landmark TEXT);
   `);
   for (const column of columns.filter(({ kind }) => kind === 'text-list')) {
     database.exec(`CREATE TABLE ${listTable(column)} (
       value TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (value, id)) WITHOUT ROWID`);
   }
-  database.prepare("INSERT INTO checkpoint VALUES (1, '', 0, ?)").run(filling);
+  database.prepare("INSERT INTO checkpoint VALUES (1, '', 0, ?, NULL)").run(filling);
+}
+
+/** Whether the file has a place for the landmark. */
+export function hasLandmark(database: Database): boolean {
+  const sql = "SELECT 1 FROM pragma_table_info('checkpoint') WHERE name = 'landmark'";
+  return database.prepare(sql).get() !== undefined;
+}
+
+/** Makes that place in a file of an older release, which works on with it as well. */
+export function addLandmark(database: Database): void {
+  if (!hasLandmark(database)) database.exec('ALTER TABLE checkpoint ADD COLUMN landmark TEXT');
 }
 
 /**

@@ -65,7 +65,9 @@ export class SqliteViewWriter implements ViewWriter {
     this.#table = new DocumentTable(database, setup.projection, columns, bulk);
     this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
     this.#selectCheckpoint.setReturnArrays(true);
-    this.#updateCheckpoint = database.prepare('UPDATE checkpoint SET position = ?, fence = ?');
+    this.#updateCheckpoint = database.prepare(
+      'UPDATE checkpoint SET position = ?, fence = ?, landmark = coalesce(?, landmark)',
+    );
   }
 
   async checkpoint(): Promise<Position> {
@@ -101,7 +103,8 @@ export class SqliteViewWriter implements ViewWriter {
         this.#requireTurn(batch.from);
         this.#uncommitted += Math.max(1, batch.documents.length);
         this.#table.write(batch.documents);
-        execute(this.#updateCheckpoint, batch.to, fence);
+        const { to, landmark } = batch;
+        execute(this.#updateCheckpoint, to, fence, landmark ? JSON.stringify(landmark) : null);
         if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
       } catch (error) {
         // A batch that is merely refused takes nothing back of those before it.

@@ -2,15 +2,23 @@ import { expect } from 'chai';
 import { checkViews } from '../../../app/doctor/store-checks.ts';
 
 describe('the lag of views, as svc doctor looks at it', () => {
-  /** @param end of the log when it is looked at again; default: the head */
-  const findings = (checkpoint: string, head: string, end = head) => {
+  /**
+   * @param end of the log when it is looked at again; default: the head
+   * @param isIn whether the log has had what the view took last
+   */
+  const findings = (checkpoint: string, head: string, end = head, isIn = true) => {
     const stores = {
       store: {
         head: async () => head,
         reaches: async (position: string) => position <= end,
+        hasHad: async () => isIn,
         readAll: async () => [],
       },
-      readModel: { liveGeneration: async () => 1, checkpoint: async () => checkpoint },
+      readModel: {
+        liveGeneration: async () => 1,
+        checkpoint: async () => checkpoint,
+        landmark: async () => ({ stream: 'run-1', revision: 3, id: 'event-1', createdAt: '' }),
+      },
       coordination: { alive: async () => [], recall: async () => null },
     };
     return checkViews(stores as never, 0);
@@ -25,6 +33,13 @@ describe('the lag of views, as svc doctor looks at it', () => {
     const [first] = await findings('0000000000000012', '0000000000000010');
     expect(first?.verdict).to.equal('fault');
     expect(first?.found).to.include('is ahead of the log');
+    expect(first?.advice).to.include('makes them anew');
+  });
+
+  it('says the same where that log has grown beyond them', async () => {
+    const [first] = await findings('0000000000000012', '0000000000000020', undefined, false);
+    expect(first?.verdict).to.equal('fault');
+    expect(first?.found).to.include('is of another log: in this one revision 3 of run-1');
     expect(first?.advice).to.include('makes them anew');
   });
 });

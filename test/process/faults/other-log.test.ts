@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { copyFileSync, readdirSync, rmSync, truncateSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiClient } from '../../support/api-client.ts';
 import {
@@ -14,6 +14,9 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { Ledger } from '../ledger.ts';
 
 const LOG = 'events.sqlite';
+
+/** When a task is due that is not to be due. */
+const LATER = '2099-01-01T00:00:00Z';
 
 describe('the service, on an older log beside its views', function () {
   this.timeout(120_000);
@@ -31,9 +34,14 @@ describe('the service, on an older log beside its views', function () {
     return service.client(await signIn(client, credentialsIn(dataDirectory())));
   }
 
-  async function addTask(client: ApiClient, title: string): Promise<void> {
+  async function addTask(
+    client: ApiClient,
+    title: string,
+    schedule_kind = 'cron',
+    schedule_expr = '* * * * * *',
+  ): Promise<void> {
     const answer = await client.post('/tasks', {
-      ...{ title, description: title, schedule_kind: 'cron', schedule_expr: '* * * * * *' },
+      ...{ title, description: title, schedule_kind, schedule_expr },
       ...{ timezone: 'UTC', payload: { pipeline: [{ id: 'a', uses: 'echo', with: {} }] } },
       created_by: credentialsIn(dataDirectory()).agent_id,
     });
@@ -41,7 +49,7 @@ describe('the service, on an older log beside its views', function () {
   }
 
   const titlesOf = async (client: ApiClient): Promise<readonly string[]> => {
-    const { items } = (await client.get('/tasks')).json as { items: { title: string }[] };
+    const { items } = (await client.get('/tasks?limit=200')).json as { items: { title: string }[] };
     return items.map(({ title }) => title).sort();
   };
 
@@ -84,6 +92,40 @@ describe('the service, on an older log beside its views', function () {
     expect(others).to.deep.equal([]);
     const fires = [...streams.keys()].filter((name) => name.startsWith('fires-'));
     expect(fires).to.deep.equal([task.replace('task-', 'fires-')]);
+  });
+
+  it('makes them anew, where the copy has gone on elsewhere beyond all that they had seen', async () => {
+    const elsewhere = join(directory(), 'elsewhere');
+    let service = await start();
+    await service.terminate();
+    mkdirSync(elsewhere);
+    copyFileSync(join(dataDirectory(), LOG), join(elsewhere, LOG));
+
+    service = await start();
+    let client = await clientOf(service);
+    for (const title of ['lost 1', 'lost 2']) await addTask(client, title, 'once', LATER);
+    await eventually(async () => (await titlesOf(client)).length === 2);
+    await service.terminate();
+    const seen = Ledger.read(dataDirectory()).events.length;
+
+    service = await ServiceProcess.start({ SVC_DATA_DIR: elsewhere });
+    client = await clientOf(service);
+    const titles: string[] = [];
+    while (titles.length <= seen) {
+      const title = `kept ${String(titles.length).padStart(4, '0')}`;
+      await addTask(client, title, 'once', LATER);
+      titles.push(title);
+    }
+    await service.terminate();
+
+    putBack(join(elsewhere, LOG));
+    service = await start();
+    client = await clientOf(service);
+    expect(service.output).to.include('a view is of another log than this one');
+    await eventually(async () => {
+      expect(await titlesOf(client)).to.deep.equal(titles);
+    });
+    await service.terminate();
   });
 
   it('does not begin another beside them where the log is empty', async () => {

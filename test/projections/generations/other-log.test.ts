@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import type { EventStore } from '../../../domain/event-store.ts';
 import { decorated } from '../../../domain/decorated.ts';
 import type { Projection } from '../../../projections/read-model.ts';
+import { loadView } from '../../../projections/reading/load-view.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { QuickClock } from '../../support/quick-clock.ts';
 import { eventually } from '../../support/signals.ts';
@@ -58,6 +60,37 @@ describe('views beside an older log', () => {
   it('are made anew, as they would take none of its events', async () => {
     newer.start([runsProjection], { store: older.store, clock });
     await expectMadeAnew(runsProjection);
+  });
+
+  it('are made anew where it has grown beyond them since', async () => {
+    for (let i = 2; i < 8; i += 1) addRuns(older, `since-${i}`, 2);
+    expect((await older.append()) > (await newer.store.head())).to.equal(true);
+    newer.start([runsProjection], { store: older.store, clock });
+    const all = folded(runsProjection, older.log.events);
+    await eventually(async () => {
+      expect(await keysOf(runsProjection)).to.deep.equal([...all.keys()].sort());
+    });
+    expect(await newer.readModel.landmark(runsProjection)).to.include({ stream: 'run-since-7-1' });
+  });
+
+  it('stay, where what they took last was cut from the log since', async () => {
+    await newer.store.truncate('run-lost-4', 2);
+    const projector = newer.start([runsProjection], { clock });
+    await eventually(() => {
+      expect(projector.status()[0]).to.deep.include({ state: 'following', version: 1 });
+    });
+    expect(await keysOf(runsProjection)).to.have.length(5);
+  });
+
+  it('are not loaded as those of that log', async () => {
+    for (let i = 2; i < 8; i += 1) addRuns(older, `since-${i}`, 2);
+    await older.append();
+    const load = (store: EventStore): Promise<unknown> =>
+      loadView({ store, readModel: newer.readModel }, runsProjection, [], () => {}).catch(
+        (error: unknown) => error,
+      );
+    expect(await load(older.store)).to.include({ code: 'UNAVAILABLE' });
+    expect(await load(newer.store)).to.be.a('string');
   });
 
   it('are not read in an older shape either', async () => {

@@ -124,6 +124,10 @@ export class MortalStore implements EventStore {
     return this.#store.reaches(position);
   }
 
+  hasHad(...given: Parameters<EventStore['hasHad']>): Promise<boolean> {
+    return this.#store.hasHad(...given);
+  }
+
   ping(): Promise<void> {
     return this.#store.ping();
   }
