@@ -9,7 +9,7 @@ import {
 import { streams } from '../../domain/streams.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { recallPosition } from '../processes/remembered-position.ts';
+import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
 import { CHECKPOINT as REQUESTED } from '../fires/run-requester.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
@@ -56,6 +56,8 @@ export class FiresHaveRuns implements AuditCheck {
   private readonly makeUp: (event: RecordedEvent) => Promise<void>;
   private fence: number | null = null;
   private verified: Position = BEGINNING;
+  /** The last event that came, by which the log of the place is known. */
+  private last: RecordedEvent | null = null;
   private open: Unverified[] = [];
 
   constructor(options: {
@@ -88,7 +90,8 @@ export class FiresHaveRuns implements AuditCheck {
     for (const each of again) await this.verify(each, findings);
     await this.goOn(findings, signal);
     const first = this.open[0];
-    await this.coordination.remember(CHECKPOINT, first?.before ?? this.verified, fence);
+    const place = first?.before ?? this.verified;
+    await rememberPosition(this.coordination, CHECKPOINT, place, this.last, fence);
   }
 
   /** Where nothing is remembered, up to where the requester of runs has seen to it: it has looked at each fire. */
@@ -102,6 +105,7 @@ export class FiresHaveRuns implements AuditCheck {
     let reads = 0;
     for (let pages = 0; pages < MOST_PAGES && !signal.aborted; pages += 1) {
       const page = await nextPage(this.store, this.verified, ['fires-'], signal);
+      this.last = page.events.at(-1) ?? this.last;
       for (const event of page.events) {
         if (event.type === 'Fired' && event.fault === undefined) {
           if (this.clock.now() - fromIso(event.metadata.occurredAt) < GRACE) return;

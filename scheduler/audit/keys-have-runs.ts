@@ -1,5 +1,10 @@
 import { fromIso, type Clock, type Instant } from '../../domain/clock.ts';
-import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
+import {
+  BEGINNING,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../../domain/keys/key-judgement.ts';
 import { changeKey } from '../../domain/keys/key-stream.ts';
@@ -7,7 +12,7 @@ import { releaseAll, type KeyName, type KeyState } from '../../domain/keys/key.t
 import { placesOf } from '../../domain/runs/run-request.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { recallPosition } from '../processes/remembered-position.ts';
+import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { nextPage } from './log-page.ts';
@@ -51,6 +56,8 @@ export class KeysHaveRuns implements AuditCheck {
   private readonly lease: number;
   private fence: number | null = null;
   private after: Position = BEGINNING;
+  /** The last event that came, by which the log of the place is known. */
+  private last: RecordedEvent | null = null;
   /** By stream; those that were looked at last come last. */
   private readonly inUse = new Map<string, KeyInUse>();
   private turn = 0;
@@ -95,12 +102,13 @@ export class KeysHaveRuns implements AuditCheck {
       await this.clock.sleep(REST, signal);
     }
     this.turn += 1;
-    await this.coordination.remember(CHECKPOINT, this.safePlace(), fence);
+    await rememberPosition(this.coordination, CHECKPOINT, this.safePlace(), this.last, fence);
   }
 
   private async goOn(signal: AbortSignal): Promise<void> {
     for (let pages = 0; pages < MOST_PAGES && !signal.aborted; pages += 1) {
       const page = await nextPage(this.store, this.after, ['key-'], signal);
+      this.last = page.events.at(-1) ?? this.last;
       for (const event of page.events) {
         if (event.fault === undefined) {
           const { run_id: _about, ...state } = (event as unknown as KeyEvent).data;

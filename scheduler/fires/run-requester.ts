@@ -17,7 +17,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { recallPosition } from '../processes/remembered-position.ts';
+import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
 import { requestCommandId } from './requests-of-runs.ts';
 
 /** Name under which it remembers up to where every run is requested. */
@@ -65,6 +65,8 @@ export class RunRequester {
   private waiting: Obligation[] = [];
   private done: Position = BEGINNING;
   private saved: Position = BEGINNING;
+  /** The last event that came, by which the log of the place is known. */
+  private last: RecordedEvent | null = null;
   /** Runs that the scheduler of this process has requested: nothing to make up. */
   private requested = new Set<string>();
   private requestedBefore = new Set<string>();
@@ -144,6 +146,7 @@ export class RunRequester {
           }
           before = event.position;
         }
+        this.last = message.events.at(-1) ?? this.last;
       }
       if (this.waiting.length === 0) this.done = before;
       this.work();
@@ -170,7 +173,8 @@ export class RunRequester {
     if (this.done <= this.saved) return;
     const reached = this.done;
     try {
-      await this.coordination.remember(CHECKPOINT, reached, this.leadership.fence);
+      const { fence } = this.leadership;
+      await rememberPosition(this.coordination, CHECKPOINT, reached, this.last, fence);
       this.saved = reached;
     } catch (error) {
       this.telemetry.log.warn('could not remember up to where runs are requested', { error });

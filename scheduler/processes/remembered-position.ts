@@ -1,15 +1,62 @@
-import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
+import {
+  BEGINNING,
+  type EventStore,
+  type Landmark,
+  type Position,
+  type RecordedEvent,
+} from '../../domain/event-store.ts';
+import { isJsonObject } from '../../domain/json.ts';
 import type { Coordination } from '../coordination.ts';
 
+/** An event, and where it stands. */
+type Place = Landmark & Pick<RecordedEvent, 'position'>;
+
+/** Under which name the event is remembered by which the log of a remembered place is known. */
+const eventOf = (name: string): string => `${name} event`;
+
 /**
- * A remembered place in the log; its beginning where none is remembered, and where the log does not reach that far:
- * it is an older one then, put back from a backup.
+ * A remembered place in the log; its beginning where none is remembered, where the log does not reach that far, and where
+ * it has never had the event that was remembered with the place: it is another one then, put back from a backup. Where
+ * the event stands before the place, that of the event: between them none came.
  */
 export async function recallPosition(
   coordination: Coordination,
-  store: EventStore,
+  store: Pick<EventStore, 'reaches' | 'hasHad'>,
   name: string,
 ): Promise<Position> {
   const remembered = (await coordination.recall(name)) ?? BEGINNING;
-  return (await store.reaches(remembered)) ? remembered : BEGINNING;
+  if (!(await store.reaches(remembered))) return BEGINNING;
+  const place = placeIn(await coordination.recall(eventOf(name)));
+  if (place === null) return remembered;
+  if (!(await store.hasHad(place))) return BEGINNING;
+  return place.position < remembered ? place.position : remembered;
+}
+
+/**
+ * Remembers a place, and the last event that whoever follows was given, at it or anywhere; null: none yet.
+ * @throws CoordinationError
+ */
+export async function rememberPosition(
+  coordination: Coordination,
+  name: string,
+  position: Position,
+  last: RecordedEvent | null,
+  fence: number,
+): Promise<void> {
+  if (last !== null) {
+    const { stream, revision, id, createdAt, position: at } = last;
+    const place: Place = { stream, revision, id, createdAt, position: at };
+    // First, so that no place is ever remembered with the event of another log.
+    await coordination.remember(eventOf(name), JSON.stringify(place), fence);
+  }
+  await coordination.remember(name, position, fence);
+}
+
+/** null for nothing, and for text that is of another release. */
+function placeIn(text: string | null): Place | null {
+  const place: unknown = JSON.parse(text ?? 'null');
+  if (!isJsonObject(place)) return null;
+  const { stream, revision, id, createdAt, position } = place;
+  const isText = [stream, id, createdAt, position].every((each) => typeof each === 'string');
+  return isText && typeof revision === 'number' ? (place as unknown as Place) : null;
 }

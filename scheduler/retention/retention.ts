@@ -7,7 +7,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { dayOf } from '../../projections/views/statistics.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { recallPosition } from '../processes/remembered-position.ts';
+import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
 import { endOfDay, keepDay, SKEW } from './kept-days.ts';
 import { oldEvents } from './old-events.ts';
 import { retained } from './over.ts';
@@ -155,7 +155,9 @@ export class Retention {
       }
       if (!this.#goesOn(signal)) return;
       if (newer !== null && kind !== 'runs') this.#next.set(kind, fromIso(newer));
-      if (upTo !== after) await coordination.remember(checkpointOf(kind), upTo, leadership.fence);
+      if (upTo === after) continue;
+      const last = events.at(-1) ?? null;
+      await rememberPosition(coordination, checkpointOf(kind), upTo, last, leadership.fence);
     }
   }
 

@@ -22,7 +22,7 @@ import {
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { recallPosition } from '../processes/remembered-position.ts';
+import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
 import { WebhookAgents } from './webhook-agents.ts';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
 import type { WebhookSender } from './webhook-sender.ts';
@@ -58,6 +58,8 @@ export class Webhooks {
   private readonly owners = new Map<string, string | null>();
   private done: Position = BEGINNING;
   private saved: Position = BEGINNING;
+  /** The last event that came, by which the log of the place is known. */
+  private last: RecordedEvent | null = null;
 
   constructor(options: {
     readonly store: EventStore;
@@ -154,6 +156,7 @@ export class Webhooks {
   private async takeAll(events: readonly RecordedEvent[], hears: boolean): Promise<void> {
     let telling: Promise<void>[] = [];
     let reached = this.done;
+    this.last = events.at(-1) ?? this.last;
     for (const event of events) {
       if (this.hears !== hears) break;
       if (event.fault !== undefined) this.reportFault(event);
@@ -269,7 +272,7 @@ export class Webhooks {
     const reached = this.done;
     if (reached <= this.saved) return;
     try {
-      await coordination.remember(CHECKPOINT, reached, leadership.fence);
+      await rememberPosition(coordination, CHECKPOINT, reached, this.last, leadership.fence);
       this.saved = reached;
     } catch (error) {
       telemetry.log.warn('could not remember up to where webhooks are told', { error });

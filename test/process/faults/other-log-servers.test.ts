@@ -85,6 +85,14 @@ describe('the service on servers, on an older log that has gone on beside its vi
     expect(published.json, published.text)
       .to.have.nested.property('details.triggered_tasks')
       .with.length(titles.length);
+    // The requester of runs remembers a place too, at which no event of this log need begin.
+    await eventually(
+      async () => {
+        const { items } = (await client.get('/runs?state=succeeded')).json as { items: object[] };
+        return items.length === titles.length;
+      },
+      { limitMs: 60_000 },
+    );
     await service.terminate();
   });
 });

@@ -67,6 +67,19 @@ describe('the requester of runs', () => {
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
     });
 
+    it('makes it up where the remembered place is of a log that this one has grown beyond', async () => {
+      await world.createTask('t');
+      await dieBeforeRun();
+      const position = await world.store.head();
+      const at = { stream: 'fires-lost', revision: 0, id: 'event-1', createdAt: toIso(START) };
+      const event = JSON.stringify({ ...at, position });
+      await world.coordination.remember('runs-requested event', event, 99);
+      await world.coordination.remember('runs-requested', position, 99);
+      await world.start('two', { lease: 3000, requester: true });
+      await world.clock.advance(5000);
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+    });
+
     it('pins the run to the task as it was decided on, and keeps its jitter', async () => {
       await world.createTask('t', { jitter_seconds: 500, priority: 2 });
       await dieBeforeRun();

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { BEGINNING, type Position, type RecordedEvent } from '../../../domain/event-store.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import {
+  recallPosition,
+  rememberPosition,
+} from '../../../scheduler/processes/remembered-position.ts';
+
+const event = {
+  ...{ stream: 'topic-a', revision: 4, id: 'event-1', createdAt: '2026-01-01T00:00:00.000Z' },
+  position: '05',
+} as RecordedEvent;
+
+describe('a remembered place in the log', () => {
+  const remembered = new Map<string, string>();
+  const coordination = {
+    recall: async (name: string) => remembered.get(name) ?? null,
+    remember: async (name: string, value: string) => remembered.set(name, value).size > 0,
+  } as unknown as Coordination;
+
+  beforeEach(() => remembered.clear());
+
+  /** @param had whether the log has had the event */
+  const recall = (had: boolean, end = '09'): Promise<Position> => {
+    const reaches = async (position: string): Promise<boolean> => position <= end;
+    return recallPosition(coordination, { reaches, hasHad: async () => had }, 'place');
+  };
+
+  const remember = (position: Position, last: RecordedEvent | null): Promise<void> =>
+    rememberPosition(coordination, 'place', position, last, 1);
+
+  it('is the beginning where there is none, and where the log does not reach it', async () => {
+    expect(await recall(true)).to.equal(BEGINNING);
+    await remember('07', event);
+    expect(await recall(true, '06')).to.equal(BEGINNING);
+  });
+
+  it('is what was remembered, also by a release that remembers no event', async () => {
+    await remember('07', null);
+    expect(await recall(false)).to.equal('07');
+    await remember('04', event);
+    expect(await recall(true)).to.equal('04');
+  });
+
+  it('is the beginning in a log that never had the event', async () => {
+    await remember('07', event);
+    expect(await recall(false)).to.equal(BEGINNING);
+  });
+
+  it('is that of the event, where it was moved by what others wrote', async () => {
+    await remember('07', event);
+    expect(await recall(true)).to.equal('05');
+  });
+});
