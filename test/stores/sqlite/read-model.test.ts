@@ -137,6 +137,24 @@ describe('the files of the embedded read model', function () {
     await anew.close();
   });
 
+  it('of an older release have no landmark until one is written, also for who reads them already', async () => {
+    const projection = thingsProjection();
+    const readModel = await open();
+    await fill(readModel, projection, [thing('a', 1, {})]);
+    change(fileOf(projection), 'ALTER TABLE checkpoint DROP COLUMN landmark');
+    expect(await readModel.checkpoint(projection)).to.equal(at(1));
+    expect(await readModel.landmark(projection)).to.equal(null);
+    const landmark = { stream: 'thing-1', revision: 1, id: 'event-1', createdAt: '' };
+    const writer = await writerOf(readModel, projection);
+    await writer.write({ documents: [], from: at(1), to: at(2), landmark });
+    await writer.close();
+    expect(await readModel.landmark(projection)).to.deep.equal(landmark);
+    // As that release moves it.
+    change(fileOf(projection), `UPDATE checkpoint SET position = '${at(3)}', fence = 1`);
+    expect(await readModel.checkpoint(projection)).to.equal(at(3));
+    expect(await readModel.landmark(projection)).to.deep.equal(landmark);
+  });
+
   it('filled in bulk take back what was not committed when a batch fails, and say where they are', async () => {
     const projection = thingsProjection();
     const readModel = await open();
