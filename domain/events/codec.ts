@@ -24,29 +24,35 @@ export interface ServiceEventCodec extends EventCodec {
   prepare(type: EventType): void;
 }
 
+// The schemas are our own: checking them against the metaschema would only hold up the start.
+const ajv = new Ajv({
+  strict: false,
+  validateFormats: false,
+  meta: false,
+  validateSchema: false,
+  // It takes as long as all the rest of compiling, and V8 leaves out by itself what it leaves out.
+  code: { optimize: false },
+});
+countCharactersRarely(ajv);
+
+/**
+ * Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start. Once for all
+ * codecs of a process: the schemas are the same, and a test opens many stores.
+ */
+const checks = new Map<string, ValidateFunction>();
+
+function checkOf(type: string): ValidateFunction | undefined {
+  const known = checks.get(type);
+  if (known !== undefined || !Object.hasOwn(catalogue, type)) return known;
+  const check = ajv.compile(catalogue[type as EventType].schema);
+  checks.set(type, check);
+  return check;
+}
+
 /** The codec of the service's own events: schemas are checked when an event is written and when it is read. */
 export function createEventCodec(): ServiceEventCodec {
-  // The schemas are our own: checking them against the metaschema would only hold up the start.
-  const ajv = new Ajv({
-    strict: false,
-    validateFormats: false,
-    meta: false,
-    validateSchema: false,
-    // It takes as long as all the rest of compiling, and V8 leaves out by itself what it leaves out.
-    code: { optimize: false },
-  });
-  countCharactersRarely(ajv);
-  // Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start.
-  const checks = new Map<string, ValidateFunction>();
-  const checkOf = (type: string): ValidateFunction | undefined => {
-    const known = checks.get(type);
-    if (known !== undefined || !Object.hasOwn(catalogue, type)) return known;
-    const check = ajv.compile(catalogue[type as EventType].schema);
-    checks.set(type, check);
-    return check;
-  };
+  // Kept by Ajv under its schema.
   const checkMetadata = ajv.compile(MetadataSchema);
-
   const dataFault = (type: string, data: unknown): string | null => {
     const check = checkOf(type);
     if (!check) return `there is no event type ${type}`;
