@@ -4,6 +4,7 @@ import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { deadlineOf, retryTime, runFold, takeOver } from '../../domain/runs/run.ts';
+import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
@@ -11,6 +12,9 @@ import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import { isPassing } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
+
+/** How many runs are freed side by side: each waits for a commit, which a busy log takes long for. */
+const FREEING = 32;
 
 /**
  * Frees the runs of workers that are gone: what a run's worker was is known from its stream, whether it is
@@ -61,16 +65,18 @@ export class TakeOver {
     if (suspects.length === 0) return 0;
     // A fresh look: somebody who was late with a heartbeat may be back.
     const alive = new Set((await this.coordination.alive()).map(({ id }) => id));
-    let freed = 0;
-    for (const run of suspects) {
-      if (run.owner === null || run.taken || run.ended) continue;
-      // One's own that one does not work on: its start was written though the answer was lost.
-      const own = run.owner === this.membership.id;
-      if (!own && (alive.has(run.owner) || this.membership.isAlive(run.owner))) continue;
-      if (!own && !this.membership.canTell) continue;
-      if (await this.freeOrTell(run)) freed += 1;
-    }
-    return freed;
+    const freed = await sideBySide(suspects, FREEING, async (run) => {
+      return this.isAbandoned(run, alive) && (await this.freeOrTell(run));
+    });
+    return freed.filter(Boolean).length;
+  }
+
+  private isAbandoned(run: QueuedRun, alive: ReadonlySet<string>): boolean {
+    if (run.owner === null || run.taken || run.ended) return false;
+    // One's own that one does not work on: its start was written though the answer was lost.
+    if (run.owner === this.membership.id) return true;
+    if (alive.has(run.owner) || this.membership.isAlive(run.owner)) return false;
+    return this.membership.canTell;
   }
 
   /** One run that can't be read keeps no other from being freed; a log that is away does. */

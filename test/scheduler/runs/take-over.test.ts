@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { NewEvent } from '../../../domain/event-store.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { deferred, type Deferred } from '../../support/signals.ts';
 import { LEASE, WorkerWorld } from './worker-world.ts';
@@ -79,6 +80,27 @@ describe('taking over', () => {
     const types = await world.typesOf(runId);
     expect(types.filter((type) => type === 'Interrupted')).to.have.lengthOf(1);
     expect(types.filter((type) => type === 'Started')).to.have.lengthOf(2);
+  });
+
+  it('frees the runs of a worker side by side: each waits for a commit of its own', async () => {
+    await world.task('t', ['hold:a']);
+    const one = await world.start('one', { slots: 5 });
+    const runs = [];
+    for (let n = 0; n < 5; n += 1) runs.push(await world.request('t'));
+    one.kill();
+    const two = await world.start('two', { slots: 5 });
+    let [now, most] = [0, 0];
+    const isFreed = (events: readonly NewEvent[]): boolean => events[0]?.type === 'RunInterrupted';
+    two.store.onAppend = (_, events) => {
+      if (isFreed(events)) now += 1;
+      most = Math.max(most, now);
+    };
+    two.store.afterAppend = (_, events) => {
+      if (isFreed(events)) now -= 1;
+    };
+    await world.clock.advance(LEASE + 20 * second);
+    for (const runId of runs) expect(await world.run(runId)).to.include({ lease_owner: 'two' });
+    expect(most).to.equal(5);
   });
 
   describe('of a run whose workers die again and again', () => {
