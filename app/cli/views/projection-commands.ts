@@ -5,6 +5,7 @@ import type { CommandLine } from '../program.ts';
 import {
   differenceOf,
   followRebuild,
+  inShort,
   progressOf,
   readProjections,
   type ShownProjection,
@@ -35,9 +36,10 @@ export function addProjectionCommands(line: CommandLine): Command {
           each.name,
           each.version,
           each.state,
-          duration(each.lag_seconds),
+          // Of what nobody can read, nothing is behind.
+          each.version === 0 ? '–' : duration(each.lag_seconds),
           each.parked,
-          each.rebuild === null ? '' : `${each.rebuild.version} ${each.rebuild.state}`,
+          each.rebuild === null ? '' : inShort(each.rebuild),
           each.previous?.version ?? '',
         ]),
         'there is none',

@@ -125,6 +125,16 @@ export function progressOf(rebuild: ShownRebuild): string {
   return parts.join('  ');
 }
 
+/** `2 filling, 46 %, 2 s left`, for a line of a list */
+export function inShort({ version, state, progress, seconds_left: left }: ShownRebuild): string {
+  const parts = [`${version} ${state.replace('_', ' ')}`];
+  if (state === 'filling') {
+    parts.push(`${Math.floor(progress * 100)} %`);
+    if (left !== null) parts.push(`${duration(left)} left`);
+  }
+  return parts.join(', ');
+}
+
 /** `[████████████] 100 %  48,000 events`, of one that is read */
 const wholeOf = ({ handled }: ShownProjection): string =>
   `${barOf(1)}  ${handled.toLocaleString('en')} events`;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Session } from '../../../app/cli/calling/session.ts';
 import {
   followRebuild,
+  inShort,
   type ShownProjection,
   type ShownRebuild,
 } from '../../../app/cli/views/rebuild-follow.ts';
@@ -54,6 +55,18 @@ describe('a rebuild that is followed', () => {
         'version 2 is read\n',
       ].join('\n'),
     );
+  });
+
+  it('says in a list how far it is, and how long it still takes', () => {
+    const inList = (rebuild: Partial<ShownRebuild>): string => {
+      const { rebuild: made } = rebuilt(rebuild);
+      return made === null ? '' : inShort(made);
+    };
+    expect(inList({ state: 'filling', progress: 0.129 })).to.equal('2 filling, 12 %');
+    expect(inList({ state: 'filling', progress: 0.5, seconds_left: 3026 })).to.equal(
+      '2 filling, 50 %, 50 min 26 s left',
+    );
+    expect(inList({ state: 'catching_up', progress: 1 })).to.equal('2 catching up');
   });
 
   it('claims nothing of one that was canceled', async () => {
