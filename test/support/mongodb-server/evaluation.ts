@@ -129,9 +129,9 @@ function operated(document: Doc, change: Doc, inserting: boolean, now: number): 
     ),
   };
   const modifier = { ...rest, ...(Object.keys(set).length > 0 && { $set: set }) };
-  const { $set, $unset, ...others } = rest;
-  const unset = Object.keys(asDoc($unset));
-  if (Object.keys(others).length === 0 && [...Object.keys(set), ...unset].every(isPlainField)) {
+  const isSimple = Object.keys(rest).every((name) => name === '$set' || name === '$unset');
+  const unset = Object.keys(asDoc(rest['$unset']));
+  if (isSimple && [...Object.keys(set), ...unset].every(isPlainField)) {
     // What nearly every write does. mingo makes a context of operators for it, which takes ten times as long.
     Object.assign(document, set);
     for (const field of unset) delete document[field];
