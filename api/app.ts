@@ -14,19 +14,19 @@ import {
   layOpenWhenTouched,
   requestIdOf,
 } from './serving/answer-headers.ts';
-import { auditEndpoints } from './endpoints/audit-endpoints.ts';
+import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
-import { concurrencyEndpoints } from './endpoints/concurrency-endpoints.ts';
+import { concurrencyEndpoints } from './endpoints/runs/concurrency-endpoints.ts';
 import { crossOrigin } from './serving/cross-origin.ts';
-import { backfillEndpoints } from './endpoints/backfill-endpoints.ts';
+import { backfillEndpoints } from './endpoints/tasks/backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
-import { dueEndpoints } from './endpoints/due-endpoints.ts';
+import { dueEndpoints } from './endpoints/tasks/due-endpoints.ts';
 import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
 import { lend, type MountedExtensions } from './extension-lending.ts';
-import { eventEndpoints } from './endpoints/event-endpoints.ts';
-import { historyEndpoints } from './endpoints/history-endpoints.ts';
+import { eventEndpoints } from './endpoints/events/event-endpoints.ts';
+import { historyEndpoints } from './endpoints/history/history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
 import { KeyedCommands } from './keyed-commands.ts';
 import { inOrder } from './serving/in-order.ts';
@@ -37,19 +37,19 @@ import { serveAll, share, unknownPath } from './serving/mount.ts';
 import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
 import { PageAccess } from './access/page-access.ts';
 import { projectionEndpoints } from './endpoints/projection-endpoints.ts';
-import { publishedEndpoints } from './endpoints/published-endpoints.ts';
+import { publishedEndpoints } from './endpoints/events/published-endpoints.ts';
 import { rateLimiting } from './access/rate-limit.ts';
-import { replayEndpoints } from './endpoints/replay-endpoints.ts';
-import { runEndpoints } from './endpoints/run-endpoints.ts';
-import { runRetryEndpoints } from './endpoints/run-retry-endpoints.ts';
-import { scheduleEndpoints } from './endpoints/schedule-endpoints.ts';
+import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
+import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
+import { runRetryEndpoints } from './endpoints/runs/run-retry-endpoints.ts';
+import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
 import { answerJson, sendJson } from './serving/sending.ts';
-import { streamEndpoints } from './endpoints/stream-endpoints.ts';
-import { taskControlEndpoints } from './endpoints/task-control-endpoints.ts';
-import { taskEndpoints } from './endpoints/task-endpoints.ts';
-import { taskExplainEndpoints } from './endpoints/task-explain-endpoint.ts';
+import { streamEndpoints } from './endpoints/history/stream-endpoints.ts';
+import { taskControlEndpoints } from './endpoints/tasks/task-control-endpoints.ts';
+import { taskEndpoints } from './endpoints/tasks/task-endpoints.ts';
+import { taskExplainEndpoints } from './endpoints/tasks/task-explain-endpoint.ts';
 import { traceRequests } from './serving/tracing.ts';
-import { webhookEndpoints } from './endpoints/webhook-endpoints.ts';
+import { webhookEndpoints } from './endpoints/events/webhook-endpoints.ts';
 
 /** Characters of a request's path and query. */
 const LONGEST_URL = 8192;

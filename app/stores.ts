@@ -7,7 +7,7 @@ import { tracedEventStore } from '../observability/traced-event-store.ts';
 import { readingOlderShapes } from '../projections/generations/older-shape.ts';
 import type { ReadModel } from '../projections/read-model.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
-import { openNotices, type Notices } from '../stores/sqlite/event-log/notices.ts';
+import { openNotices, type Notices } from '../stores/sqlite/event-log/following/notices.ts';
 import { makeFolder } from '../stores/folder.ts';
 import { watchAppends } from './watching/append-watch.ts';
 import type { Configuration } from './configuration/configuration.ts';

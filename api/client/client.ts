@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import type * as Audit from '../schemas/answer-schemas-audit.ts';
 import type * as Agents from '../schemas/answer-schemas-agents.ts';
 import type * as Events from '../schemas/answer-schemas-events.ts';
-import type { DueQuery, DueTaskPage } from '../endpoints/due-endpoints.ts';
+import type { DueQuery, DueTaskPage } from '../endpoints/tasks/due-endpoints.ts';
 import type { HealthReport, Readiness } from '../schemas/answer-schemas-health.ts';
 import type {
   Held,
@@ -29,7 +29,7 @@ import type * as Looked from '../schemas/audit-schemas.ts';
 import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
-import type { DeliveryQuery } from '../endpoints/webhook-endpoints.ts';
+import type { DeliveryQuery } from '../endpoints/events/webhook-endpoints.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {

@@ -17,10 +17,10 @@ import {
 } from '../../projections/views/agents.ts';
 import { Agent, AgentList, Credentials } from '../schemas/answer-schemas-agents.ts';
 import { adminsIn, remove } from './agent-removal.ts';
-import { PastQuery, momentAsked } from './audit-access.ts';
+import { PastQuery, momentAsked } from './history/audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
-import { placeOfReading, viewRefusals } from './replay-reading.ts';
+import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from '../schemas/schemas.ts';
 import { hashSecret, newSecret } from '../access/secrets.ts';
 

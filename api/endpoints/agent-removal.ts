@@ -12,7 +12,7 @@ import { AgentRemoved } from '../schemas/answer-schemas-agents.ts';
 import { endpoint, idIn, type Call } from '../endpoint.ts';
 import { HttpError, notFound } from '../errors.ts';
 import { RemoveAgentQuery } from '../schemas/schemas.ts';
-import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
+import { cancelRunsOf, cancelTask } from './tasks/task-cancellation.ts';
 
 const PAGE = 200;
 

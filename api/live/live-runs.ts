@@ -6,7 +6,7 @@ import { RunChanges, type RunChange } from '../../projections/views/run-changes.
 import { unavailable } from '../errors.ts';
 import type { Frame, LiveClient } from '../client/live-client.ts';
 import { LiveSending } from './live-sending.ts';
-import { showInList } from '../endpoints/run-records.ts';
+import { showInList } from '../endpoints/runs/run-records.ts';
 
 /** Clients of one process at a time. */
 const MOST_CLIENTS = 2_000;

@@ -1,4 +1,4 @@
-import { showRun } from '../../api/endpoints/run-records.ts';
+import { showRun } from '../../api/endpoints/runs/run-records.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, KeptDocument, ReadModel } from '../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';

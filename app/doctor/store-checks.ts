@@ -6,7 +6,7 @@ import { operationsFold } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
 import { parseReport, SCHEDULER_REPORT, totals } from '../../scheduler/audit/report.ts';
 import { recallReport } from '../../projections/projector/projection-report.ts';
-import { eventStoreDbVersion } from '../../stores/eventstoredb/server-version.ts';
+import { eventStoreDbVersion } from '../../stores/eventstoredb/connecting/server-version.ts';
 import { sqliteVersion } from '../../stores/sqlite/version.ts';
 import { projections } from '../projecting/projections.ts';
 import type { Stores, StoreSettings } from '../stores.ts';

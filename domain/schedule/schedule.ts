@@ -3,7 +3,7 @@ import type { ScheduleKind } from '../vocabulary.ts';
 import { DAY, LAST_DAY } from './civil.ts';
 import { compileCron } from './cron.ts';
 import { BoundedFires, Once } from './fire-sets.ts';
-import { compileRrule, rruleWarnings } from './rrule.ts';
+import { compileRrule, rruleWarnings } from './rrule/rrule.ts';
 import { ScheduleError } from './schedule-error.ts';
 import { resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';

@@ -1,7 +1,7 @@
 import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
-import type { DirectRoutes } from './direct-routes.ts';
+import type { DirectRoutes } from './routes/direct-routes.ts';
 import type { Found, FoundExtension, Source } from './discovery.ts';
-import { RouteLabels } from './route-labels.ts';
+import { RouteLabels } from './routes/route-labels.ts';
 
 /**
  * The life of an extension:

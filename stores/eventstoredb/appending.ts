@@ -7,16 +7,16 @@ import {
   type Position,
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './connecting/connection.ts';
 import type { Continuity } from './continuity.ts';
-import { actualRevisionOf, conflict, failureOf, faultOf, wordsOf } from './faults.ts';
+import { actualRevisionOf, conflict, failureOf, faultOf, wordsOf } from './connecting/faults.ts';
 import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter, within } from './pause.ts';
+import { pause, pauseAfter, within } from './connecting/pause.ts';
 import { isKnown, toPosition } from './position.ts';
 import type { Reading } from './reading.ts';
 import type { ClientEvent } from './recorded.ts';
 import { untilShown } from './shown.ts';
-import type { Timings } from './timings.ts';
+import type { Timings } from './connecting/timings.ts';
 
 /** Events of a stream that are read at a time, from its end, in the search for ids that may have arrived. */
 const TAIL = 200;

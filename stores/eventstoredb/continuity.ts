@@ -1,9 +1,9 @@
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Horizon } from './horizon.ts';
-import { pause } from './pause.ts';
+import { pause } from './connecting/pause.ts';
 import type { Reading } from './reading.ts';
-import type { Timings } from './timings.ts';
+import type { Timings } from './connecting/timings.ts';
 
 /** Milliseconds between two looks at a log that lacks what was seen of it. */
 const BETWEEN = 250;

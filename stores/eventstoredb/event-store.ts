@@ -17,10 +17,10 @@ import {
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
-import { readConnectionUrl } from './connection-url.ts';
-import { Connection } from './connection.ts';
+import { readConnectionUrl } from './connecting/connection-url.ts';
+import { Connection } from './connecting/connection.ts';
 import { Continuity } from './continuity.ts';
-import { FeedConnections } from './feed-connections.ts';
+import { FeedConnections } from './connecting/feed-connections.ts';
 import { Horizon } from './horizon.ts';
 import { hasHad } from './landmark.ts';
 import { isPosition } from './position.ts';
@@ -28,7 +28,7 @@ import { Reading } from './reading.ts';
 import { isSystemEvent, toRaw } from './recorded.ts';
 import { listStreams } from './stream-list.ts';
 import { Subscription } from './subscription.ts';
-import { defaultTimings, type Timings } from './timings.ts';
+import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { truncateStream } from './truncation.ts';
 
 /** How many events of a stream are read where the caller says nothing. */

@@ -4,8 +4,8 @@ import {
   type AllStreamSubscription,
 } from '@eventstore/db-client';
 import type { Position } from '../../domain/event-store.ts';
-import type { Connection } from './connection.ts';
-import { wordsOf } from './faults.ts';
+import type { Connection } from './connecting/connection.ts';
+import { wordsOf } from './connecting/faults.ts';
 import { fromPosition, toPosition } from './position.ts';
 import { eventOf, type ClientEvent } from './recorded.ts';
 

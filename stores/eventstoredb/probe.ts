@@ -2,7 +2,7 @@ import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { later } from './position.ts';
 import type { Reading } from './reading.ts';
 import { isSystemEvent, type ClientEvent } from './recorded.ts';
-import type { Timings } from './timings.ts';
+import type { Timings } from './connecting/timings.ts';
 
 /** How many events one look goes through at most. */
 const PAGE = 500;

@@ -1,12 +1,12 @@
 import type { StreamingRead, ReadRevision, ResolvedEvent } from '@eventstore/db-client';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
-import type { Connection } from './connection.ts';
-import { failureOf, faultOf } from './faults.ts';
+import type { Connection } from './connecting/connection.ts';
+import { failureOf, faultOf } from './connecting/faults.ts';
 import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter } from './pause.ts';
+import { pause, pauseAfter } from './connecting/pause.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
 import { eventOf, isSystemEvent, type ClientEvent } from './recorded.ts';
-import type { Timings } from './timings.ts';
+import type { Timings } from './connecting/timings.ts';
 
 /** What a visitor says: go on reading, or stop here. */
 export type Visit = 'more' | 'enough';

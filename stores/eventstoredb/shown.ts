@@ -1,6 +1,6 @@
-import { pause, pauseAfter } from './pause.ts';
+import { pause, pauseAfter } from './connecting/pause.ts';
 import type { Reading } from './reading.ts';
-import type { Timings } from './timings.ts';
+import type { Timings } from './connecting/timings.ts';
 import { truncatedBefore } from './truncation.ts';
 
 /**

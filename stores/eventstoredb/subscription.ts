@@ -7,16 +7,16 @@ import {
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Continuity } from './continuity.ts';
-import { wordsOf } from './faults.ts';
-import type { FeedConnections } from './feed-connections.ts';
+import { wordsOf } from './connecting/faults.ts';
+import type { FeedConnections } from './connecting/feed-connections.ts';
 import { Feed } from './feed.ts';
 import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter, unlessAborted } from './pause.ts';
+import { pause, pauseAfter, unlessAborted } from './connecting/pause.ts';
 import { later } from './position.ts';
 import { Probe } from './probe.ts';
 import type { Reading } from './reading.ts';
 import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
-import type { Timings } from './timings.ts';
+import type { Timings } from './connecting/timings.ts';
 
 /** What a subscription needs of the adapter. */
 export interface SubscriptionParts {

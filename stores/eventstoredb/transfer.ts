@@ -10,14 +10,14 @@ import {
 import type { LogPart, LogTransfer, RawAppend, Truncation } from '../../domain/log-transfer.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
-import { readConnectionUrl } from './connection-url.ts';
-import { Connection } from './connection.ts';
+import { readConnectionUrl } from './connecting/connection-url.ts';
+import { Connection } from './connecting/connection.ts';
 import { Continuity } from './continuity.ts';
 import { Horizon } from './horizon.ts';
 import { fromPosition } from './position.ts';
 import { Reading } from './reading.ts';
 import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
-import { defaultTimings, type Timings } from './timings.ts';
+import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { truncateStream } from './truncation.ts';
 
 /** Events of a part. */

@@ -2,7 +2,7 @@ import { describeEventStoreContract, type EventStoreSubject } from './event-stor
 import type { EventStore } from '../../domain/event-store.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { openEventStoreDb } from '../../stores/eventstoredb/event-store.ts';
-import type { Timings } from '../../stores/eventstoredb/timings.ts';
+import type { Timings } from '../../stores/eventstoredb/connecting/timings.ts';
 import { EventStoreDbServer } from '../support/eventstoredb-server/server.ts';
 import { leavesNothingOpen } from '../support/leaks.ts';
 import { plainCodec } from '../support/plain-codec.ts';

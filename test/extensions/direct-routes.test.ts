@@ -7,7 +7,7 @@ import express, {
   type Response,
 } from 'express';
 import fc from 'fast-check';
-import { DirectRoutes } from '../../extensions/host/direct-routes.ts';
+import { DirectRoutes } from '../../extensions/host/routes/direct-routes.ts';
 
 const methods = ['get', 'post', 'delete'] as const;
 const ways = [

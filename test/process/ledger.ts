@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
-import { LogReader } from '../../stores/sqlite/event-log/reader.ts';
+import { LogReader } from '../../stores/sqlite/event-log/reading/reader.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 
 /** One run as its stream tells it. */

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../api/errors.ts';
 import { CreateTask, UpdateTask } from '../../../api/schemas/schemas.ts';
-import { checkDefinition } from '../../../api/endpoints/task-definitions.ts';
+import { checkDefinition } from '../../../api/endpoints/tasks/task-definitions.ts';
 import { bodyCheck } from '../../../api/serving/validation.ts';
 import type { Instant } from '../../../domain/clock.ts';
 import { Refusal } from '../../../domain/errors.ts';

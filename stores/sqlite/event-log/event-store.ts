@@ -16,16 +16,16 @@ import {
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { Announcer } from './announcer.ts';
-import { openNotices, type Notices } from './notices.ts';
+import { Announcer } from './following/announcer.ts';
+import { openNotices, type Notices } from './following/notices.ts';
 import { formatPosition, isPosition, parsePosition } from './position.ts';
-import type { ReadAhead } from './read-ahead.ts';
-import { LogReader } from './reader.ts';
+import type { ReadAhead } from './reading/read-ahead.ts';
+import { LogReader } from './reading/reader.ts';
 import { SameFile } from './same-file.ts';
 import { logFile } from './schema.ts';
-import { subscribe } from './subscription.ts';
-import { Tail } from './tail.ts';
-import { Writer, type Rehearsed } from './writer.ts';
+import { subscribe } from './following/subscription.ts';
+import { Tail } from './following/tail.ts';
+import { Writer, type Rehearsed } from './writing/writer.ts';
 
 /** Most events that one call of `readAll` gives, so that it never holds the event loop for long. */
 const MOST_OF_ALL = 1_000;

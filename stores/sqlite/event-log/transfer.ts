@@ -11,7 +11,7 @@ import type { LogPart, LogTransfer, RawAppend } from '../../../domain/log-transf
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { describeFault, faultOf, type Database, type Statement } from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
-import { prepareForArrays } from './log-writer.ts';
+import { prepareForArrays } from './writing/log-writer.ts';
 import { formatPosition } from './position.ts';
 import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts';
 

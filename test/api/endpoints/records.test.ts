@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ApiAnswer } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
-import { FailedRuns } from './failed-runs.ts';
+import { FailedRuns } from './runs/failed-runs.ts';
 import { plainTask } from '../plain-task.ts';
 
 /** Every field that a client may give a task. */

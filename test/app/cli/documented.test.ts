@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { streams } from '../../../domain/streams.ts';
 import { plainTask } from '../../api/plain-task.ts';
-import { start } from '../../api/endpoints/failed-runs.ts';
+import { start } from '../../api/endpoints/runs/failed-runs.ts';
 import { read } from '../../docs/documents.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { projectRoot } from '../../support/project-root.ts';

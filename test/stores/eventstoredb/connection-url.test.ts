@@ -3,7 +3,7 @@ import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import {
   ConnectionUrlError,
   readConnectionUrl,
-} from '../../../stores/eventstoredb/connection-url.ts';
+} from '../../../stores/eventstoredb/connecting/connection-url.ts';
 import { openEventStoreDb } from '../../../stores/eventstoredb/event-store.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { EncodedEvent } from '../../../domain/event-store.ts';
 import type { LogTransfer } from '../../../domain/log-transfer.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { defaultTimings } from '../../../stores/eventstoredb/timings.ts';
+import { defaultTimings } from '../../../stores/eventstoredb/connecting/timings.ts';
 import { openEventStoreDbTransfer } from '../../../stores/eventstoredb/transfer.ts';
 import {
   numbered,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Announcer } from '../../../stores/sqlite/event-log/announcer.ts';
-import type { Committed } from '../../../stores/sqlite/event-log/writer.ts';
+import { Announcer } from '../../../stores/sqlite/event-log/following/announcer.ts';
+import type { Committed } from '../../../stores/sqlite/event-log/writing/writer.ts';
 import { Signal } from '../../support/signals.ts';
 
 describe('what this process has committed', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { openNotices, type Notices } from '../../../stores/sqlite/event-log/notices.ts';
+import { openNotices, type Notices } from '../../../stores/sqlite/event-log/following/notices.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { Signal, eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
-import { LogReader } from '../../../stores/sqlite/event-log/reader.ts';
+import { LogReader } from '../../../stores/sqlite/event-log/reading/reader.ts';
 import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
 import { event, events } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';

@@ -8,9 +8,9 @@ import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../../stores/sqlite/event-log/event-store.ts';
-import type { Notices } from '../../../stores/sqlite/event-log/notices.ts';
+import type { Notices } from '../../../stores/sqlite/event-log/following/notices.ts';
 import { logFile, openLogForWriting } from '../../../stores/sqlite/event-log/schema.ts';
-import { Writer } from '../../../stores/sqlite/event-log/writer.ts';
+import { Writer } from '../../../stores/sqlite/event-log/writing/writer.ts';
 import {
   Follower,
   event,

@@ -9,8 +9,11 @@ import {
 import { silent } from '../../../observability/telemetry.ts';
 import { openDatabase } from '../../../stores/sqlite/database.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
-import { unpackRows, type PackedRows } from '../../../stores/sqlite/event-log/packed-page.ts';
-import { LogReader } from '../../../stores/sqlite/event-log/reader.ts';
+import {
+  unpackRows,
+  type PackedRows,
+} from '../../../stores/sqlite/event-log/reading/packed-page.ts';
+import { LogReader } from '../../../stores/sqlite/event-log/reading/reader.ts';
 import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
 import { event, events } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';

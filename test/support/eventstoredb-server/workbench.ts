@@ -6,7 +6,7 @@ import type {
 } from '../../../domain/event-store.ts';
 import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { openEventStoreDb } from '../../../stores/eventstoredb/event-store.ts';
-import type { Timings } from '../../../stores/eventstoredb/timings.ts';
+import type { Timings } from '../../../stores/eventstoredb/connecting/timings.ts';
 import { leavesNothingOpen } from '../leaks.ts';
 import { plainCodec } from '../plain-codec.ts';
 import { EventStoreDbServer } from './server.ts';

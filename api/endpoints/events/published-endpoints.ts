@@ -1,0 +1,118 @@
+import { toIso } from '../../../domain/clock.ts';
+import { trimTopic, type Trimmed } from '../../../domain/topics/topic-trimming.ts';
+import {
+  olderTopics,
+  publishedProjection,
+  recentQuery,
+  type PublishedDocument,
+  type TopicExtentDocument,
+} from '../../../projections/views/published.ts';
+import type { KeptDocument } from '../../../projections/read-model.ts';
+import { EventsRemoved, RecentEvents } from '../../schemas/answer-schemas-events.ts';
+import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
+import { CleanupQuery, RecentQuery } from '../../schemas/schemas.ts';
+
+/** Publications to a page, and how many bytes of payloads an answer has at most. */
+const PAGE = 100;
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** Topics trimmed at one time, and for how long one request goes on. Milliseconds. */
+const SIDE_BY_SIDE = 16;
+const TIME = 30_000;
+
+const HOUR = 3_600_000;
+
+type Kept = KeptDocument<PublishedDocument | TopicExtentDocument>;
+
+const recent = endpoint<unknown, RecentQuery>({
+  method: 'get',
+  paths: ['/stream/recent', '/events/stream/recent'],
+  summary: 'The latest publications, newest first',
+  scopes: ['events:read'],
+  query: RecentQuery,
+  reads: [publishedProjection],
+  answers: { 200: RecentEvents },
+  async handle(call) {
+    const events = await recentEvents(call);
+    return { body: { total_events: events.length, events } };
+  },
+});
+
+const cleanup = endpoint<unknown, CleanupQuery>({
+  method: 'delete',
+  paths: ['/stream/cleanup', '/events/stream/cleanup'],
+  summary: 'Takes older publications away',
+  scopes: ['admin'],
+  query: CleanupQuery,
+  reads: [publishedProjection],
+  answers: { 200: EventsRemoved },
+  async handle(call) {
+    const { max_age_hours } = call.query;
+    const cutoff = call.context.now - max_age_hours * HOUR;
+    const { deleted, position, complete } = await trimAll(call, cutoff);
+    const message = complete
+      ? 'older events are gone'
+      : 'so many older events are gone; ask again for the rest';
+    const details = { deleted_count: deleted, max_age_hours, cutoff: toIso(cutoff), complete };
+    return { body: { success: true, message, details }, position };
+  },
+});
+
+export const publishedEndpoints: readonly Endpoint[] = [recent, cleanup];
+
+async function recentEvents({
+  dependencies: { readModel },
+  query: { topic, count },
+}: Call<unknown, RecentQuery>): Promise<readonly object[]> {
+  const events: object[] = [];
+  let bytes = 0;
+  while (events.length < count && bytes < MOST_BYTES) {
+    const limit = Math.min(PAGE, count - events.length);
+    const query = recentQuery(topic, limit, events.length);
+    const page: readonly Kept[] = await readModel.find(publishedProjection, query);
+    for (const { document } of page) {
+      if (!document.listed || bytes >= MOST_BYTES) continue;
+      bytes += JSON.stringify(document.payload).length;
+      events.push(shown(document));
+    }
+    if (page.length < limit) break;
+  }
+  return events;
+}
+
+function shown(document: PublishedDocument): object {
+  const { event_id, stream_id, topic, payload, source_agent_id, published_at, triggered_tasks } =
+    document;
+  return { event_id, stream_id, topic, payload, source_agent_id, published_at, triggered_tasks };
+}
+
+/** Topic by topic, for as long as one request may take: what is left is found by the next one. */
+async function trimAll(
+  call: Call<unknown, CleanupQuery>,
+  cutoff: number,
+): Promise<Trimmed & { readonly complete: boolean }> {
+  const { store, readModel, clock, requestedUpTo } = call.dependencies;
+  const until = clock.steady() + TIME;
+  const requested = await requestedUpTo();
+  let deleted = 0;
+  let position: Trimmed['position'] = null;
+  let after: string | null = null;
+  for (;;) {
+    if (clock.steady() > until) return { deleted, position, complete: false };
+    const query = olderTopics(toIso(cutoff), SIDE_BY_SIDE, after);
+    const page: readonly Kept[] = await readModel.find(publishedProjection, query);
+    const trimmed = await Promise.all(
+      page.map(async ({ document }): Promise<Trimmed> =>
+        document.listed
+          ? { deleted: 0, position: null }
+          : trimTopic(store, document, cutoff, requested, call.context),
+      ),
+    );
+    for (const each of trimmed) {
+      deleted += each.deleted;
+      if (each.position !== null && each.position > (position ?? '')) position = each.position;
+    }
+    if (page.length < SIDE_BY_SIDE) return { deleted, position, complete: true };
+    after = page.at(-1)?.key ?? null;
+  }
+}

@@ -1,0 +1,144 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { agentFold, requireAgent, rotateWebhookSecret } from '../../../domain/agents/agent.ts';
+import { OneOf } from '../../../domain/events/schema-parts.ts';
+import { handle } from '../../../domain/handle.ts';
+import { streams } from '../../../domain/streams.ts';
+import { webhookStates, webhookTypes } from '../../../domain/vocabulary.ts';
+import {
+  repeatWebhookCommand,
+  testWebhookCommand,
+} from '../../../domain/webhooks/webhook-commands.ts';
+import { webhooksOf, webhooksProjection } from '../../../projections/views/webhooks.ts';
+import {
+  WebhookDeliveryPage,
+  WebhookSecret,
+  WebhookSent,
+} from '../../schemas/answer-schemas-webhooks.ts';
+import {
+  createdId,
+  endpoint,
+  idIn,
+  type Answer,
+  type Call,
+  type Endpoint,
+} from '../../endpoint.ts';
+import { notFound } from '../../errors.ts';
+import { listPage, pageParameters } from '../listing.ts';
+
+const scopes = ['admin'] as const;
+
+const DeliveryQuery = Type.Object({
+  ...pageParameters,
+  state: Type.Optional(OneOf(webhookStates)),
+  type: Type.Optional(OneOf(webhookTypes)),
+});
+/** Which deliveries are listed. */
+export type DeliveryQuery = Static<typeof DeliveryQuery>;
+
+// Without an Idempotency-Key: its answer would be kept, and with it the secret.
+const newSecret = endpoint({
+  method: 'post',
+  paths: ['/agents/:agent_id/webhook-secret'],
+  summary:
+    "Gives an agent's webhook a new secret, shown this once; the one before signs a day longer",
+  scopes,
+  answers: { 200: WebhookSecret },
+  answerHeaders: ['ETag'],
+  async handle(call) {
+    const { dependencies, context } = call;
+    const { store, agents, webhookSecret } = dependencies;
+    const id = idIn(call, 'agent_id');
+    const handled = await handle({
+      store,
+      stream: streams.agent(id),
+      fold: agentFold,
+      admit: (state) => {
+        if (state.status !== 'registered') throw notFound('agent', id);
+      },
+      decide: rotateWebhookSecret,
+      context,
+    });
+    agents.learn(id, handled);
+    const { webhook_secret_version: version } = requireAgent(handled.state);
+    const message = 'keep the secret: it is not shown again';
+    return {
+      body: { agent_id: id, webhook_secret: webhookSecret(id, version), version, message },
+      headers: { ETag: `"${handled.revision}"` },
+      position: handled.position,
+    };
+  },
+});
+
+const test = endpoint({
+  method: 'post',
+  paths: ['/agents/:agent_id/webhook-test'],
+  summary: "Sends an agent's webhook a message that tells nothing",
+  scopes,
+  idempotent: true,
+  answers: { 202: WebhookSent },
+  async handle(call) {
+    const { dependencies, context } = call;
+    const agentId = idIn(call, 'agent_id');
+    const id = createdId('webhook', call);
+    const { position } = await testWebhookCommand(dependencies.store, id, agentId, context);
+    return sent(agentId, id, 'the message is on its way', position);
+  },
+});
+
+const list = endpoint<unknown, DeliveryQuery>({
+  method: 'get',
+  paths: ['/agents/:agent_id/webhooks/deliveries'],
+  summary: "Lists what was sent to an agent's webhook and what it answered, newest first",
+  scopes,
+  query: DeliveryQuery,
+  reads: [webhooksProjection],
+  answers: { 200: WebhookDeliveryPage },
+  async handle(call) {
+    const { dependencies, query } = call;
+    const id = await agentIn(call);
+    const asked = webhooksOf(id, query);
+    const { readModel } = dependencies;
+    return { body: await listPage(readModel, webhooksProjection, asked, query, (each) => each) };
+  },
+});
+
+const repeat = endpoint({
+  method: 'post',
+  paths: ['/agents/:agent_id/webhooks/deliveries/:delivery_id/repeat'],
+  summary: 'Sends a message again that was delivered or has failed, with the same id',
+  scopes,
+  idempotent: true,
+  answers: { 202: WebhookSent },
+  async handle(call) {
+    const { dependencies, context } = call;
+    const agentId = await agentIn(call);
+    const id = idIn(call, 'delivery_id');
+    const { position } = await repeatWebhookCommand(dependencies.store, id, agentId, context);
+    return sent(agentId, id, 'the message is on its way again', position);
+  },
+});
+
+/** What an agent's webhook is told, and by which secret. */
+export const webhookEndpoints: readonly Endpoint[] = [newSecret, test, list, repeat];
+
+/** The agent of the path. @throws HttpError 404 */
+async function agentIn(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
+  const id = idIn(call, 'agent_id');
+  const { state } = await call.dependencies.agents.get(id);
+  if (state.status !== 'registered') throw notFound('agent', id);
+  return id;
+}
+
+function sent(
+  agentId: string,
+  deliveryId: string,
+  message: string,
+  position: Answer['position'],
+): Answer {
+  const details = { agent_id: agentId, delivery_id: deliveryId, state: 'pending' };
+  return {
+    status: 202,
+    body: { success: true, message, details },
+    position: position ?? null,
+  };
+}

@@ -1,0 +1,206 @@
+import {
+  BEGINNING,
+  EventStoreError,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../../../domain/event-store.ts';
+import { isUuid } from '../../../domain/ids.ts';
+import {
+  auditDocumentOf,
+  auditFilters,
+  auditProjection,
+  isAuditedInLog,
+  newestAudited,
+  passes,
+  type AuditDocument,
+  type AuditFilters,
+} from '../../../projections/views/audit.ts';
+import { positionAt } from '../../../projections/reading/position-at.ts';
+import type { ReadModel } from '../../../projections/read-model.ts';
+import { AuditPage } from '../../schemas/answer-schemas-audit.ts';
+import { eventStream } from '../../schemas/answer-schemas.ts';
+import { auditScope, recordReading } from './audit-access.ts';
+import { auditOfStream } from './audit-of-stream.ts';
+import { AuditLiveQuery, AuditQuery } from '../../schemas/audit-schemas.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { badRequest } from '../../errors.ts';
+import { instant, instantsOf } from './instant.ts';
+import { cursorOf, parseCursor } from '../listing.ts';
+import { openEventStream } from '../../live/live-endpoints.ts';
+
+const SERVICE = 'service';
+
+/** Events that a page looks at for what the service did, at most, and at a time. */
+const MOST_EVENTS = 5_000;
+const READ = 500;
+
+const list = endpoint<unknown, AuditQuery>({
+  method: 'get',
+  paths: ['/audit'],
+  summary: 'Tells who did what, and what was refused, newest first',
+  scopes: [auditScope],
+  query: AuditQuery,
+  reads: [auditProjection],
+  answers: { 200: AuditPage },
+  async handle(call) {
+    const { dependencies, query } = call;
+    const wanted: AuditFilters = {
+      ...query,
+      actor: actorOf(query.actor),
+      ...(await instantsOf({ from: query.from, to: query.to }, instant)),
+    };
+    await recordReading(call, 'GET /audit');
+    const { store, readModel } = dependencies;
+    const { stream } = wanted;
+    if (wanted.actor === SERVICE) {
+      return { body: await byTheService({ store, readModel }, wanted, query) };
+    }
+    return {
+      body:
+        stream !== undefined && isAuditedInLog(stream)
+          ? await auditOfStream(store, { ...wanted, stream }, query)
+          : await byAgents(readModel, wanted, query),
+    };
+  },
+});
+
+const live = endpoint<unknown, AuditLiveQuery>({
+  method: 'get',
+  paths: ['/audit/live'],
+  summary: 'Tells who does what as it happens (server-sent events)',
+  scopes: [auditScope],
+  query: AuditLiveQuery,
+  answers: { 200: eventStream },
+  async handle(call) {
+    const { dependencies, query } = call;
+    const actor = actorOf(query.actor);
+    if (actor === SERVICE) {
+      throw badRequest([
+        { field: 'actor', issue: 'must be an agent: the service is not told live' },
+      ]);
+    }
+    await recordReading(call, 'GET /audit/live');
+    return {
+      body: null,
+      stream: async (streaming) => {
+        const { auditTail } = dependencies;
+        const client = await openEventStream(dependencies, streaming, () => auditTail.open());
+        if (client !== null) auditTail.join(client, { ...query, actor });
+      },
+    };
+  },
+});
+
+export const auditEndpoints: readonly Endpoint[] = [list, live];
+
+/** @throws HttpError 400 for what is neither an agent's id nor `service` */
+function actorOf(actor: string | undefined): string | undefined {
+  if (actor === undefined || actor === SERVICE) return actor;
+  if (isUuid(actor)) return actor.toLowerCase();
+  throw badRequest([{ field: 'actor', issue: `must be a UUID, or ${SERVICE}` }]);
+}
+
+async function byAgents(
+  readModel: ReadModel,
+  wanted: AuditFilters,
+  { limit, cursor }: AuditQuery,
+): Promise<AuditPage> {
+  const filters = auditFilters(wanted);
+  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited);
+  // More than one equality is on no index: counting would read every document of the first.
+  const countable = filters.filter(({ op }) => op === 'eq').length <= 1;
+  const [found, total] = await Promise.all([
+    readModel.find(auditProjection, {
+      filters,
+      sort: newestAudited,
+      limit: limit + 1,
+      ...(after === null ? {} : { after }),
+    }),
+    countable ? readModel.count(auditProjection, filters) : null,
+  ]);
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    items: shown.map(({ document }) => document),
+    total,
+    next_cursor: found.length > limit && last ? cursorOf(last, newestAudited) : null,
+  };
+}
+
+interface Parts {
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+}
+
+/** Where a page of the log begins, and reads on: by revisions of a stream, or by positions of the whole. */
+interface Backwards {
+  readonly read: (from: string | undefined) => Promise<readonly RecordedEvent[]>;
+  /** What stands before an event. @returns null where nothing does */
+  readonly before: (event: RecordedEvent) => string | null;
+}
+
+/** What the service did, from the log itself: in the view it would be most of all. Looks at a bounded part of it. */
+async function byTheService(
+  stores: Parts,
+  wanted: AuditFilters,
+  { limit, cursor }: AuditQuery,
+): Promise<AuditPage> {
+  const { store } = stores;
+  const { stream, to } = wanted;
+  const { read, before } =
+    stream === undefined ? log(store, () => endOf(stores, to)) : one(store, stream);
+  const items: AuditDocument[] = [];
+  let from: string | null | undefined = cursor;
+  for (let looked = 0; looked < MOST_EVENTS && from !== null;) {
+    const page = await read(from);
+    looked += page.length;
+    for (const event of page) {
+      if (event.fault === undefined && passes(event, wanted)) items.push(auditDocumentOf(event));
+      from = before(event);
+      if (items.length === limit) return { items, total: null, next_cursor: from };
+    }
+    const [newest] = page;
+    const past = wanted.from !== undefined && (newest?.metadata.occurredAt ?? '') < wanted.from;
+    if (newest === undefined || past) from = null;
+  }
+  return { items, total: null, next_cursor: from ?? null };
+}
+
+/** One stream, by revisions. */
+const one = (store: EventStore, stream: string): Backwards => ({
+  read: async (from) => {
+    if (from !== undefined && !/^\d{1,15}$/.test(from)) throw noCursor();
+    const options = { direction: 'backwards', limit: READ, faulty: true } as const;
+    return store.readStream(
+      stream,
+      from === undefined ? options : { ...options, from: Number(from) },
+    );
+  },
+  before: ({ revision }) => (revision === 0 ? null : String(revision - 1)),
+});
+
+/** The whole log, by positions. @param end where the first page begins */
+const log = (store: EventStore, end: () => Promise<Position | null>): Backwards => ({
+  read: async (from) => {
+    const place = from ?? (await end());
+    try {
+      return await store.readAllBackwards(place, READ);
+    } catch (error) {
+      if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw noCursor();
+      throw error;
+    }
+  },
+  before: ({ position }) => position,
+});
+
+/** Behind all that occurred up to an instant; null for the end of the log. Of what came since, much may be. */
+async function endOf(stores: Parts, to: string | undefined): Promise<Position | null> {
+  if (to === undefined) return null;
+  const last = await positionAt(stores, to);
+  const [behind] = await stores.store.readAll(last?.position ?? BEGINNING, 1);
+  return behind?.position ?? null;
+}
+
+const noCursor = (): Error =>
+  badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);

@@ -1,0 +1,56 @@
+import {
+  agentHistory,
+  runHistory,
+  taskHistory,
+  type HistoryPage,
+  type HistorySpan,
+} from '../../../projections/reading/history.ts';
+import { History } from '../../schemas/answer-schemas-audit.ts';
+import { auditScope, recordReading } from './audit-access.ts';
+import { HistoryQuery } from '../../schemas/audit-schemas.ts';
+import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
+import { badRequest, notFound } from '../../errors.ts';
+import { showRun } from '../runs/run-records.ts';
+
+/** Reads a part of what was done to a record of some kind. */
+type Read = (
+  store: Call['dependencies']['store'],
+  id: string,
+  span: HistorySpan,
+) => Promise<HistoryPage | null>;
+
+const tasks = historyEndpoint('task', '/tasks/:id', taskHistory);
+const runs = historyEndpoint('run', '/runs/:run_id', (store, id, span) =>
+  runHistory(store, id, span, showRun),
+);
+const agents = historyEndpoint('agent', '/agents/:agent_id', agentHistory);
+
+export const historyEndpoints: readonly Endpoint[] = [tasks, runs, agents];
+
+function historyEndpoint(kind: string, path: string, read: Read): Endpoint {
+  const parameter = path.slice(path.indexOf(':') + 1);
+  return endpoint<unknown, HistoryQuery>({
+    method: 'get',
+    paths: [`${path}/history`],
+    summary: `Tells what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
+    scopes: [auditScope],
+    query: HistoryQuery,
+    answers: { 200: History },
+    async handle(call) {
+      const id = idIn(call, parameter);
+      const from = revisionOf(call.query.cursor);
+      await recordReading(call, `GET ${path.replace(/:(\w+)/, '{$1}')}/history`);
+      const page = await read(call.dependencies.store, id, { from, limit: call.query.limit });
+      if (page === null) throw notFound(kind, id);
+      const next_cursor = page.next === null ? null : String(page.next);
+      return { body: { items: page.items, next_cursor } };
+    },
+  });
+}
+
+/** @throws HttpError 400 for what is no cursor of a history */
+function revisionOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);
+}

@@ -1,0 +1,102 @@
+import { concurrencyOf } from '../../../domain/keys/key-stream.ts';
+import { LONGEST_LINE } from '../../../domain/keys/key.ts';
+import type { KeptDocument, ReadModel } from '../../../projections/read-model.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import {
+  tasksProjection,
+  tasksWithKey,
+  type TaskDocument,
+} from '../../../projections/views/tasks.ts';
+import { ConcurrencyKey } from '../../schemas/answer-schemas-schedules.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { badRequest } from '../../errors.ts';
+import { ConcurrencyQuery } from '../../schemas/schedule-schemas.ts';
+
+/** Characters of a concurrency key, as for a task's `concurrency_key`. */
+const LONGEST_KEY = 200;
+
+/** In a line shorter than this stand all who wait, or are called to it at this moment. */
+const SHORT_LINE = LONGEST_LINE / 2;
+
+/** Of a key that more tasks share it is not counted who waits behind the line. */
+const MOST_TASKS = 1000;
+
+/** Tasks that are read at a time: each may be as large as its payload. */
+const PAGE = 100;
+
+const show = endpoint<unknown, ConcurrencyQuery>({
+  method: 'get',
+  paths: ['/concurrency/:key'],
+  summary: "Shows who holds a concurrency key of an agent's tasks, and who waits for it",
+  scopes: ['tasks:read'],
+  query: ConcurrencyQuery,
+  reads: [tasksProjection, runsProjection],
+  answers: { 200: ConcurrencyKey },
+  async handle({ dependencies, caller, parameters, query }) {
+    const { store, readModel } = dependencies;
+    const key = parameters['key'] ?? '';
+    // In characters as the schema of a task counts them.
+    if ([...key].length > LONGEST_KEY) {
+      throw badRequest([{ field: 'key', issue: `has more than ${LONGEST_KEY} characters` }]);
+    }
+    const owner = query.created_by?.toLowerCase() ?? caller?.agentId ?? '';
+    const { limit, holders, waiters } = await concurrencyOf(store, owner, key);
+    const more_waiters =
+      waiters.length < SHORT_LINE ? 0 : await behindTheLine(readModel, owner, key, waiters.length);
+    return {
+      body: {
+        key,
+        limit: limit ?? (await smallestLimit(readModel, owner, key)),
+        holders,
+        waiters,
+        more_waiters,
+      },
+    };
+  },
+});
+
+export const concurrencyEndpoints: readonly Endpoint[] = [show];
+
+/** The smallest limit that an active task with the key asks for; null when there is none. */
+async function smallestLimit(
+  readModel: ReadModel,
+  owner: string,
+  key: string,
+): Promise<number | null> {
+  const [first] = await readModel.find(tasksProjection, {
+    filters: tasksWithKey(owner, key, ['active']),
+    sort: [{ field: 'concurrency_limit', direction: 'ascending' }],
+    limit: 1,
+  });
+  return first?.document.concurrency_limit ?? null;
+}
+
+/**
+ * How many wait without a place in line, which the key's own stream does not know: the queued runs of the tasks with
+ * this key, but for those in line. null where too many tasks share it.
+ */
+async function behindTheLine(
+  readModel: ReadModel,
+  owner: string,
+  key: string,
+  inLine: number,
+): Promise<number | null> {
+  const tasks: string[] = [];
+  for (let last: KeptDocument<TaskDocument> | undefined; ;) {
+    const page = await readModel.find(tasksProjection, {
+      filters: tasksWithKey(owner, key, ['active', 'paused']),
+      sort: [{ field: 'concurrency_limit', direction: 'ascending' }],
+      limit: PAGE,
+      ...(last && { after: { values: [last.document.concurrency_limit], key: last.key } }),
+    });
+    tasks.push(...page.map((task) => task.key));
+    last = page.at(-1);
+    if (page.length < PAGE || last === undefined) break;
+    if (tasks.length > MOST_TASKS) return null;
+  }
+  const queued = await readModel.count(runsProjection, [
+    { field: 'state', op: 'eq', value: 'queued' },
+    { field: 'task_id', op: 'in', value: tasks },
+  ]);
+  return Math.max(0, queued - inLine);
+}

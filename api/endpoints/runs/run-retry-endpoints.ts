@@ -1,0 +1,149 @@
+import { isMadeBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
+import { requestedAs, retryFailedRun } from '../../../domain/runs/run-retry.ts';
+import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
+import { runListing } from '../../../projections/reading/run-queries.ts';
+import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
+import { RunRetried, RunsRedriven } from '../../schemas/answer-schemas-runs.ts';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
+import { forbidden, notFound, type HttpError } from '../../errors.ts';
+import { instantOfTask, instantsOf, zoneOfTask } from '../history/instant.ts';
+import { redriveListed } from './run-redrive.ts';
+import {
+  MOST_REDRIVEN,
+  RedriveQuery,
+  RedriveRuns,
+  RetryQuery,
+} from '../../schemas/run-retry-schemas.ts';
+import { mayChange } from '../tasks/task-definitions.ts';
+
+const scopes = ['tasks:write'] as const;
+
+const retry = endpoint<unknown, RetryQuery>({
+  method: 'post',
+  paths: ['/runs/:run_id/retry'],
+  summary: 'Retries a failed run by a new one, from the failed step or from the start',
+  scopes,
+  query: RetryQuery,
+  idempotent: true,
+  answers: { 200: RunRetried },
+  async handle(call) {
+    const { dependencies, context, query } = call;
+    const { store } = dependencies;
+    const id = idIn(call, 'run_id');
+    const from = query.from ?? 'failed_step';
+    // From the log and not from the view, which may not know yet that the run has failed.
+    const run = await requestedAs(store, id);
+    if (run === null) throw notFound('run', id);
+    if (!owns(call)(run.created_by)) throw anothers(call);
+    const task = await taskOf(call, run.task_id);
+    if (from === 'start') mayChange(call)(task);
+    const retried = await retryFailedRun({ store, runId: id, from, task, context });
+    const { runId: run_id, taskId: task_id, overlaps, position } = retried;
+    const skipped = overlaps === null ? {} : { skip_reason: 'overlap' };
+    const details = { run_id, retry_of: id, task_id, ...skipped };
+    const message =
+      overlaps === null ? 'the retry is requested' : `the retry does not run beside ${overlaps}`;
+    return { body: { success: true, message, details }, position };
+  },
+});
+
+const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
+  method: 'post',
+  paths: ['/runs/redrive'],
+  summary: 'Retries the failed runs that pass a filter; dry_run only counts them',
+  scopes,
+  body: RedriveRuns,
+  bodyOptional: true,
+  query: RedriveQuery,
+  reads: [runsProjection],
+  idempotent: true,
+  answers: { 200: RunsRedriven },
+  async handle(call) {
+    const { body: asked = {}, context, dependencies, query } = call;
+    const { store, readModel, clock } = dependencies;
+    const dryRun = asked.dry_run === true || query.dry_run;
+    const owner = await ownerOf(call, asked);
+    const error = asked.error?.toLowerCase();
+    const tally = await redriveListed({
+      readModel,
+      clock,
+      listing: await failedRuns(asked, dependencies),
+      cursor: asked.cursor,
+      limit: asked.limit ?? MOST_REDRIVEN,
+      fits: (run: RunDocument) =>
+        (owner === null || run.created_by === owner) &&
+        (error === undefined || (run.error ?? '').toLowerCase().includes(error)) &&
+        !isMadeBy(context, run),
+      redrive: (runId) =>
+        redriveRun({
+          store,
+          runId,
+          from: asked.from ?? 'failed_step',
+          taskOf: (taskId) => taskOf(call, taskId),
+          owns: owns(call),
+          context,
+          dryRun,
+        }),
+    });
+    const { count, runs, passedOver: passed_over, left, nextCursor: next_cursor, position } = tally;
+    const details = { dry_run: dryRun, count, passed_over, left, next_cursor, runs };
+    return { body: { success: true, message: messageOf(count, dryRun), details }, position };
+  },
+});
+
+export const runRetryEndpoints: readonly Endpoint[] = [retry, redrive];
+
+function messageOf(count: number, dryRun: boolean): string {
+  const runs = count === 1 ? '1 failed run' : `${count} failed runs`;
+  if (dryRun) return `${runs} would be retried`;
+  return `${runs} ${count === 1 ? 'is' : 'are'} retried`;
+}
+
+type Calling = Pick<Call, 'caller' | 'dependencies'>;
+
+/** @returns whether the caller may retry runs of an owner's tasks */
+function owns({ caller }: Pick<Calling, 'caller'>): (owner: string) => boolean {
+  return (owner) => caller === null || caller.admin || caller.agentId === owner;
+}
+
+function anothers({ caller }: Pick<Calling, 'caller'>): HttpError {
+  return forbidden("this is a run of another agent's task", ['admin'], caller?.scopes ?? []);
+}
+
+async function taskOf({ dependencies }: Calling, taskId: string): Promise<LiveTask> {
+  return requireTask((await dependencies.tasks.get(taskId)).state);
+}
+
+/**
+ * Whose runs are redriven; null: everybody's.
+ * @throws HttpError 403 for another agent's, but for an admin
+ */
+async function ownerOf(call: Calling, asked: RedriveRuns): Promise<string | null> {
+  const { caller, dependencies } = call;
+  const owner = asked.created_by?.toLowerCase() ?? null;
+  if (caller === null || caller.admin) return owner;
+  if (owner !== null && owner !== caller.agentId) throw anothers(call);
+  if (asked.task_id !== undefined) {
+    const { state } = await dependencies.tasks.get(asked.task_id.toLowerCase());
+    if (state.status !== 'none') mayChange(call)(state);
+  }
+  return caller.agentId;
+}
+
+/** The failed runs of a filter, oldest first. */
+async function failedRuns(
+  asked: RedriveRuns,
+  dependencies: Pick<ApiDependencies, 'tasks'>,
+): Promise<NonNullable<ReturnType<typeof runListing>>> {
+  const zoneOf = () => zoneOfTask(dependencies, asked.task_id);
+  const readTime = (field: string, text?: string) => instantOfTask(field, text, zoneOf);
+  const listing = runListing({
+    task_id: asked.task_id?.toLowerCase(),
+    state: 'failed',
+    ...(await instantsOf({ start_time: asked.start_time, end_time: asked.end_time }, readTime)),
+  });
+  if (listing === null) throw new Error('a list of failed runs contradicts nothing');
+  const sort = listing.sort.map(({ field }) => ({ field, direction: 'ascending' as const }));
+  return { filters: listing.filters, sort };
+}

@@ -1,0 +1,55 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { toIso } from '../../../domain/clock.ts';
+import { dueProjection } from '../../../projections/views/due.ts';
+import type { Filter } from '../../../projections/read-model.ts';
+import { tasksProjection } from '../../../projections/views/tasks.ts';
+import { id, pageOf, time } from '../../schemas/answer-schemas.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { listPage, pageParameters } from '../listing.ts';
+import { instantOf } from '../history/instant.ts';
+
+const DueQuery = Type.Object({
+  ...pageParameters,
+  until: Type.Optional(Type.String({ maxLength: 64, description: 'an instant with its offset' })),
+});
+export type DueQuery = Static<typeof DueQuery>;
+
+const DueTask = Type.Object(
+  { task_id: id, title: Type.String(), next_run_at: time },
+  { title: 'DueTask', additionalProperties: false },
+);
+const DueTaskPage = pageOf('DueTaskPage', DueTask);
+export type DueTaskPage = Static<typeof DueTaskPage>;
+
+/** Times are fixed-width text: this one is before them all. */
+const FIRST = '0001';
+
+/** What comes next, over all tasks, however many there are: by the view that the scheduler goes by. */
+const list = endpoint<unknown, DueQuery>({
+  method: 'get',
+  paths: ['/tasks/due'],
+  summary: 'Lists active tasks by when they run next, soonest first',
+  scopes: ['tasks:read'],
+  query: DueQuery,
+  reads: [dueProjection, tasksProjection],
+  answers: { 200: DueTaskPage },
+  async handle({ dependencies, query }) {
+    const { readModel } = dependencies;
+    const filters: Filter[] = [
+      query.until === undefined
+        ? { field: 'next_run_at', op: 'gt', value: FIRST }
+        : { field: 'next_run_at', op: 'lte', value: toIso(instantOf('until', query.until, null)) },
+    ];
+    const sort = [{ field: 'next_run_at', direction: 'ascending' }] as const;
+    const page = await listPage(readModel, dueProjection, { filters, sort }, query, (due) => due);
+    const items = await Promise.all(
+      page.items.map(async ({ task_id, next_run_at }) => {
+        const task = await readModel.get(tasksProjection, task_id);
+        return { task_id, title: task?.document.title ?? '', next_run_at: next_run_at ?? '' };
+      }),
+    );
+    return { body: { ...page, items } };
+  },
+});
+
+export const dueEndpoints: readonly Endpoint[] = [list];

@@ -1,0 +1,96 @@
+import { Refusal } from '../../../domain/errors.ts';
+import type { EventStore } from '../../../domain/event-store.ts';
+import type { TaskEvent } from '../../../domain/events/catalogue.ts';
+import type { Handled } from '../../../domain/handle.ts';
+import { nameBasedId } from '../../../domain/ids.ts';
+import { streams } from '../../../domain/streams.ts';
+import { taskFold, type TaskState } from '../../../domain/tasks/task.ts';
+import {
+  cancelRunCommand,
+  cancelTaskCommand,
+  type MayChange,
+} from '../../../domain/tasks/task-commands.ts';
+import type { TaskStatus } from '../../../domain/vocabulary.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import type { Call } from '../../endpoint.ts';
+
+const PAGE = 200;
+
+/** A task that was canceled, now or before. */
+export interface CanceledTask extends Handled<TaskState> {
+  readonly oldStatus: TaskStatus;
+}
+
+/** Cancels a task; what it has queued stays, until {@link cancelRunsOf}. */
+export async function cancelTask(
+  call: Pick<Call, 'dependencies' | 'context'> & Partial<Pick<Call, 'expectedRevision'>>,
+  taskId: string,
+  mayChange: MayChange,
+): Promise<CanceledTask> {
+  const { dependencies, context, expectedRevision } = call;
+  const { store, tasks } = dependencies;
+  const handled = await cancelTaskCommand({ store, taskId, context, mayChange, expectedRevision });
+  tasks.learn(taskId, handled);
+  const oldStatus = handled.events.length === 0 ? 'canceled' : await statusBefore(store, taskId);
+  return { ...handled, oldStatus };
+}
+
+/**
+ * Cancels the runs of a task as the view of runs knows them: those that nobody has begun end, running ones are told
+ * to stop. A run that is requested in the same moment is ended by the worker that would start it.
+ *
+ * @returns how many there were
+ */
+export async function cancelRunsOf(
+  call: Pick<Call, 'dependencies' | 'context'>,
+  taskId: string,
+): Promise<number> {
+  const { dependencies, context } = call;
+  let canceled = 0;
+  let after: string | null = null;
+  do {
+    const page: readonly { readonly key: string }[] = await dependencies.readModel.find(
+      runsProjection,
+      {
+        filters: [
+          { field: 'task_id', op: 'eq', value: taskId },
+          { field: 'state', op: 'in', value: ['queued', 'running', 'retrying'] },
+        ],
+        sort: [],
+        limit: PAGE,
+        ...(after === null ? {} : { after: { values: [], key: after } }),
+      },
+    );
+    for (const { key } of page) {
+      const commandId = nameBasedId('cancel run', context.commandId, key);
+      if (await cancelUnlessEnded(call, key, commandId)) canceled += 1;
+    }
+    after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
+  } while (after !== null);
+  return canceled;
+}
+
+/** @returns whether there was something to do; a run that has just ended by itself is left as it is */
+async function cancelUnlessEnded(
+  { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
+  runId: string,
+  commandId: string,
+): Promise<boolean> {
+  try {
+    const position = await cancelRunCommand(dependencies.store, runId, { ...context, commandId });
+    return position !== null;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'STATE_CONFLICT') return false;
+    throw error;
+  }
+}
+
+/** The status from which a task was canceled. From the log, as a command that is repeated meets it canceled. */
+async function statusBefore(store: EventStore, taskId: string): Promise<TaskStatus> {
+  let state = taskFold.initial;
+  for (const event of await store.readStream(streams.task(taskId))) {
+    if (event.type === 'TaskCanceled') break;
+    state = taskFold.evolve(state, event as unknown as TaskEvent, event);
+  }
+  return state.status === 'none' ? 'active' : state.status;
+}

@@ -1,0 +1,163 @@
+import { requireTask } from '../../../domain/tasks/task.ts';
+import {
+  createTaskCommand,
+  nextRunAt,
+  updateTaskCommand,
+} from '../../../domain/tasks/task-commands.ts';
+import { withDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { statisticsProjection } from '../../../projections/views/statistics.ts';
+import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
+import { Task, TaskPage } from '../../schemas/answer-schemas-tasks.ts';
+import { PastQuery, momentAsked } from '../history/audit-access.ts';
+import { createdId, endpoint, idIn, type Endpoint } from '../../endpoint.ts';
+import { notFound } from '../../errors.ts';
+import { zoneOfTask } from '../history/instant.ts';
+import { listPage } from '../listing.ts';
+import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
+import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
+import { checkDefinition, checkOwner, mayChange } from './task-definitions.ts';
+import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
+
+const read = ['tasks:read'] as const;
+const write = ['tasks:write'] as const;
+
+const create = endpoint<CreateTask>({
+  method: 'post',
+  paths: ['/tasks'],
+  summary: 'Creates a task',
+  scopes: write,
+  body: CreateTask,
+  idempotent: true,
+  answers: { 201: Task },
+  answerHeaders: ['Location', 'ETag'],
+  async handle(call) {
+    const { dependencies, body, context } = call;
+    const { store, tasks } = dependencies;
+    const given = withDefaults(body);
+    const { definition, warnings } = checkDefinition(given, dependencies, context.now);
+    await checkOwner(call, definition.created_by);
+    const id = createdId('task', call);
+    // The id of one with an Idempotency-Key may have been there before; then both streams are asked.
+    const isNew = !call.keyed;
+    const handled = await createTaskCommand({ store, taskId: id, definition, context, isNew });
+    tasks.learn(id, handled);
+    const task = requireTask(handled.state);
+    const next_run_at = isNew ? task.next_fire_at : await nextRunAt(store, id, task);
+    return {
+      status: 201,
+      body: showTask(id, task, { next_run_at, last_run_at: null, warnings }),
+      headers: { Location: `/tasks/${id}`, ETag: `"${handled.revision}"` },
+      position: handled.position,
+    };
+  },
+});
+
+const list = endpoint<unknown, TaskQuery>({
+  method: 'get',
+  paths: ['/tasks'],
+  summary: 'Lists tasks, newest first',
+  scopes: read,
+  query: TaskQuery,
+  reads: [tasksProjection],
+  answers: { 200: TaskPage },
+  refusals: viewRefusals,
+  async handle(call) {
+    const { query } = call;
+    const { dependencies } = await placeOfReading(call, 'GET /tasks');
+    const filters = taskFilters({ ...query, created_by: query.created_by?.toLowerCase() });
+    const sort = [{ field: 'created_at', direction: 'descending' }] as const;
+    const page = await listPage(
+      dependencies.readModel,
+      tasksProjection,
+      { filters, sort },
+      query,
+      (task) => task,
+    );
+    const items = await Promise.all(
+      page.items.map(async (task) =>
+        showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
+      ),
+    );
+    return { body: { ...page, items } };
+  },
+});
+
+const show = endpoint<unknown, PastQuery>({
+  method: 'get',
+  paths: ['/tasks/:id'],
+  summary: 'Shows a task, as it is or as it was',
+  scopes: read,
+  query: PastQuery,
+  reads: [tasksProjection],
+  // The last run tells when the task was run last, or the statistics where it was removed.
+  follows: [tasksProjection, runsProjection, statisticsProjection],
+  answers: { 200: Task },
+  answerHeaders: ['ETag'],
+  async handle(call) {
+    const { dependencies } = call;
+    const id = idIn(call, 'id');
+    const zoneOf = async (): Promise<string> => {
+      const zone = await zoneOfTask(dependencies, id);
+      if (zone === null) throw notFound('task', id);
+      return zone;
+    };
+    const moment = await momentAsked(call, 'GET /tasks/{id}', zoneOf);
+    if (moment !== null) return pastTask(dependencies, id, moment);
+    const [kept, last] = await Promise.all([
+      dependencies.readModel.get(tasksProjection, id),
+      lastRunAt(dependencies, id),
+    ]);
+    if (kept === null) throw notFound('task', id);
+    return {
+      body: showDocument(kept.document, last, dependencies),
+      headers: { ETag: `"${kept.document.revision}"` },
+    };
+  },
+});
+
+const update = endpoint<UpdateTask>({
+  method: 'put',
+  paths: ['/tasks/:id'],
+  summary: 'Changes the fields that are given',
+  scopes: write,
+  body: UpdateTask,
+  ifMatch: true,
+  answers: { 200: Task },
+  answerHeaders: ['ETag'],
+  async handle(call) {
+    const { dependencies, body, context, expectedRevision } = call;
+    const { store, tasks } = dependencies;
+    const id = idIn(call, 'id');
+    const known = (await tasks.get(id)).state;
+    if (known.status === 'none') throw notFound('task', id);
+    mayChange(call)(known);
+    const changed = { ...known.definition, ...(body as Partial<TaskDefinition>) };
+    const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
+    if (body.created_by !== undefined) await checkOwner(call, definition.created_by);
+    const changes = Object.fromEntries(
+      Object.keys(body).map((field) => [field, definition[field as keyof TaskDefinition]]),
+    ) as Partial<TaskDefinition>;
+    const handled = await updateTaskCommand({
+      store,
+      taskId: id,
+      context,
+      mayChange: mayChange(call),
+      expectedRevision,
+      changes,
+    });
+    tasks.learn(id, handled);
+    const task = requireTask(handled.state);
+    const [next_run_at, last_run_at] = await Promise.all([
+      nextRunAt(store, id, task),
+      lastRunAt(dependencies, id),
+    ]);
+    return {
+      body: showTask(id, task, { next_run_at, last_run_at, warnings }),
+      headers: { ETag: `"${handled.revision}"` },
+      position: handled.position,
+    };
+  },
+});
+
+export const taskEndpoints: readonly Endpoint[] = [create, list, show, update];

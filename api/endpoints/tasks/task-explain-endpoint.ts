@@ -1,0 +1,110 @@
+import { toIso, type Instant } from '../../../domain/clock.ts';
+import type { Position } from '../../../domain/event-store.ts';
+import { explainTask } from '../../../domain/explain/explain-task.ts';
+import { ABOUT } from '../../../domain/explain/nearby-runs.ts';
+import { ReadModelError, type Filter } from '../../../projections/read-model.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { Explanation } from '../../schemas/answer-schemas-schedules.ts';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
+import { notFound } from '../../errors.ts';
+import { instantOf } from '../history/instant.ts';
+import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
+
+/** Most runs by hand or by event that are named on either side of the instant. */
+const MOST_NEARBY = 3;
+
+/** How long the view of runs may take to know what the caller has just done. Milliseconds. */
+const LIMIT = 2000;
+
+const explain = endpoint<unknown, ExplainQuery>({
+  method: 'get',
+  paths: ['/tasks/:id/explain'],
+  summary: 'Says from the log why a task did or did not fire at or about an instant',
+  scopes: ['tasks:read'],
+  query: ExplainQuery,
+  answers: { 200: Explanation },
+  async handle(call) {
+    const { dependencies, query, context, ownPosition } = call;
+    const { store, tasks } = dependencies;
+    const taskId = idIn(call, 'id');
+    // Before the task is looked up: what is no timestamp in any zone is a fault of the request.
+    instantOf('at', query.at, 'UTC');
+    const { state } = await tasks.get(taskId);
+    if (state.status === 'none') throw notFound('task', taskId);
+    const at = instantOf('at', query.at, state.definition.timezone);
+    const explanation = await explainTask({
+      store,
+      taskId,
+      at,
+      now: context.now,
+      nameOf: (agentId) => nameOf(dependencies, agentId),
+      findRuns: () => findRuns(dependencies, taskId, at, ownPosition),
+    });
+    return { body: explanation };
+  },
+});
+
+export const taskExplainEndpoints: readonly Endpoint[] = [explain];
+
+async function nameOf(
+  { agents }: Pick<ApiDependencies, 'agents'>,
+  agentId: string,
+): Promise<string | null> {
+  const { state } = await agents.get(agentId);
+  return 'name' in state ? state.name : null;
+}
+
+/**
+ * Looks up the runs by hand or by event about an instant, the nearest first. The view says which there are; what
+ * they are is read from the log. Without the view the rest of the explanation stands all the same: null.
+ */
+async function findRuns(
+  dependencies: Pick<ApiDependencies, 'readModel' | 'positions' | 'telemetry'>,
+  taskId: string,
+  at: Instant,
+  ownPosition: Position,
+): Promise<readonly string[] | null> {
+  const { readModel, positions, telemetry } = dependencies;
+  const side = async (
+    listed: boolean,
+    span: Filter,
+    direction: 'ascending' | 'descending',
+  ): Promise<readonly { readonly id: string; readonly distance: number }[]> => {
+    const found = await readModel.find(runsProjection, {
+      filters: [
+        { field: 'task_id', op: 'eq', value: taskId },
+        { field: 'listed', op: 'eq', value: listed },
+        { field: 'trigger', op: 'in', value: ['manual', 'event'] },
+        { field: 'queued_at', op: direction === 'ascending' ? 'gte' : 'lt', value: toIso(at) },
+        span,
+      ],
+      sort: [{ field: 'queued_at', direction }],
+      limit: MOST_NEARBY,
+    });
+    return found.map(({ document: { id, queued_at } }) => ({
+      id,
+      distance: Math.abs(Date.parse(queued_at) - at),
+    }));
+  };
+  try {
+    if (ownPosition !== '') await positions.wait(runsProjection, ownPosition, LIMIT);
+    const after: Filter = { field: 'queued_at', op: 'lte', value: toIso(at + ABOUT) };
+    const before: Filter = { field: 'queued_at', op: 'gte', value: toIso(at - ABOUT) };
+    const sides = await Promise.all(
+      [true, false].flatMap((listed) => [
+        side(listed, after, 'ascending'),
+        side(listed, before, 'descending'),
+      ]),
+    );
+    return sides
+      .flat()
+      .sort((a, b) => a.distance - b.distance)
+      .slice(0, 2 * MOST_NEARBY)
+      .map(({ id }) => id);
+  } catch (error) {
+    if (!(error instanceof ReadModelError)) throw error;
+    telemetry.log.warn('an explanation goes without the view of runs', { task: taskId, error });
+    return null;
+  }
+}

@@ -1,0 +1,158 @@
+import {
+  civilOf,
+  dayOf,
+  gcd,
+  highestBit,
+  lowestBit,
+  MAX_YEAR,
+  modulo,
+  monthLength,
+  weekdayOf,
+} from '../civil.ts';
+import type { RruleParts } from './rrule-parts.ts';
+import { RruleYears } from './rrule-year.ts';
+import type { DayCalendar } from '../wall-rule.ts';
+import { spend } from '../work.ts';
+
+/** The whole periods a rule keeps step by: every n-th year, month, week or day from its start. */
+export interface DayPhase {
+  readonly unit: 'YEARLY' | 'MONTHLY' | 'WEEKLY' | 'DAILY';
+  readonly interval: number;
+  /** The day the rule starts on. */
+  readonly start: number;
+}
+
+const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
+
+/** Steps of work to look for the next month, also by a long interval, and for the days that one meets. */
+const SEEKING = 4;
+const LONG_SEEKING = 25;
+const PHASE = 10;
+/** From so many days on an interval misses whole months. */
+const LONG = 62;
+
+/** The days that an RRULE's day parts leave, in the periods its INTERVAL meets. */
+export class RruleCalendar implements DayCalendar {
+  readonly period: number;
+  readonly #phase: DayPhase;
+  readonly #years: RruleYears;
+  readonly #startYear: number;
+  readonly #startMonth: number;
+  /** A day on which a week or day that the interval meets begins. */
+  readonly #startDay: number;
+  /** Days from one such day to the next; 0 where the interval is by years or months, or leaves none out. */
+  readonly #step: number;
+
+  constructor(parts: RruleParts, phase: DayPhase) {
+    const start = civilOf(phase.start);
+    const { interval, unit } = phase;
+    this.#phase = phase;
+    // The calendar repeats after 400 years, a rule when its interval does so too.
+    this.period = (4800 * interval) / gcd(interval, periodsOf400Years[unit]);
+    this.#startYear = start.year;
+    this.#startMonth = start.year * 12 + start.month - 1;
+    this.#startDay =
+      unit === 'WEEKLY'
+        ? dayOfWeek(weekOf(phase.start, parts.weekStart), parts.weekStart)
+        : phase.start;
+    const days = unit === 'DAILY' ? interval : unit === 'WEEKLY' ? interval * 7 : 0;
+    this.#step = interval === 1 ? 0 : days;
+    const isOneWeekday = unit === 'DAILY' && interval % 7 === 0;
+    this.#years = new RruleYears(parts, isOneWeekday ? weekdayOf(phase.start) : null);
+  }
+
+  mask(year: number, month: number): number {
+    const mask = this.#years.of(year).masks[month - 1] ?? 0;
+    return mask === 0 || this.#step === 0 ? mask : mask & this.#inPhase(dayOf(year, month, 1));
+  }
+
+  daysOfYear(year: number): number | null {
+    return this.#phase.interval === 1 ? this.#years.of(year).count : null;
+  }
+
+  /** The most days that any month can have. */
+  get maxDays(): number {
+    return this.#years.mostDays;
+  }
+
+  nextMonth(month: number): number {
+    let found = month;
+    while (found < (MAX_YEAR + 1) * 12) {
+      spend(SEEKING);
+      const before = found;
+      found = this.#phaseMonth(found, 1);
+      const year = Math.floor(found / 12);
+      const months = this.#years.of(year).months >>> (found % 12);
+      if (months === 0) found = (year + 1) * 12;
+      else found += lowestBit(months);
+      if (found === before) break;
+    }
+    return found;
+  }
+
+  previousMonth(month: number): number {
+    let found = month;
+    while (found >= 0) {
+      spend(SEEKING);
+      const before = found;
+      found = this.#phaseMonth(found, -1);
+      if (found < 0) break;
+      const year = Math.floor(found / 12);
+      const months = this.#years.of(year).months & ((2 << (found % 12)) - 1);
+      found = months === 0 ? year * 12 - 1 : year * 12 + highestBit(months);
+      if (found === before) break;
+    }
+    return found;
+  }
+
+  /** The nearest month in one direction with a period that the interval meets. */
+  #phaseMonth(month: number, direction: 1 | -1): number {
+    const { unit, interval } = this.#phase;
+    if (interval === 1) return month;
+    if (unit === 'YEARLY') {
+      const year = Math.floor(month / 12);
+      const off = modulo(direction * (this.#startYear - year), interval);
+      return off === 0 ? month : (year + direction * off) * 12 + (direction > 0 ? 0 : 11);
+    }
+    if (unit === 'MONTHLY') {
+      return month + direction * modulo(direction * (this.#startMonth - month), interval);
+    }
+    return this.#step < LONG ? month : this.#phaseDayMonth(month, direction);
+  }
+
+  #phaseDayMonth(month: number, direction: 1 | -1): number {
+    spend(LONG_SEEKING);
+    const year = Math.floor(month / 12);
+    const first = dayOf(year, (month % 12) + 1, 1);
+    const last = first + monthLength(year, (month % 12) + 1) - 1;
+    const begun = last - modulo(last - this.#startDay, this.#step);
+    // A week that began in the month before counts by its last day too.
+    const end = this.#phase.unit === 'DAILY' ? begun : begun + 6;
+    if (end >= first) return month;
+    const found = civilOf(direction > 0 ? begun + this.#step : end);
+    return found.year * 12 + found.month - 1;
+  }
+
+  /** Bits of a month's days whose week or day the interval meets. */
+  #inPhase(first: number): number {
+    spend(PHASE);
+    const length = this.#phase.unit === 'DAILY' ? 1 : 7;
+    let mask = 0;
+    // From what has begun on the month's first day, or before it.
+    for (let day = -modulo(first - this.#startDay, this.#step); day < 31; day += this.#step) {
+      if (day >= 0) mask |= ((1 << length) - 1) << day;
+      else if (day > -length) mask |= ((1 << length) - 1) >>> -day;
+    }
+    return mask;
+  }
+}
+
+/** The number of a day's week, counted from an arbitrary one; `weekStart` 0 is Sunday. */
+export function weekOf(day: number, weekStart: number): number {
+  return Math.floor((day + 4 - weekStart) / 7);
+}
+
+/** The day a week begins on. */
+export function dayOfWeek(week: number, weekStart: number): number {
+  return week * 7 + weekStart - 4;
+}

@@ -1,0 +1,180 @@
+import type { NthWeekday } from '../month-table.ts';
+import { parseIcalTime, type IcalTime } from './rrule-text.ts';
+import { ScheduleError } from '../schedule-error.ts';
+
+/** The frequencies a schedule may have; SECONDLY is refused. */
+const frequencies = ['YEARLY', 'MONTHLY', 'WEEKLY', 'DAILY', 'HOURLY', 'MINUTELY'] as const;
+export type Frequency = (typeof frequencies)[number];
+
+/** The parts of an RRULE as written; null where one is left out. */
+export interface RruleParts {
+  readonly freq: Frequency;
+  readonly interval: number;
+  readonly count: number | null;
+  readonly until: IcalTime | null;
+  /** 0 is Sunday. */
+  readonly weekStart: number;
+  readonly months: readonly number[] | null;
+  readonly weekNumbers: readonly number[] | null;
+  readonly yearDays: readonly number[] | null;
+  readonly monthDays: readonly number[] | null;
+  /** `nth` 0 is every one of that weekday. */
+  readonly weekdays: readonly NthWeekday[] | null;
+  readonly hours: readonly number[] | null;
+  readonly minutes: readonly number[] | null;
+  readonly seconds: readonly number[] | null;
+  readonly positions: readonly number[] | null;
+}
+
+const dayNames = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
+
+const known = new Set(
+  (
+    'FREQ INTERVAL COUNT UNTIL WKST BYMONTH BYWEEKNO BYYEARDAY BYMONTHDAY BYDAY BYHOUR BYMINUTE ' +
+    'BYSECOND BYSETPOS'
+  ).split(' '),
+);
+
+/** Larger intervals and counts mean nothing and only cost time. */
+const MAX_INTERVAL = 100_000;
+const MAX_COUNT = 1_000_000_000;
+
+/**
+ * Reads what stands behind `RRULE:`, and holds it to RFC 5545, 3.3.10.
+ * @throws ScheduleError naming the part that is unknown, wrong or not allowed there.
+ */
+export function parseRruleParts(rule: string): RruleParts {
+  const parts = splitParts(rule);
+  const freq = parseFrequency(parts.get('FREQ'));
+  const whole = (name: string, max: number): number | null => {
+    const text = parts.get(name);
+    return text === undefined ? null : wholeNumber(name, text, 1, max, false);
+  };
+  const list = (name: string, min: number, max: number, signed = false): number[] | null => {
+    const text = parts.get(name);
+    if (text === undefined) return null;
+    return unlike(
+      text.split(',').map((item) => wholeNumber(name, item, min, max, signed)),
+      String,
+    );
+  };
+  const until = parts.get('UNTIL');
+  const weekStart = parts.get('WKST');
+  const seconds = list('BYSECOND', 0, 60);
+  const days = parts
+    .get('BYDAY')
+    ?.split(',')
+    .map((item) => parseDay('BYDAY', item));
+  const parsed: RruleParts = {
+    freq,
+    interval: whole('INTERVAL', MAX_INTERVAL) ?? 1,
+    count: whole('COUNT', MAX_COUNT),
+    until: until === undefined ? null : parseIcalTime('UNTIL', until, null),
+    weekStart: weekStart === undefined ? 1 : parseDay('WKST', weekStart).weekday,
+    months: list('BYMONTH', 1, 12),
+    weekNumbers: list('BYWEEKNO', 1, 53, true),
+    yearDays: list('BYYEARDAY', 1, 366, true),
+    monthDays: list('BYMONTHDAY', 1, 31, true),
+    weekdays: days === undefined ? null : unlike(days, ({ nth, weekday }) => `${nth}${weekday}`),
+    hours: list('BYHOUR', 0, 23),
+    minutes: list('BYMINUTE', 0, 59),
+    // A clock without leap seconds takes second 60 for 59 (RFC 5545, 3.3.12).
+    seconds: seconds?.map((second) => Math.min(second, 59)) ?? null,
+    positions: list('BYSETPOS', 1, 366, true),
+  };
+  if (weekStart !== undefined && parseDay('WKST', weekStart).nth !== 0) {
+    throw fault(`WKST: "${weekStart}" is not a weekday`);
+  }
+  checkCombination(parsed, parts);
+  return parsed;
+}
+
+/** What stands twice in a list says nothing new, and would cost time. */
+function unlike<T>(values: readonly T[], key: (value: T) => string): T[] {
+  return [...new Map(values.map((value) => [key(value), value])).values()];
+}
+
+function splitParts(rule: string): Map<string, string> {
+  const parts = new Map<string, string>();
+  for (const part of rule.replace(/;$/, '').split(';')) {
+    const [name = '', value, ...rest] = part.trim().split('=');
+    const key = name.toUpperCase();
+    if (value === undefined || value === '' || rest.length > 0) {
+      throw fault(`"${part}" is not a part of the form NAME=value`);
+    }
+    if (key === 'DTSTART' || key === 'EXDATE' || key === 'RDATE') {
+      throw fault(`${key} stands on a line of its own, as in "${key}:20260329T090000"`);
+    }
+    if (!known.has(key)) throw fault(`the part ${name} is not known`);
+    if (parts.has(key)) throw fault(`${key} stands twice`);
+    parts.set(key, value.trim());
+  }
+  return parts;
+}
+
+function parseFrequency(text: string | undefined): Frequency {
+  if (text === undefined) throw fault('has no FREQ');
+  const name = text.toUpperCase();
+  const freq = frequencies.find((known) => known === name);
+  if (freq !== undefined) return freq;
+  if (name === 'SECONDLY') throw fault('FREQ=SECONDLY is not allowed: the shortest is MINUTELY');
+  throw fault(`FREQ: "${text}" is none of ${frequencies.join(' ')}`);
+}
+
+function wholeNumber(
+  name: string,
+  text: string,
+  min: number,
+  max: number,
+  signed: boolean,
+): number {
+  if (!(signed ? /^[+-]?\d+$/ : /^\d+$/).test(text)) {
+    throw fault(`${name}: "${text}" is not a whole number`);
+  }
+  const value = Number(text);
+  if (Math.abs(value) < min || Math.abs(value) > max) {
+    const range = signed ? `±${min}–${max}` : `${min}–${max}`;
+    throw fault(`${name}: "${text}" is outside ${range}`);
+  }
+  return value;
+}
+
+function parseDay(name: string, text: string): NthWeekday {
+  const found = /^([+-]?\d{1,2})?([A-Z]{2})$/i.exec(text);
+  const weekday = dayNames.indexOf((found?.[2] ?? '').toUpperCase());
+  const nth = Number(found?.[1] ?? 0);
+  if (found === null || weekday < 0) throw fault(`${name}: "${text}" is not a weekday such as MO`);
+  if (found[1] !== undefined && (nth === 0 || Math.abs(nth) > 53)) {
+    throw fault(`${name}: the number of "${text}" is outside ±1–53`);
+  }
+  return { weekday, nth };
+}
+
+/** RFC 5545's "MUST NOT"s, and those of this service. */
+function checkCombination(rule: RruleParts, parts: ReadonlyMap<string, string>): void {
+  const { freq } = rule;
+  if (rule.count !== null && rule.until !== null) throw fault('has both COUNT and UNTIL');
+  if (rule.weekNumbers !== null && freq !== 'YEARLY') {
+    throw fault(`BYWEEKNO is for FREQ=YEARLY only, not ${freq}`);
+  }
+  if (rule.yearDays !== null && ['MONTHLY', 'WEEKLY', 'DAILY'].includes(freq)) {
+    throw fault(`BYYEARDAY is not allowed with FREQ=${freq}`);
+  }
+  if (rule.monthDays !== null && freq === 'WEEKLY') {
+    throw fault('BYMONTHDAY is not allowed with FREQ=WEEKLY');
+  }
+  if (rule.weekdays?.some((day) => day.nth !== 0) === true) {
+    if (freq !== 'MONTHLY' && freq !== 'YEARLY') {
+      throw fault(`BYDAY takes numbers (1MO) with FREQ=MONTHLY and YEARLY only, not ${freq}`);
+    }
+    if (rule.weekNumbers !== null) throw fault('BYDAY takes no numbers (1MO) beside BYWEEKNO');
+  }
+  const others = [...parts.keys()].filter((key) => key.startsWith('BY') && key !== 'BYSETPOS');
+  if (rule.positions !== null && others.length === 0) {
+    throw fault('BYSETPOS needs another BY-part to choose from');
+  }
+}
+
+function fault(issue: string): ScheduleError {
+  return new ScheduleError('schedule_expr', issue);
+}

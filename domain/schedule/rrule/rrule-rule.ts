@@ -1,0 +1,222 @@
+import { CalendarRule } from '../calendar-rule.ts';
+import { civilOf, DAY, gcd, modulo, SECONDS_PER_DAY, weekdayOf } from '../civil.ts';
+import type { RruleParts } from './rrule-parts.ts';
+import { RruleCalendar, type DayPhase } from './rrule-calendar.ts';
+import { ScheduleError } from '../schedule-error.ts';
+import { positionIndexes, SetPositionRule } from './set-position-rule.ts';
+import { SteppedTimes } from '../stepped-times.ts';
+import { ClockTimes, ListedTimes, SlotTimes, type TimesOfDay } from '../times-of-day.ts';
+import type { WallRule } from '../wall-rule.ts';
+
+const MINUTES_PER_DAY = 1440;
+const MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY;
+/** A stepped rule with BY-parts must repeat its times of day within this many days. */
+const MAX_STEPPED_DAYS = 366;
+
+/** BYSETPOS chooses from at most so many times of a day. */
+const MAX_CHOICES = 5000;
+
+const every = (length: number): number[] => Array.from({ length }, (_, value) => value);
+const sorted = (values: readonly number[]): number[] => [...new Set(values)].sort((a, b) => a - b);
+
+/** A rule without its COUNT, UNTIL and zone. */
+export interface BareRule {
+  readonly rule: WallRule;
+  /** How many times a day has at most. */
+  readonly timesPerDay: number;
+}
+
+/**
+ * Makes the wall rule of an RRULE. `start` is DTSTART's wall time: the parts left out come from it.
+ * `from` is the first wall at which the rule may fire.
+ * @throws ScheduleError when its evaluation could not be bounded.
+ */
+export function makeRruleRule(written: RruleParts, start: number, from: number): BareRule {
+  const parts = fillIn(written, start);
+  return parts.freq === 'HOURLY' || parts.freq === 'MINUTELY'
+    ? makeSubDaily(parts, start, from)
+    : makeDaily(parts, parts.freq, start, from);
+}
+
+interface FilledParts extends RruleParts {
+  readonly hours: readonly number[];
+  readonly minutes: readonly number[];
+  readonly seconds: readonly number[];
+}
+
+/** What a rule leaves out, taken from its start (RFC 5545, 3.3.10). */
+function fillIn(parts: RruleParts, start: number): FilledParts {
+  const day = Math.floor(start / DAY);
+  const date = civilOf(day);
+  const second = Math.floor(start / 1000) - day * SECONDS_PER_DAY;
+  const { freq } = parts;
+  const subDaily = freq === 'HOURLY' || freq === 'MINUTELY';
+  const startHour = Math.floor(second / 3600);
+  const startMinute = Math.floor(second / 60) % 60;
+  let { months, monthDays, weekdays } = parts;
+  const unnamed = parts.yearDays === null && monthDays === null && weekdays === null;
+  const startWeekday = [{ weekday: weekdayOf(day), nth: 0 }];
+  if (freq === 'YEARLY' && unnamed) {
+    if (parts.weekNumbers !== null) {
+      weekdays = startWeekday;
+    } else {
+      months ??= [date.month];
+      monthDays = [date.day];
+    }
+  }
+  if (freq === 'MONTHLY' && unnamed) monthDays = [date.day];
+  if (freq === 'WEEKLY' && unnamed) weekdays = startWeekday;
+  return {
+    ...parts,
+    months,
+    monthDays,
+    weekdays,
+    hours: sorted(parts.hours ?? (subDaily ? every(24) : [startHour])),
+    minutes: sorted(parts.minutes ?? (freq === 'MINUTELY' ? every(60) : [startMinute])),
+    seconds: sorted(parts.seconds ?? [second % 60]),
+  };
+}
+
+function makeDaily(
+  parts: FilledParts,
+  unit: DayPhase['unit'],
+  start: number,
+  from: number,
+): BareRule {
+  const startDay = Math.floor(start / DAY);
+  const calendar = new RruleCalendar(parts, { unit, interval: parts.interval, start: startDay });
+  const { hours, minutes, seconds, positions } = parts;
+  if (positions === null) {
+    const times = new ClockTimes(hours, minutes, seconds);
+    return { rule: new CalendarRule(calendar, times, from), timesPerDay: times.perDay };
+  }
+  const size = hours.length * minutes.length * seconds.length;
+  if (size > MAX_CHOICES) {
+    throw new ScheduleError(
+      'schedule_expr',
+      `BYSETPOS would choose from ${size} times a day, which takes too long (at most ${MAX_CHOICES})`,
+    );
+  }
+  const times = combine(hours, minutes, seconds);
+  if (unit === 'DAILY') {
+    const chosen = positionIndexes(positions, times.length).map((index) => times[index] ?? 0);
+    const listed = new ListedTimes(chosen);
+    return { rule: new CalendarRule(calendar, listed, from), timesPerDay: listed.perDay };
+  }
+  const weekDays = new Set(parts.weekdays?.map((day) => day.weekday)).size;
+  const weeks = Math.min(parts.weekNumbers?.length ?? 53, 53);
+  const maxDays =
+    unit === 'WEEKLY'
+      ? weekDays
+      : Math.min(calendar.maxDays * (unit === 'YEARLY' ? 12 : 1), weeks * 7);
+  const shape = {
+    unit,
+    positions,
+    calendar,
+    weekStart: parts.weekStart,
+    times,
+    maxDays,
+    interval: parts.interval,
+    startDay,
+    sameEveryPeriod: unit === 'WEEKLY' && parts.months === null,
+  };
+  return { rule: new SetPositionRule(shape, from), timesPerDay: times.length };
+}
+
+/** HOURLY and MINUTELY: every n minutes, those of them that the BY-parts leave. */
+function makeSubDaily(parts: FilledParts, start: number, from: number): BareRule {
+  const hourly = parts.freq === 'HOURLY';
+  const step = parts.interval * (hourly ? 60 : 1);
+  const startMinute = Math.floor(start / 60_000);
+  const first = hourly ? startMinute - modulo(startMinute, 60) : startMinute;
+  const startDay = Math.floor(startMinute / MINUTES_PER_DAY);
+  // Whole days are the calendar's; what is left of the interval is the times'.
+  const days = step % MINUTES_PER_DAY === 0 ? step / MINUTES_PER_DAY : 1;
+  const phase: DayPhase = { unit: 'DAILY', interval: days, start: startDay };
+  const calendar = new RruleCalendar(parts, phase);
+  const offsets = offsetsWithin(parts, hourly);
+  const accepts = acceptor(parts, hourly);
+  const fits = step % MINUTES_PER_DAY === 0 || MINUTES_PER_DAY % step === 0;
+  const times = fits
+    ? dayTimes(first, Math.min(step, MINUTES_PER_DAY), offsets, accepts)
+    : steppedTimes(parts, first, step, offsets, accepts);
+  const timesPerDay = times.perDay ?? Math.ceil(MINUTES_PER_DAY / step) * offsets.length;
+  return { rule: new CalendarRule(calendar, times, from), timesPerDay };
+}
+
+/** The seconds within an hour or minute at which the rule fires. */
+function offsetsWithin(parts: FilledParts, hourly: boolean): number[] {
+  const all = hourly ? combine([0], parts.minutes, parts.seconds) : [...parts.seconds];
+  if (parts.positions === null) return all;
+  return positionIndexes(parts.positions, all.length).map((index) => all[index] ?? 0);
+}
+
+/** Whether the BY-parts take an hour or minute, by the second of the day it begins at. */
+function acceptor(parts: FilledParts, hourly: boolean): ((second: number) => boolean) | null {
+  const hours = new Set(parts.hours);
+  const minutes = new Set(parts.minutes);
+  if (hours.size === 24 && (hourly || minutes.size === 60)) return null;
+  return (second) =>
+    hours.has(Math.floor(second / 3600)) && (hourly || minutes.has(Math.floor(second / 60) % 60));
+}
+
+/** The times of a rule that has the same every day. */
+function dayTimes(
+  first: number,
+  step: number,
+  offsets: readonly number[],
+  accepts: ((second: number) => boolean) | null,
+): TimesOfDay {
+  const slots: number[] = [];
+  for (let minute = modulo(first, step); minute < MINUTES_PER_DAY; minute += step) {
+    if (accepts === null || accepts(minute * 60)) slots.push(minute * 60);
+  }
+  return new SlotTimes(slots, offsets);
+}
+
+function steppedTimes(
+  parts: FilledParts,
+  first: number,
+  step: number,
+  offsets: readonly number[],
+  accepts: ((second: number) => boolean) | null,
+): TimesOfDay {
+  const { months, yearDays, monthDays, weekdays } = parts;
+  const limited =
+    accepts !== null || [months, yearDays, monthDays, weekdays].some((part) => part !== null);
+  const repeats = step / gcd(step, MINUTES_PER_DAY);
+  if (limited && repeats > MAX_STEPPED_DAYS) {
+    throw new ScheduleError(
+      'schedule_expr',
+      `INTERVAL=${parts.interval} meets the same time of day only every ${repeats} days, which ` +
+        `beside BY-parts that limit it takes too long to evaluate (at most ${MAX_STEPPED_DAYS})`,
+    );
+  }
+  if (limited && !reachesAny(first, step, accepts, weekdays)) return new ListedTimes([]);
+  return new SteppedTimes({ start: first * 60, step: step * 60, accepts, offsets });
+}
+
+/** Whether a step ever meets an accepted time of day on an accepted weekday. */
+function reachesAny(
+  first: number,
+  step: number,
+  accepts: ((second: number) => boolean) | null,
+  weekdays: RruleParts['weekdays'],
+): boolean {
+  const rounds = MINUTES_PER_WEEK / gcd(step, MINUTES_PER_WEEK);
+  for (let round = 0; round < rounds; round++) {
+    const minute = first + round * step;
+    const day = Math.floor(minute / MINUTES_PER_DAY);
+    if (weekdays !== null && !weekdays.some((w) => w.weekday === weekdayOf(day))) continue;
+    if (accepts === null || accepts(modulo(minute, MINUTES_PER_DAY) * 60)) return true;
+  }
+  return false;
+}
+
+function combine(
+  hours: readonly number[],
+  minutes: readonly number[],
+  seconds: readonly number[],
+): number[] {
+  return hours.flatMap((h) => minutes.flatMap((m) => seconds.map((s) => h * 3600 + m * 60 + s)));
+}

@@ -1,0 +1,116 @@
+import { ScheduleError } from '../schedule-error.ts';
+import { TimestampError, wallOf } from '../timestamp.ts';
+import { zoneOf, type Zone } from '../zone.ts';
+
+/** A DATE or DATE-TIME value of iCalendar. */
+export interface IcalTime {
+  readonly wall: number;
+  /** The zone it names itself: TZID's, or UTC for a `Z`; null when it is floating. */
+  readonly zone: Zone | null;
+  /** A date without a time of day; `wall` is its midnight. */
+  readonly dateOnly: boolean;
+}
+
+/** The lines of a recurrence, apart. */
+export interface RecurrenceText {
+  /** What stands behind `RRULE:`. */
+  readonly rule: string;
+  readonly dtstart: IcalTime | null;
+  readonly exdates: readonly IcalTime[];
+  readonly rdates: readonly IcalTime[];
+}
+
+/**
+ * Takes a recurrence apart (RFC 5545, 3.3.10 and 3.8.5): one RRULE (its name may be left out), at
+ * most one DTSTART, any EXDATE and RDATE, on lines of their own. Folded lines are joined; a space
+ * before a property's name counts as a line's end.
+ * @throws ScheduleError naming the line that is wrong.
+ */
+export function parseRecurrence(text: string): RecurrenceText {
+  let rule: string | null = null;
+  let dtstart: IcalTime | null = null;
+  const exdates: IcalTime[] = [];
+  const rdates: IcalTime[] = [];
+  for (const line of linesOf(text)) {
+    const found = /^([A-Za-z-]+)((?:;[^:]*)?):(.*)$/.exec(line);
+    const name = found === null ? 'RRULE' : (found[1] ?? '').toUpperCase();
+    const parameters = found?.[2] ?? '';
+    const value = found === null ? line : (found[3] ?? '').trim();
+    if (found === null && !/^[A-Za-z-]+=/.test(line)) throw fault(`"${line}" is not understood`);
+    switch (name) {
+      case 'RRULE':
+        if (rule !== null) throw fault('has more than one RRULE');
+        if (parameters !== '') throw fault(`RRULE takes no parameters such as "${parameters}"`);
+        rule = value;
+        break;
+      case 'DTSTART':
+        if (dtstart !== null) throw fault('has more than one DTSTART');
+        dtstart = parseTimes(name, parameters, value)[0] ?? null;
+        if (value.includes(',')) throw fault('DTSTART is one time, not a list');
+        break;
+      case 'EXDATE':
+        exdates.push(...parseTimes(name, parameters, value));
+        break;
+      case 'RDATE':
+        rdates.push(...parseTimes(name, parameters, value));
+        break;
+      default:
+        throw fault(`the property ${name} is not supported (RRULE, DTSTART, EXDATE, RDATE are)`);
+    }
+  }
+  if (rule === null) throw fault('has no RRULE');
+  return { rule, dtstart, exdates, rdates };
+}
+
+/**
+ * Reads `19970902`, `19970902T090000` or `19970902T090000Z`.
+ * @throws ScheduleError naming the part it stands in.
+ */
+export function parseIcalTime(part: string, text: string, zone: Zone | null): IcalTime {
+  const found = /^(\d{4})(\d{2})(\d{2})(?:T(\d{2})(\d{2})(\d{2})(Z)?)?$/i.exec(text);
+  if (found === null) {
+    throw fault(`${part}: "${text}" is not a time such as 20260329T090000 or 20260329T070000Z`);
+  }
+  const number = (index: number): number => Number(found[index] ?? 0);
+  if (number(1) < 1900) throw fault(`${part}: the year of "${text}" lies before 1900`);
+  const utc = found[7] !== undefined;
+  if (utc && zone !== null) throw fault(`${part}: "${text}" has both a TZID and a Z`);
+  try {
+    const wall = wallOf(number(1), number(2), number(3), number(4), number(5), number(6));
+    return { wall, zone: utc ? zoneOf('UTC') : zone, dateOnly: found[4] === undefined };
+  } catch (error) {
+    if (error instanceof TimestampError) throw fault(`${part}: "${text}": ${error.message}`);
+    throw error;
+  }
+}
+
+function linesOf(text: string): string[] {
+  return (
+    text
+      // One character is enough: a run of them, of which each could be the first, would take its length squared.
+      .replace(/\s(?=(?:RRULE|DTSTART|EXDATE|RDATE|EXRULE)[:;])/gi, '\n')
+      .replace(/\r?\n[ \t]/g, '')
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+  );
+}
+
+function parseTimes(name: string, parameters: string, value: string): IcalTime[] {
+  let zone: Zone | null = null;
+  for (const parameter of parameters.split(';').slice(1)) {
+    const [key = '', setting = ''] = parameter.split('=');
+    const plain = setting.replace(/^"(.*)"$/, '$1');
+    if (/^TZID$/i.test(key)) {
+      zone = zoneOf(plain);
+      if (zone === null) throw fault(`${name}: TZID "${plain}" is not a zone of the tz database`);
+    } else if (!/^VALUE$/i.test(key) || !/^DATE(-TIME)?$/i.test(plain)) {
+      throw fault(`${name}: the parameter "${parameter}" is not supported`);
+    }
+  }
+  return value.split(',').map((text) => parseIcalTime(name, text.trim(), zone));
+}
+
+function fault(issue: string): ScheduleError {
+  return new ScheduleError('schedule_expr', issue);
+}

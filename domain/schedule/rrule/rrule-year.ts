@@ -1,0 +1,179 @@
+import {
+  bitCount,
+  civilOf,
+  dayOf,
+  isLeapYear,
+  lowestBit,
+  modulo,
+  weekdayOf,
+  yearLength,
+  monthLength,
+} from '../civil.ts';
+import { allDays, nthWeekdayDay, weekdayDays } from '../month-table.ts';
+import type { RruleParts } from './rrule-parts.ts';
+import { spend } from '../work.ts';
+
+/** The days of a year that some parts take. */
+export interface YearDays {
+  /** For each month its days as bits; bit 0 is the first. */
+  readonly masks: readonly number[];
+  /** The months that have any, as bits; bit 0 is January. */
+  readonly months: number;
+  /** How many days these are. */
+  readonly count: number;
+}
+
+/** Steps of work for a kind of year. */
+const KIND = 3000;
+
+/**
+ * The days that an RRULE's day parts leave, whatever its INTERVAL. RFC 5545's table of expanding and limiting parts
+ * comes to the same as this: a day is taken when every part that is given takes it, once the parts that are left out
+ * have been filled in from the start.
+ *
+ * They depend only on the weekday a year begins with, and on its length and those of its neighbours, which share its
+ * first and last week: each kind of year is worked out once.
+ */
+export class RruleYears {
+  readonly #parts: RruleParts;
+  readonly #weekday: number | null;
+  /** `20MO` counts within the year when no month is named. */
+  readonly #countInYear: boolean;
+  readonly #weekNumbers: ReadonlySet<number> | null;
+  readonly #kinds = new Map<number, YearDays>();
+  #year = NaN;
+  #days: YearDays = { masks: [], months: 0, count: 0 };
+
+  /** @param weekday the only one there can be; null: any */
+  constructor(parts: RruleParts, weekday: number | null) {
+    this.#parts = parts;
+    this.#weekday = weekday;
+    this.#countInYear =
+      parts.freq === 'YEARLY' &&
+      parts.months === null &&
+      (parts.weekdays?.some((day) => day.nth !== 0) ?? false);
+    this.#weekNumbers = parts.weekNumbers === null ? null : new Set(parts.weekNumbers);
+  }
+
+  of(year: number): YearDays {
+    if (year === this.#year) return this.#days;
+    const leaps =
+      (isLeapYear(year - 1) ? 4 : 0) + (isLeapYear(year) ? 2 : 0) + (isLeapYear(year + 1) ? 1 : 0);
+    const kind = weekdayOf(dayOf(year, 1, 1)) * 8 + leaps;
+    let days = this.#kinds.get(kind);
+    if (days === undefined) {
+      spend(KIND);
+      const masks = Array.from({ length: 12 }, (_, month) => this.#mask(year, month + 1));
+      const months = masks.reduce((bits, mask, month) => bits | (mask === 0 ? 0 : 1 << month), 0);
+      const count = masks.reduce((sum, mask) => sum + bitCount(mask), 0);
+      this.#kinds.set(kind, (days = { masks, months, count }));
+    }
+    this.#year = year;
+    this.#days = days;
+    return days;
+  }
+
+  /** No month has more days than this. */
+  get mostDays(): number {
+    let most = 0;
+    for (let length = 28; length <= 31; length++) {
+      for (let first = 0; first < 7; first++) {
+        most = Math.max(most, bitCount(this.#pattern(length, first)));
+      }
+    }
+    return most;
+  }
+
+  #mask(year: number, month: number): number {
+    const { months, yearDays } = this.#parts;
+    if (months !== null && !months.includes(month)) return 0;
+    const first = dayOf(year, month, 1);
+    let mask = this.#pattern(monthLength(year, month), weekdayOf(first));
+    if (this.#countInYear) mask &= this.#yearWeekdays(year, first);
+    if (yearDays !== null) mask &= yearDayBits(year, first, yearDays);
+    if (this.#weekNumbers !== null) mask &= this.#weeks(mask, first, this.#weekNumbers);
+    return mask;
+  }
+
+  /** The days by what counts within the month. */
+  #pattern(length: number, first: number): number {
+    const { monthDays, weekdays } = this.#parts;
+    let mask = allDays(length);
+    if (this.#weekday !== null) mask &= weekdayDays(length, first, 1 << this.#weekday);
+    if (monthDays !== null) {
+      let days = 0;
+      for (const day of monthDays) {
+        const index = day > 0 ? day - 1 : length + day;
+        if (index >= 0 && index < length) days |= 1 << index;
+      }
+      mask &= days;
+    }
+    if (weekdays !== null && !this.#countInYear) {
+      let days = 0;
+      for (const day of weekdays) {
+        days |=
+          day.nth === 0
+            ? weekdayDays(length, first, 1 << day.weekday)
+            : nthWeekdayDay(length, first, day);
+      }
+      mask &= days;
+    }
+    return mask;
+  }
+
+  /** Bits of a month's days that are, say, the 20th Monday of the year. */
+  #yearWeekdays(year: number, first: number): number {
+    const newYear = dayOf(year, 1, 1);
+    const length = yearLength(year);
+    let mask = 0;
+    for (const { weekday, nth } of this.#parts.weekdays ?? []) {
+      if (nth === 0) {
+        mask |= weekdayDays(31, weekdayOf(first), 1 << weekday);
+        continue;
+      }
+      const firstOfYear = modulo(weekday - weekdayOf(newYear), 7);
+      const count = Math.floor((length - firstOfYear + 6) / 7);
+      const index = nth > 0 ? nth - 1 : count + nth;
+      const day = newYear + firstOfYear + index * 7 - first;
+      if (index >= 0 && index < count && day >= 0 && day < 31) mask |= 1 << day;
+    }
+    return mask;
+  }
+
+  /** Those of some days of a month that lie in wanted weeks. */
+  #weeks(days: number, first: number, wanted: ReadonlySet<number>): number {
+    let mask = 0;
+    for (let bits = days; bits !== 0; bits &= bits - 1) {
+      const day = lowestBit(bits);
+      const { number, total } = weekNumber(first + day, this.#parts.weekStart);
+      if (wanted.has(number) || wanted.has(number - total - 1)) mask |= 1 << day;
+    }
+    return mask;
+  }
+}
+
+/** Bits of a month's days that are some days of the year: 1 is the first, −1 the last. */
+function yearDayBits(year: number, first: number, wanted: readonly number[]): number {
+  const newYear = dayOf(year, 1, 1);
+  const length = yearLength(year);
+  let mask = 0;
+  for (const number of wanted) {
+    const index = number > 0 ? number - 1 : length + number;
+    const day = newYear + index - first;
+    if (index >= 0 && index < length && day >= 0 && day < 31) mask |= 1 << day;
+  }
+  return mask;
+}
+
+/** A day's week within its year (ISO 8601's rule for any first weekday), and the weeks of that year. */
+function weekNumber(day: number, weekStart: number): { number: number; total: number } {
+  // The middle of a week says which year it belongs to.
+  const middle = day - modulo(weekdayOf(day) - weekStart, 7) + 3;
+  const { year } = civilOf(middle);
+  const newYear = dayOf(year, 1, 1);
+  const firstMiddle = modulo(weekStart + 3 - weekdayOf(newYear), 7);
+  return {
+    number: Math.floor((middle - newYear) / 7) + 1,
+    total: Math.floor((yearLength(year) - firstMiddle + 6) / 7),
+  };
+}

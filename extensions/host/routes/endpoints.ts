@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox';
+import { argumentCheck } from '../../../domain/pipeline/arguments.ts';
+import { extensionErrorCodes, type EndpointDescription } from '../../contract.ts';
+
+const anything = Type.Object({});
+const text = Type.String({ minLength: 1, maxLength: 200 });
+const oneOf = (values: readonly string[]) =>
+  Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...values] }));
+
+const check = argumentCheck(
+  Type.Object(
+    {
+      endpoints: Type.Array(
+        Type.Object(
+          {
+            method: Type.Unsafe<string>({ enum: ['get', 'post', 'put', 'delete'] }),
+            path: Type.String({ pattern: '^(/|(/:?[A-Za-z0-9_.~-]+)+)$', maxLength: 200 }),
+            summary: text,
+            scopes: Type.Union([Type.Array(text), Type.Null()]),
+            query: Type.Optional(anything),
+            body: Type.Optional(anything),
+            answers: Type.Record(Type.String({ pattern: '^[1-5][0-9]{2}$' }), anything, {
+              additionalProperties: false,
+              minProperties: 1,
+            }),
+            answerHeaders: Type.Optional(oneOf(['ETag', 'Location'])),
+            idempotent: Type.Optional(Type.Boolean()),
+            refusals: Type.Optional(oneOf(extensionErrorCodes)),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+/**
+ * What a module says of its endpoints, taken over as plain JSON: what it changes later changes nothing here.
+ * @throws Error naming what is at fault
+ */
+export function readEndpoints(said: unknown): readonly EndpointDescription[] {
+  if (said === undefined) return [];
+  let endpoints: unknown;
+  try {
+    endpoints = JSON.parse(JSON.stringify(said));
+  } catch {
+    throw new Error('its endpoints are no JSON');
+  }
+  const [fault] = check({ endpoints });
+  if (fault !== undefined) {
+    throw new Error(`its endpoints are at fault: ${fault.path.join('.')} ${fault.issue}`);
+  }
+  return endpoints as readonly EndpointDescription[];
+}

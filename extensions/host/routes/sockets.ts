@@ -1,0 +1,203 @@
+import { ServerResponse, type IncomingMessage, type RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { ExtensionError, type ExtensionCaller, type ExtensionSocket } from '../../contract.ts';
+import type { Extension } from '../extension.ts';
+
+/** WebSockets that one extension may have open in a process. */
+const MOST_OPEN = 1_000;
+/** Of one message, and of what a client has left unread. Bytes. */
+const MOST_PAYLOAD = 1024 * 1024;
+/** How often a client must show that it is there. Milliseconds. */
+const BEAT = 30_000;
+/** How often it is looked whether a client's token still counts. Milliseconds. */
+const LOOK = 1_000;
+/** The subprotocol under which a page, which can set no header, sends its token: `svc.token, <token>`. */
+const TOKEN_PROTOCOL = 'svc.token';
+
+/** Calls a handler of an extension; what it throws is noted, and ends the connection. */
+export type Enter = (what: string, call: () => Promise<void> | void) => Promise<boolean>;
+
+/** A connection that has been admitted. */
+interface Opening {
+  readonly extension: Extension;
+  readonly path: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: ExtensionCaller | null;
+  /** Whether the token that admitted it still does. */
+  readonly counts: () => Promise<boolean>;
+}
+
+interface Upgrade {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+/** The WebSockets of all extensions. */
+export class Sockets {
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MOST_PAYLOAD,
+    perMessageDeflate: false,
+    clientTracking: false,
+    handleProtocols: (offered) => (offered.has(TOKEN_PROTOCOL) ? TOKEN_PROTOCOL : false),
+  });
+  readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>();
+  readonly #open = new Map<Extension, Set<WebSocket>>();
+
+  /**
+   * Takes a request with an `Upgrade` header, and leads it the way of all requests: what refuses them refuses it too,
+   * with the same answers. One for another protocol is answered as if it had not asked.
+   */
+  receive(listener: RequestListener, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as Socket);
+    response.once('finish', () => socket.end());
+    socket.on('error', () => socket.destroy());
+    if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+      this.#upgrades.set(request, { socket, head });
+      takeToken(request);
+    }
+    listener(request, response);
+  }
+
+  isUpgrade(request: IncomingMessage): boolean {
+    return this.#upgrades.has(request);
+  }
+
+  /**
+   * Opens a connection that has been admitted.
+   * @throws ExtensionError `not_found` where the extension has no handler at the path, `unavailable` over the limit
+   */
+  open({ extension, path, request, response, caller, counts }: Opening, enter: Enter): void {
+    const upgrade = this.#upgrades.get(request);
+    const handler = extension.sockets.get(path);
+    if (upgrade === undefined || handler === undefined) {
+      const details = { resource: 'path', id: path, extension_id: extension.id };
+      throw new ExtensionError('not_found', 'there is no such WebSocket', details);
+    }
+    const open = this.#open.get(extension) ?? new Set();
+    this.#open.set(extension, open);
+    if (open.size >= MOST_OPEN) {
+      const details = { extension_id: extension.id, limit: MOST_OPEN };
+      throw new ExtensionError('unavailable', 'too many WebSockets are open', details);
+    }
+    const { socket, head } = upgrade;
+    response.detachSocket(socket as Socket);
+    (socket as Socket).setTimeout(0);
+    this.#server.handleUpgrade(request, socket, head, (client) => {
+      open.add(client);
+      client.once('close', () => {
+        open.delete(client);
+        // What measures requests waits for it.
+        response.emit('close');
+      });
+      keepAlive(client);
+      endWithToken(client, counts);
+      const address = new URL(request.url ?? '/', 'http://localhost');
+      const query = Object.fromEntries(address.searchParams);
+      const shown = socketOf(client, { caller, query }, enter);
+      void enter(`WebSocket ${path}`, () => handler(shown)).then((fine) => {
+        if (!fine) client.close(1011);
+      });
+    });
+  }
+
+  /** How many an extension has open. */
+  openOf(extension: Extension): number {
+    return this.#open.get(extension)?.size ?? 0;
+  }
+
+  /** Ends all: each client is told that the service goes away. */
+  close(): void {
+    for (const clients of this.#open.values()) {
+      for (const client of clients) {
+        client.close(1001, 'the service is stopping');
+        client.terminate();
+      }
+    }
+  }
+
+  /** Ends those of one extension. */
+  closeOf(extension: Extension): void {
+    for (const client of this.#open.get(extension) ?? []) client.close(1011);
+  }
+}
+
+/** Makes a token that came as a subprotocol look as one that came as a header. */
+function takeToken({ headers }: IncomingMessage): void {
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((each) => each.trim());
+  const [protocol, token] = offered;
+  if (protocol !== TOKEN_PROTOCOL || token === undefined) return;
+  headers.authorization ??= `Bearer ${token}`;
+  headers['sec-websocket-protocol'] = TOKEN_PROTOCOL;
+}
+
+function keepAlive(client: WebSocket): void {
+  let heard = true;
+  const beat = setInterval(() => {
+    if (!heard) client.terminate();
+    heard = false;
+    client.ping();
+  }, BEAT);
+  beat.unref();
+  client.on('pong', () => (heard = true));
+  client.on('message', () => (heard = true));
+  client.once('close', () => clearInterval(beat));
+  // A fault of the connection or of the protocol: `ws` closes it by itself.
+  client.on('error', () => client.terminate());
+}
+
+/** One who was removed, or whose session has ended, hears no more. */
+function endWithToken(client: WebSocket, counts: () => Promise<boolean>): void {
+  const look = setInterval(() => {
+    void counts().then((fine) => {
+      if (!fine) client.close(1008, 'the token does not count any more');
+    });
+  }, LOOK);
+  look.unref();
+  client.once('close', () => clearInterval(look));
+}
+
+function socketOf(
+  client: WebSocket,
+  about: Pick<ExtensionSocket, 'caller' | 'query'>,
+  enter: Enter,
+): ExtensionSocket {
+  const gone = new AbortController();
+  client.once('close', () => gone.abort());
+  return Object.freeze({
+    ...about,
+    signal: gone.signal,
+    send(message) {
+      if (client.readyState !== client.OPEN || client.bufferedAmount > MOST_PAYLOAD) return false;
+      client.send(JSON.stringify(message));
+      return true;
+    },
+    onMessage(handler) {
+      client.on('message', (data: Buffer, isBinary: boolean) => {
+        const parsed = isBinary ? undefined : parse(data.toString());
+        if (parsed === undefined) {
+          client.close(1007, 'messages are JSON');
+          return;
+        }
+        void enter('WebSocket message', () => handler(parsed.value)).then((fine) => {
+          if (!fine) client.close(1011);
+        });
+      });
+    },
+    close: (code = 1000, reason = '') => client.close(code, reason),
+  } satisfies ExtensionSocket);
+}
+
+function parse(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,182 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeFolder } from '../../../folder.ts';
+
+/**
+ * What the processes that share a data directory tell each other at once: that something was committed.
+ * Notices are hints. They may be lost, doubled, or come from anyone who may write the directory; whoever
+ * listens looks at the store itself, and also now and then without one.
+ */
+export interface Notices {
+  /** Whether others can reach this process at all. */
+  readonly isReachable: boolean;
+  /** Tells all other processes a short line of text. Those of one turn of the event loop go together, each once. */
+  publish(message: string): void;
+  /** Calls back for each notice of another process, until the returned function is called. */
+  subscribe(listener: (message: string) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** The longest path that a socket may have on any system we know. */
+const LONGEST_PATH = 100;
+/** Bytes that may wait for a process that does not read; it is told nothing more until it does. */
+const MOST_WAITING = 64 * 1024;
+/** A line longer than this is no notice. */
+const LONGEST_LINE = 4 * 1024;
+
+/**
+ * Joins the processes that share a directory: listens on a socket in its `peers` folder and connects to
+ * all others there. Where sockets can't be made, nothing is heard, and pollers do the work. Keeps no process
+ * alive.
+ */
+export async function openNotices(directory: string): Promise<Notices> {
+  const bus = new SocketNotices();
+  const folder = peersFolder(directory);
+  if (folder !== undefined) await bus.open(folder);
+  return bus;
+}
+
+/** The folder of the sockets; undefined where there can be none. */
+function peersFolder(directory: string): string | undefined {
+  if (process.platform === 'win32') return undefined;
+  makeFolder(directory);
+  const beside = join(realpathSync(directory), 'peers');
+  const longest = join(beside, socketName());
+  const folder =
+    Buffer.byteLength(longest) <= LONGEST_PATH
+      ? beside
+      : join(
+          tmpdir(),
+          `svc-peers-${createHash('sha256').update(beside).digest('hex').slice(0, 16)}`,
+        );
+  try {
+    makeFolder(folder);
+    // Among everybody's temporary files, a folder of that name may be somebody else's.
+    return statSync(folder).uid === process.getuid?.() ? folder : undefined;
+  } catch {
+    // A read-only directory: the log itself will say so, and nothing is lost here but speed.
+    return undefined;
+  }
+}
+
+function socketName(): string {
+  return `${randomUUID().slice(0, 8)}.sock`;
+}
+
+class SocketNotices implements Notices {
+  readonly #listeners = new Set<(message: string) => void>();
+  readonly #sockets = new Set<Socket>();
+  /** The socket over which each peer is told; two may connect to each other at the same time. */
+  readonly #peers = new Map<string, Socket>();
+  readonly #pending = new Set<string>();
+  readonly #id = randomUUID();
+  #server: Server | undefined;
+  #path: string | undefined;
+  #closed = false;
+
+  /** Listens first, then connects, so that of two that start at once at least one finds the other. */
+  async open(folder: string): Promise<void> {
+    const path = join(folder, socketName());
+    const server = createServer((socket) => this.#add(socket));
+    server.unref();
+    const listening = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(path, () => resolve(true));
+    });
+    if (!listening) return;
+    server.on('error', () => this.#forgetServer());
+    this.#server = server;
+    this.#path = path;
+    const others = readdirSync(folder).filter(
+      (name) => name.endsWith('.sock') && join(folder, name) !== path,
+    );
+    await Promise.all(others.map((name) => this.#connect(join(folder, name))));
+  }
+
+  get isReachable(): boolean {
+    return this.#server !== undefined;
+  }
+
+  publish(message: string): void {
+    if (this.#closed || this.#peers.size === 0) return;
+    if (this.#pending.size === 0) setImmediate(() => this.#flush());
+    this.#pending.add(message);
+  }
+
+  subscribe(listener: (message: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    for (const socket of this.#sockets) socket.destroySoon();
+    const server = this.#server;
+    if (server === undefined) return;
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    this.#forgetServer();
+  }
+
+  #forgetServer(): void {
+    if (this.#path !== undefined) rmSync(this.#path, { force: true });
+    this.#path = undefined;
+    this.#server = undefined;
+  }
+
+  /** Resolves when connected, or when nobody is there; then what a killed process left is removed. */
+  #connect(path: string): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect(path);
+      socket.once('connect', () => {
+        this.#add(socket);
+        resolve();
+      });
+      socket.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNREFUSED') rmSync(path, { force: true });
+        resolve();
+      });
+    });
+  }
+
+  #add(socket: Socket): void {
+    socket.unref();
+    socket.setEncoding('utf8');
+    this.#sockets.add(socket);
+    let peer: string | undefined;
+    let rest = '';
+    socket.on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > LONGEST_LINE) socket.destroy();
+      for (const line of lines) {
+        if (peer === undefined) {
+          peer = line;
+          this.#peers.set(line, socket);
+        } else {
+          for (const listener of this.#listeners) listener(line);
+        }
+      }
+    });
+    // An error is followed by 'close'; the other process has gone, or will connect again.
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      if (peer !== undefined && this.#peers.get(peer) === socket) this.#peers.delete(peer);
+    });
+    socket.write(`${this.#id}\n`);
+  }
+
+  #flush(): void {
+    if (this.#pending.size === 0) return;
+    const text = `${[...this.#pending].join('\n')}\n`;
+    this.#pending.clear();
+    for (const socket of this.#peers.values()) {
+      if (socket.writableLength < MOST_WAITING) socket.write(text);
+    }
+  }
+}

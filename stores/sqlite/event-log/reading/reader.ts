@@ -1,0 +1,317 @@
+import {
+  EventStoreError,
+  sound,
+  type EventCodec,
+  type Landmark,
+  type ParsedEvent,
+  type RawEvent,
+  type RecordedEvent,
+  type StreamEnd,
+  type StreamPage,
+  type StreamPart,
+} from '../../../../domain/event-store.ts';
+import {
+  IncompatibleDatabaseError,
+  describeFault,
+  faultOf,
+  type Database,
+  type Statement,
+} from '../../database.ts';
+import { COLUMNS, LogRows, PAGE_CHARACTERS, PAGE_EVENTS, type RowSelection } from './log-rows.ts';
+import { prepareForArrays } from '../writing/log-writer.ts';
+import { unpackRows, type PackedPage, type PackedRows, type ParsedRow } from './packed-page.ts';
+import { formatPosition } from '../position.ts';
+import { LOG, openLogForReading } from '../schema.ts';
+
+/** Events of a page of a stream where nothing is said. */
+const DEFAULT_LIMIT = 1_000;
+
+/** A part of the log, for a subscription. */
+export interface Page {
+  readonly events: readonly RecordedEvent[];
+  /** Everything up to here is in the events, or was left out. */
+  readonly upTo: number;
+  /** Nothing lay behind it when it was read. */
+  readonly isLast: boolean;
+  /** The event directly after `upTo` can't be read by this release. */
+  readonly unreadable: Omit<Unreadable, 'position'> | undefined;
+}
+
+/** An event of a newer release. */
+interface Unreadable {
+  readonly position: number;
+  readonly stream: string;
+  readonly error: EventStoreError;
+}
+
+/** Which streams' events a page is to have; what is left out is passed by. */
+export interface Selection extends RowSelection {
+  /** Only names that this takes; the others are not decoded. */
+  readonly wants?: (stream: string) => boolean;
+}
+
+/** Reads the log on the main thread over a connection of its own, which commits never block. */
+export class LogReader {
+  readonly #database: Database;
+  readonly #file: string;
+  readonly #codec: EventCodec;
+  readonly #rows: LogRows;
+  readonly #version: Statement;
+  readonly #forwards: Statement;
+  readonly #backwards: Statement;
+  readonly #allBackwards: Statement;
+  readonly #types: Statement;
+  readonly #streams: Statement;
+  readonly #place: Statement;
+  readonly #typeNames = new Map<number, string>();
+  #createdAt = -1;
+  #createdAtText = '';
+
+  /** @throws EventStoreError `UNAVAILABLE` */
+  constructor(file: string, codec: EventCodec) {
+    this.#file = file;
+    this.#codec = codec;
+    try {
+      const database = openLogForReading(file);
+      const inStream = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;
+      this.#database = database;
+      this.#rows = new LogRows(database);
+      this.#version = prepareForArrays(database, 'PRAGMA data_version');
+      this.#types = prepareForArrays(database, 'SELECT id, name FROM types');
+      this.#forwards = prepareForArrays(
+        database,
+        `${inStream} AND events.revision >= ? ORDER BY events.revision LIMIT ?`,
+      );
+      this.#backwards = prepareForArrays(
+        database,
+        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC LIMIT ?`,
+      );
+      this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
+      this.#streams = prepareForArrays(database, STREAMS);
+      this.#place = prepareForArrays(database, PLACE);
+    } catch (error) {
+      throw this.#unavailable(error);
+    }
+  }
+
+  /** Number of the last event's position; 0 when there is none. @throws EventStoreError `UNAVAILABLE` */
+  head(): number {
+    return this.#read(() => this.#rows.head());
+  }
+
+  /** Changes whenever another connection has committed. @throws EventStoreError `UNAVAILABLE` */
+  version(): number {
+    return this.#read(() => Number(this.#version.get()?.[0]));
+  }
+
+  /** @throws EventStoreError `CORRUPT_EVENT`, `NEWER_SCHEMA`, `UNAVAILABLE` */
+  stream(stream: string, part: StreamPart): RecordedEvent[] {
+    const { from, direction, limit = DEFAULT_LIMIT, faulty } = part;
+    const rows = this.#read(() =>
+      direction === 'backwards'
+        ? this.#backwards.all(stream, from ?? Number.MAX_SAFE_INTEGER, limit)
+        : this.#forwards.all(stream, from ?? 0, limit),
+    );
+    return rows.map((row: unknown) => {
+      const event = this.#codec.decode(this.#raw(row));
+      return faulty === true ? event : sound(event);
+    });
+  }
+
+  /** See the port. @throws EventStoreError `UNAVAILABLE` */
+  hasHad({ stream, revision, id, createdAt }: Landmark): boolean {
+    const row = this.#read(() => this.#place.get(revision, stream)) as
+      readonly [string | null, number | null, number | null, number] | undefined;
+    if (row === undefined) return false;
+    const [there, writtenAt, first, truncated] = row;
+    if (there !== null) return there === id && this.createdAt(Number(writtenAt)) === createdAt;
+    return first === null ? truncated >= revision : first > revision;
+  }
+
+  /** The part of the log before a position, the last first. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
+  before(position: number, limit: number): RecordedEvent[] {
+    const raws: RawEvent[] = [];
+    this.#read(() => {
+      let characters = 0;
+      for (const row of this.#allBackwards.iterate(position, limit)) {
+        const raw = this.#raw(row);
+        raws.push(raw);
+        characters += raw.data.length + raw.metadata.length;
+        if (characters > PAGE_CHARACTERS) break;
+      }
+    });
+    return raws.map((raw) => this.#codec.decode(raw));
+  }
+
+  /** Streams by their names, as far as they have events. @throws EventStoreError `UNAVAILABLE` */
+  streams(prefix: string, after: string, limit: number): StreamPage {
+    const rows = this.#read(() =>
+      this.#streams.all(prefix, `${prefix}\u{10FFFF}`, after, Math.min(limit, PAGE_EVENTS)),
+    ) as readonly (readonly (string | number | null)[])[];
+    const streams = rows.flatMap(([stream, revision, occurredAt, createdAt]): StreamEnd[] => {
+      // Its name is kept, and everything in it truncated.
+      if (revision === null || revision === undefined) return [];
+      const lastAt = occurredAt ?? this.createdAt(Number(createdAt));
+      return [{ stream: String(stream), revision: Number(revision), lastAt: String(lastAt) }];
+    });
+    const last = rows.length < Math.min(limit, PAGE_EVENTS) ? undefined : rows.at(-1)?.[0];
+    return { streams, next: last === undefined ? null : String(last) };
+  }
+
+  /**
+   * The next part of the log after a position.
+   *
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
+    const page = this.#read(() => this.#rows.page(after, selection, limit));
+    return this.unpacked(page, selection);
+  }
+
+  /**
+   * What has been read, here or by another thread, of the same selection.
+   *
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  unpacked({ parts, upTo, isLast }: PackedPage, selection: Selection): Page {
+    const events: RecordedEvent[] = [];
+    for (const part of parts) {
+      const unreadable = this.#unpack(part, selection, events);
+      if (unreadable === undefined) continue;
+      const { position, ...why } = unreadable;
+      return { events, upTo: position - 1, isLast: false, unreadable: why };
+    }
+    return { events, upTo, isLast, unreadable: undefined };
+  }
+
+  /** The file that it reads. */
+  get file(): string {
+    return this.#file;
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  /** @returns what of it can't be read by this release; the events before that are added */
+  #unpack(
+    part: PackedRows,
+    { prefixes, wants }: Selection,
+    events: RecordedEvent[],
+  ): Unreadable | undefined {
+    const { decodeParsed } = this.#codec;
+    const parsed = decodeParsed === undefined ? null : unpackRows(part);
+    if (decodeParsed !== undefined && parsed !== null) {
+      return decodeAll(parsed, wants, events, (row) => decodeParsed(this.#parsed(row)));
+    }
+    const rows = this.#read(() => this.#rows.rows(part, prefixes));
+    return decodeAll(rows, wants, events, (row) => this.#codec.decode(this.#raw(row)));
+  }
+
+  #parsed(row: ParsedRow): ParsedEvent {
+    const [position, stream, revision, id, type, createdAt, data, metadata] = row;
+    // Written out, as this is on the way of every event that is read.
+    return {
+      position: formatPosition(position),
+      stream,
+      revision,
+      id,
+      type: this.#typeName(type),
+      createdAt: this.createdAt(createdAt),
+      data,
+      metadata,
+    };
+  }
+
+  #raw(row: unknown): RawEvent {
+    const columns = row as readonly (string | number)[];
+    return {
+      position: formatPosition(Number(columns[0])),
+      stream: String(columns[1]),
+      revision: Number(columns[2]),
+      id: String(columns[3]),
+      type: this.#typeName(Number(columns[4])),
+      createdAt: this.createdAt(Number(columns[5])),
+      data: String(columns[6]),
+      metadata: String(columns[7]),
+    };
+  }
+
+  #typeName(id: number): string {
+    const known = this.#typeNames.get(id);
+    if (known !== undefined) return known;
+    const types = this.#read(() => this.#types.all());
+    for (const row of types) this.#typeNames.set(Number(row[0]), String(row[1]));
+    return this.#typeNames.get(id) ?? `unknown type ${id}`;
+  }
+
+  /** The time as text; those of one commit have the same. */
+  createdAt(milliseconds: number): string {
+    if (milliseconds !== this.#createdAt) {
+      this.#createdAt = milliseconds;
+      this.#createdAtText = new Date(milliseconds).toISOString();
+    }
+    return this.#createdAtText;
+  }
+
+  #read<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      throw this.#unavailable(error);
+    }
+  }
+
+  #unavailable(error: unknown): unknown {
+    if (error instanceof IncompatibleDatabaseError) {
+      return new EventStoreError('NEWER_SCHEMA', error.message, { cause: error });
+    }
+    if (faultOf(error) === undefined) return error;
+    return new EventStoreError('UNAVAILABLE', describeFault(LOG, this.#file, error), {
+      cause: error,
+    });
+  }
+}
+
+/** Decodes the rows that are wanted, up to one that this release can't read, which it tells. */
+function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
+  rows: readonly Row[],
+  wants: Selection['wants'],
+  events: RecordedEvent[],
+  decode: (row: Row) => RecordedEvent,
+): Unreadable | undefined {
+  for (const row of rows) {
+    const [position, stream] = row;
+    if (wants?.(stream) === false) continue;
+    try {
+      events.push(decode(row));
+    } catch (error) {
+      // What is said of the log, as that it can't be reached, is said of no event.
+      if (!(error instanceof EventStoreError && error.code === 'NEWER_SCHEMA')) throw error;
+      return { position, stream, error };
+    }
+  }
+  return undefined;
+}
+
+const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC LIMIT ?`;
+
+/** What stands at a revision of a stream; where nothing does, with which revision it begins, or where it ended. */
+const PLACE = `
+  SELECT events.id, events.created_at,
+    (SELECT min(revision) FROM events WHERE stream = streams.id), streams.truncated_revision
+  FROM streams LEFT JOIN events ON events.stream = streams.id AND events.revision = ?
+  WHERE streams.name = ?`;
+
+/** A part of the names, found in their index, and each one's last event, found in its. */
+const STREAMS = `
+  SELECT part.name, events.revision,
+    CASE WHEN json_valid(events.metadata) THEN json_extract(events.metadata, '$.occurredAt') END,
+    events.created_at
+  FROM (
+    SELECT id, name FROM streams
+    WHERE name >= ? AND name < ? AND name > ? ORDER BY name LIMIT ?
+  ) AS part
+  LEFT JOIN events ON events.stream = part.id
+    AND events.revision = (SELECT max(revision) FROM events WHERE stream = part.id)
+  ORDER BY part.name`;

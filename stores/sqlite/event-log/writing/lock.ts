@@ -1,0 +1,63 @@
+import { blockFor, execute, faultOf, type Database, type Statement } from '../../database.ts';
+
+/**
+ * The log's write lock, shared fairly between processes. SQLite's own waiting backs off further and
+ * further, so that whoever came last gets in first and one process can starve for seconds. Here those who
+ * have waited longest ask most often, and whoever has just had the lock while others wanted it steps back
+ * for a moment.
+ */
+export class WriteLock {
+  readonly #begin: Statement;
+  readonly #version: Statement;
+  readonly #timeout: number;
+  #seenVersion: unknown;
+  #contended = false;
+
+  /** @param timeout milliseconds after which waiting is given up */
+  constructor(database: Database, timeout: number) {
+    this.#begin = database.prepare('BEGIN IMMEDIATE');
+    this.#version = database.prepare('PRAGMA data_version');
+    this.#version.setReturnArrays(true);
+    this.#timeout = timeout;
+  }
+
+  /**
+   * Begins a write transaction. Blocks the thread.
+   *
+   * @returns milliseconds waited, and whether another connection has written since the last time
+   * @throws the driver's busy error when another process has kept the lock all the time
+   */
+  acquire(): { readonly waited: number; readonly othersWrote: boolean } {
+    const since = performance.now();
+    if (this.#contended) blockFor(0.2 + Math.random() * 0.6);
+    let waited = 0;
+    for (;;) {
+      try {
+        execute(this.#begin);
+        break;
+      } catch (error) {
+        if (faultOf(error) !== 'busy') throw error;
+        waited = performance.now() - since;
+        if (waited > this.#timeout) throw error;
+        blockFor(pause(waited));
+      }
+    }
+    const version = this.#version.get()?.[0];
+    const othersWrote = version !== this.#seenVersion;
+    this.#contended = othersWrote && this.#seenVersion !== undefined;
+    this.#seenVersion = version;
+    return { waited, othersWrote };
+  }
+
+  /** Makes the next `acquire` say that others wrote: what was known is not to be trusted. */
+  forget(): void {
+    this.#seenVersion = undefined;
+  }
+}
+
+/** Milliseconds until the next try, after having waited so long. Random, or two would keep in step. */
+function pause(waited: number): number {
+  if (waited < 2) return 0.2 + Math.random() * 0.8;
+  if (waited < 10) return 0.1 + Math.random() * 0.2;
+  return 0.03 + Math.random() * 0.05;
+}

@@ -1,0 +1,264 @@
+import type { EncodedEvent } from '../../../../domain/event-store.ts';
+import { execute, faultOf, type Database, type Statement } from '../../database.ts';
+import { WriteLock } from './lock.ts';
+import {
+  ANY,
+  NONE,
+  expectedFromNumber,
+  type CommitTiming,
+  type WriteAppend,
+  type WriteFailure,
+  type WriteSequence,
+} from './protocol.ts';
+import { StreamMemory, type KnownStream } from './stream-memory.ts';
+
+/** Events that one transaction removes at most: while it lasts nobody else of any process writes. */
+const REMOVED_AT_ONCE = 500;
+
+/** What became of the sequences of one transaction. */
+export interface Written {
+  readonly createdAt: number;
+  /** As in the protocol's `appended`. */
+  readonly results: Float64Array;
+  readonly failures: readonly WriteFailure[];
+  readonly timing: CommitTiming;
+}
+
+/** What is to be removed of a stream: all before a revision. */
+export interface Cut {
+  readonly stream: string;
+  readonly before: number;
+}
+
+/** A refused append. The transaction goes on without it. */
+type Refusal = Omit<WriteFailure, 'ticket'>;
+
+/** A failure of `COMMIT` itself that leaves open whether it will be found written after a crash. */
+export class UnsureCommit extends Error {
+  override readonly name = 'UnsureCommit';
+}
+
+/**
+ * Writes the log over one connection, in the writer thread. Every call is one transaction, of which
+ * either all or nothing stays; refused appends are told by looking before writing, not by exceptions.
+ */
+export class LogWriter {
+  readonly #database: Database;
+  readonly #lock: WriteLock;
+  readonly #memory: StreamMemory;
+  readonly #commit: Statement;
+  readonly #head: Statement;
+  readonly #setHead: Statement;
+  readonly #insert: Statement;
+  readonly #undo: Statement;
+  readonly #idAt: Statement;
+  readonly #placeOf: Statement;
+  /** The log's head, as this transaction knows it. */
+  #position = 0;
+
+  constructor(database: Database, lockTimeout: number) {
+    this.#database = database;
+    this.#lock = new WriteLock(database, lockTimeout);
+    this.#memory = new StreamMemory(database);
+    this.#commit = database.prepare('COMMIT');
+    this.#head = prepareForArrays(database, 'SELECT head FROM log');
+    this.#setHead = database.prepare('UPDATE log SET head = ?');
+    this.#insert = database.prepare(
+      'INSERT INTO events (position, stream, revision, id, type, created_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#undo = database.prepare('DELETE FROM events WHERE position > ?');
+    this.#idAt = prepareForArrays(
+      database,
+      'SELECT id, position FROM events WHERE stream = ? AND revision = ?',
+    );
+    this.#placeOf = prepareForArrays(
+      database,
+      'SELECT events.stream, revision, streams.name FROM events JOIN streams ON streams.id = events.stream WHERE events.id = ?',
+    );
+  }
+
+  /**
+   * Writes sequences, in order. Blocks until they are durable.
+   *
+   * @throws the driver's error when nothing was written; {@link UnsureCommit}
+   */
+  write(sequences: readonly WriteSequence[]): Written {
+    return this.#transaction((timing) => {
+      const createdAt = Date.now();
+      const results: number[] = [];
+      const failures: WriteFailure[] = [];
+      const before = this.#position;
+      for (const { ticket, appends } of sequences) {
+        const countAt = results.push(ticket, 0) - 1;
+        let count = 0;
+        for (const append of appends) {
+          const refusal = this.#append(append, createdAt, results);
+          if (refusal !== undefined) {
+            failures.push({ ticket, ...refusal });
+            break;
+          }
+          count += 1;
+        }
+        results[countAt] = count;
+      }
+      if (this.#position !== before) execute(this.#setHead, this.#position);
+      return { createdAt, results: Float64Array.from(results), failures, timing };
+    });
+  }
+
+  /**
+   * Removes the oldest events of streams before a revision, of as many as go at once, in order. Blocks until that is
+   * durable.
+   *
+   * @returns how many are done; of the next one there is more, for another call
+   * @throws the driver's error when nothing was removed; {@link UnsureCommit}
+   */
+  truncate(cuts: readonly Cut[]): number {
+    return this.#transaction(() => {
+      let left = REMOVED_AT_ONCE;
+      for (const [done, { stream, before }] of cuts.entries()) {
+        const { removed, all } = this.#memory.truncate(stream, before, left);
+        left -= removed;
+        if (!all) return done;
+      }
+      return cuts.length;
+    });
+  }
+
+  #transaction<T>(work: (timing: CommitTiming) => T): T {
+    const { waited, othersWrote } = this.#lock.acquire();
+    const timing = { waitedForLock: waited, writing: 0 };
+    const since = performance.now();
+    let committing = false;
+    try {
+      if (othersWrote) {
+        this.#memory.forget();
+        this.#position = Number(this.#head.get()?.[0]);
+      }
+      const result = work(timing);
+      committing = true;
+      execute(this.#commit);
+      timing.writing = performance.now() - since;
+      return result;
+    } catch (error) {
+      this.#rollback();
+      if (committing && faultOf(error) === 'io') {
+        throw new UnsureCommit(error instanceof Error ? error.message : String(error), {
+          cause: error,
+        });
+      }
+      throw error;
+    }
+  }
+
+  #rollback(): void {
+    // SQLite has rolled back by itself after some faults.
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    this.#memory.forget();
+    this.#lock.forget();
+  }
+
+  /** Appends, or finds the append there already, and adds its result; or says why not. */
+  #append(append: WriteAppend, createdAt: number, results: number[]): Refusal | undefined {
+    const { expected, events } = append;
+    const stream = this.#memory.find(append.stream, expected < 0);
+    const last = stream?.revision ?? NONE;
+    if (expected === ANY) {
+      const first = events[0];
+      const place = first === undefined || last === NONE ? undefined : this.#placeOf.get(first.id);
+      if (stream !== undefined && place?.[0] === stream.id) {
+        return this.#duplicate(stream, Number(place?.[1]), append, results);
+      }
+    } else if (expected !== last) {
+      return stream !== undefined && expected < last
+        ? this.#duplicate(stream, expected + 1, append, results)
+        : conflict(append, last);
+    }
+    // Absent only where a revision was expected, which was a conflict.
+    if (stream === undefined) return conflict(append, NONE);
+    return this.#insertAll(stream, append, createdAt, results);
+  }
+
+  #insertAll(
+    stream: KnownStream,
+    append: WriteAppend,
+    createdAt: number,
+    results: number[],
+  ): Refusal | undefined {
+    const before = this.#position;
+    let revision = stream.revision;
+    for (const { id, type, data, metadata } of append.events) {
+      try {
+        execute(
+          this.#insert,
+          this.#position + 1,
+          stream.id,
+          revision + 1,
+          id,
+          this.#memory.typeId(type),
+          createdAt,
+          data,
+          metadata,
+        );
+      } catch (error) {
+        if (faultOf(error) !== 'constraint') throw error;
+        const refusal = this.#explain(append, id, error);
+        this.#undo.run(before);
+        this.#position = before;
+        return refusal;
+      }
+      this.#position += 1;
+      revision += 1;
+    }
+    stream.revision = revision;
+    results.push(0, revision, this.#position);
+    return undefined;
+  }
+
+  /** The stream is further than expected: a repeated append if the same ids stand at its place. */
+  #duplicate(
+    stream: KnownStream,
+    revision: number,
+    append: WriteAppend,
+    results: number[],
+  ): Refusal | undefined {
+    let position = 0;
+    for (const [i, { id }] of append.events.entries()) {
+      const row = this.#idAt.get(stream.id, revision + i);
+      if (row?.[0] !== id) return conflict(append, stream.revision);
+      position = Number(row?.[1]);
+    }
+    results.push(1, revision + append.events.length - 1, position);
+    return undefined;
+  }
+
+  /** Only an id that is there already can break a constraint; anything else is a damaged file. */
+  #explain(append: WriteAppend, id: EncodedEvent['id'], error: unknown): Refusal {
+    const place = this.#placeOf.get(id);
+    if (place === undefined) throw error;
+    return {
+      code: 'INVALID_EVENT',
+      stream: append.stream,
+      message: `the event id ${id} is taken by revision ${String(place[1])} of ${String(place[2])}`,
+    };
+  }
+}
+
+/** Prepares a statement whose rows come as arrays, which is faster. */
+export function prepareForArrays(database: Database, sql: string): Statement {
+  const statement = database.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
+}
+
+function conflict(append: WriteAppend, actual: number): Refusal {
+  const is = actual === NONE ? 'has no events' : `is at revision ${actual}`;
+  const expected = expectedFromNumber(append.expected);
+  return {
+    code: 'CONFLICT',
+    message: `${append.stream} ${is}, expected was ${expected}`,
+    stream: append.stream,
+    expected: append.expected,
+    actual,
+  };
+}

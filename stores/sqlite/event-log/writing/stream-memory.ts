@@ -1,0 +1,109 @@
+import type { Database, Statement } from '../../database.ts';
+
+/** A stream as the writer knows it. */
+export interface KnownStream {
+  readonly id: number;
+  /** Of its last event; -1 when it never had one. */
+  revision: number;
+}
+
+/** How many streams are remembered at least, twice as many at most. */
+const REMEMBERED = 20_000;
+
+/**
+ * Where streams end, remembered by the one thread of this process that writes: most appends go to a stream
+ * that was just written. To be forgotten when another process has written, or a transaction is undone.
+ */
+export class StreamMemory {
+  readonly #select: Statement;
+  readonly #insert: Statement;
+  readonly #selectType: Statement;
+  readonly #insertType: Statement;
+  readonly #setTruncated: Statement;
+  readonly #first: Statement;
+  readonly #delete: Statement;
+  #young = new Map<string, KnownStream>();
+  #old = new Map<string, KnownStream>();
+  readonly #types = new Map<string, number>();
+
+  constructor(database: Database) {
+    this.#select = database.prepare(
+      'SELECT id, max(truncated_revision, coalesce((SELECT max(revision) FROM events WHERE stream = streams.id), -1)) FROM streams WHERE name = ?',
+    );
+    this.#select.setReturnArrays(true);
+    this.#insert = database.prepare(
+      'INSERT INTO streams (name) VALUES (?) ON CONFLICT (name) DO NOTHING',
+    );
+    this.#selectType = database.prepare('SELECT id FROM types WHERE name = ?');
+    this.#selectType.setReturnArrays(true);
+    this.#insertType = database.prepare('INSERT INTO types (name) VALUES (?)');
+    this.#setTruncated = database.prepare('UPDATE streams SET truncated_revision = ? WHERE id = ?');
+    this.#first = database.prepare('SELECT min(revision) FROM events WHERE stream = ?');
+    this.#first.setReturnArrays(true);
+    this.#delete = database.prepare('DELETE FROM events WHERE stream = ? AND revision < ?');
+  }
+
+  forget(): void {
+    this.#young.clear();
+    this.#old.clear();
+    this.#types.clear();
+  }
+
+  /**
+   * The stream; undefined when it is not there.
+   *
+   * @param expectedNew the caller takes it for new, so that trying to make it is cheaper than looking first;
+   *   then it is made when it is not there
+   */
+  find(name: string, expectedNew: boolean): KnownStream | undefined {
+    const young = this.#young.get(name);
+    if (young !== undefined) return young;
+    const old = this.#old.get(name);
+    if (old !== undefined) return this.#remember(name, old);
+    if (expectedNew) {
+      const { changes, lastInsertRowid } = this.#insert.run(name);
+      if (changes === 1) return this.#remember(name, { id: Number(lastInsertRowid), revision: -1 });
+    }
+    const row = this.#select.get(name);
+    if (row === undefined) return undefined;
+    return this.#remember(name, { id: Number(row[0]), revision: Number(row[1]) });
+  }
+
+  /** The number of an event type, made when it is new. */
+  typeId(name: string): number {
+    const known = this.#types.get(name);
+    if (known !== undefined) return known;
+    const row = this.#selectType.get(name);
+    const id = Number(row === undefined ? this.#insertType.run(name).lastInsertRowid : row[0]);
+    this.#types.set(name, id);
+    return id;
+  }
+
+  /**
+   * Removes the oldest events of a stream before a revision, so many at most; its own revision is kept.
+   *
+   * @returns how many, and whether these were all
+   */
+  truncate(
+    name: string,
+    before: number,
+    most: number,
+  ): { readonly removed: number; readonly all: boolean } {
+    const stream = this.find(name, false);
+    if (stream === undefined) return { removed: 0, all: true };
+    const first = this.#first.get(stream.id)?.[0];
+    const end = typeof first === 'number' ? Math.min(before, first + most) : before;
+    const { changes } = this.#delete.run(stream.id, end);
+    this.#setTruncated.run(stream.revision, stream.id);
+    return { removed: changes, all: end >= before };
+  }
+
+  #remember(name: string, stream: KnownStream): KnownStream {
+    if (this.#young.size >= REMEMBERED) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(name, stream);
+    return stream;
+  }
+}

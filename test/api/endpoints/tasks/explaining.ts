@@ -1,0 +1,191 @@
+import { fromIso, toIso, type Instant } from '../../../../domain/clock.ts';
+import type { RecordedEvent } from '../../../../domain/event-store.ts';
+import type { FiresEvent, RunEvent, TaskEvent } from '../../../../domain/events/catalogue.ts';
+import { decideFires, ruleInForce } from '../../../../domain/tasks/fires.ts';
+import { toNewEvents, type CommandContext } from '../../../../domain/handle.ts';
+import { newId, triggeredRunId } from '../../../../domain/ids.ts';
+import { missedOrder, operationsFold } from '../../../../domain/operators/operations.ts';
+import { evolveRhythm, type Rhythm } from '../../../../domain/tasks/rhythm.ts';
+import { requestRun } from '../../../../domain/runs/run-request.ts';
+import { streams } from '../../../../domain/streams.ts';
+import { requireTask, taskFold } from '../../../../domain/tasks/task.ts';
+import { scheduleOf } from '../../../../domain/tasks/task-commands.ts';
+import { load } from '../../../../domain/handle.ts';
+import type { ApiAnswer } from '../../../support/api-client.ts';
+import type { RunningApi, SignedIn } from '../../../support/running-api.ts';
+import { plainTask } from '../../plain-task.ts';
+
+export const minute = 60_000;
+export const hour = 60 * minute;
+
+/**
+ * A running interface whose time a test moves, and the parts of the service that are not in it: a scheduler that
+ * decides when the test says so, by the same rules as the real one, and a worker that says what became of a run.
+ */
+export class ExplainedWorld {
+  readonly api: RunningApi;
+  readonly person: SignedIn;
+  /** Every explanation so far. */
+  readonly said: string[] = [];
+
+  private constructor(api: RunningApi, person: SignedIn) {
+    this.api = api;
+    this.person = person;
+  }
+
+  /** @param start where time begins; not before the machine's */
+  static async open(api: RunningApi, start: string): Promise<ExplainedWorld> {
+    api.clock.shift(fromIso(start) - api.clock.now());
+    return new ExplainedWorld(api, await api.signIn(['admin'], 'ada'));
+  }
+
+  /** The next full hour. */
+  get nextHour(): Instant {
+    return Math.ceil(this.api.clock.now() / hour) * hour;
+  }
+
+  /** Lets time pass up to an instant. */
+  until(instant: Instant): this {
+    this.api.clock.shift(instant - this.api.clock.now());
+    return this;
+  }
+
+  async create(fields: object = {}): Promise<string> {
+    const answer = await this.person.client.post('/tasks', {
+      ...plainTask(this.person.id),
+      ...fields,
+    });
+    if (answer.status !== 201) throw new Error(answer.text);
+    return answer.textAt('id');
+  }
+
+  /** A command on a task, with what its caller says of it. */
+  async command(task: string, command: string, body?: object, reason?: string): Promise<ApiAnswer> {
+    const headers = reason === undefined ? {} : { 'x-reason': reason };
+    const answer = await this.person.client.post(`/tasks/${task}/${command}`, body, { headers });
+    if (answer.status !== 200) throw new Error(answer.text);
+    return answer;
+  }
+
+  /** What the interface says of a task and an instant. */
+  async explain(task: string, at: Instant | string): Promise<ApiAnswer> {
+    const text = encodeURIComponent(typeof at === 'number' ? toIso(at) : at);
+    const answer = await this.person.client.get(`/tasks/${task}/explain?at=${text}`);
+    if (answer.status !== 200) throw new Error(answer.text);
+    this.said.push(answer.textAt('message'));
+    return answer;
+  }
+
+  /** Decides what is due of a task, and requests its runs. @returns their ids */
+  async decide(task: string): Promise<readonly string[]> {
+    const { store, clock } = this.api;
+    const requested: string[] = [];
+    for (;;) {
+      const now = clock.now();
+      const rhythm = await this.rhythm(task);
+      const { definition, anchor } = ruleInForce(rhythm);
+      const { state } = await load(store, streams.task(task), taskFold);
+      const whole = { ...requireTask(state).definition, ...definition };
+      const decision = decideFires(
+        task,
+        rhythm,
+        scheduleOf(whole, anchor),
+        now,
+        missedOrder((await load(store, streams.operations(), operationsFold)).state),
+      );
+      if (decision.events.length === 0) return requested;
+      const context = this.context('scheduler');
+      const stream = streams.fires(task);
+      const expected = rhythm.fires?.revision ?? 'none';
+      await store.append(stream, toNewEvents(stream, decision.events, context), expected);
+      for (const { runId, request } of decision.runs) {
+        await requestRun(store, {
+          runId,
+          request,
+          rules: definition,
+          context: this.context('scheduler'),
+        });
+        requested.push(runId);
+      }
+    }
+  }
+
+  private async rhythm(task: string): Promise<Rhythm> {
+    const { store } = this.api;
+    const both: readonly RecordedEvent[] = [
+      ...(await store.readStream(streams.task(task))),
+      ...(await store.readStream(streams.fires(task))),
+    ].sort((a, b) => (a.position < b.position ? -1 : 1));
+    const rhythm = both.reduce<Rhythm | null>(
+      (state, event) => evolveRhythm(state, event as unknown as TaskEvent | FiresEvent, event),
+      null,
+    );
+    if (rhythm === null) throw new Error(`there is no task ${task}`);
+    return rhythm;
+  }
+
+  /** What an event on a topic makes of a task. */
+  async trigger(task: string, topic: string): Promise<string> {
+    const { store, clock } = this.api;
+    const { state } = await load(store, streams.task(task), taskFold);
+    const { definition, revision } = requireTask(state);
+    const id = newId(clock.now());
+    const published_at = toIso(clock.now());
+    const event = { id, topic, payload: {}, source_agent_id: this.person.id, published_at };
+    const runId = triggeredRunId(task, id);
+    const request = {
+      task_id: task,
+      task_revision: revision,
+      created_by: definition.created_by,
+      trigger: 'event' as const,
+      scheduled_for: null,
+      priority: definition.priority,
+      run_at: published_at,
+      event,
+      retry_of: null,
+      prior_steps: [],
+      overlap_policy: definition.overlap_policy,
+    };
+    const context = this.context('scheduler');
+    await requestRun(store, { runId, request, rules: definition, context });
+    return runId;
+  }
+
+  /** A worker takes a run and finishes it; `seconds`: how long that takes. */
+  async work(task: string, run: string, seconds: number, error?: string): Promise<void> {
+    const { api } = this;
+    const started_at = toIso(api.clock.now());
+    const leased_until = toIso(api.clock.now() + 30_000);
+    await this.append(run, { type: 'RunStarted', data: { worker: 'w', attempt: 1, leased_until } });
+    api.clock.shift(seconds * 1000);
+    const ended = { task_id: task, started_at, attempt: 1, steps: [], output: {} };
+    await this.append(
+      run,
+      error === undefined
+        ? { type: 'RunSucceeded', data: ended }
+        : { type: 'RunFailed', data: { ...ended, error, step: null } },
+    );
+  }
+
+  /** Appends to a run's stream, as a worker does. */
+  append(run: string, event: RunEvent): Promise<void> {
+    return this.api.append(streams.run(run), [event]);
+  }
+
+  private context(source: string): CommandContext {
+    const now = this.api.clock.now();
+    const commandId = newId(now);
+    return { commandId, actor: 'service', source, correlationId: commandId, now };
+  }
+}
+
+/** An explanation without what differs from one time to another: ids, instants, numbers, what people said. */
+export function patternOf(message: string): string {
+  return message
+    .replace(/"[^"]*"/g, '"…"')
+    .replace(/\) \([^)]*\)/g, ') (…)')
+    .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g, 'TIME')
+    .replace(/\d+ (?:d|h|min|s)(?: \d+ (?:h|min|s))?\b/g, 'A WHILE')
+    .replace(/\b\d+\b/g, 'N');
+}
