@@ -1,15 +1,11 @@
 import {
   BEGINNING,
   type EventStore,
-  type Landmark,
   type Position,
   type RecordedEvent,
 } from '../../domain/event-store.ts';
-import { isJsonObject } from '../../domain/json.ts';
+import { rememberedEventIn, rememberedText } from '../../domain/remembered-event.ts';
 import type { Coordination } from '../coordination.ts';
-
-/** An event, and where it stands. */
-type Place = Landmark & Pick<RecordedEvent, 'position'>;
 
 /** Under which name the event is remembered by which the log of a remembered place is known. */
 const eventOf = (name: string): string => `${name} event`;
@@ -26,7 +22,7 @@ export async function recallPosition(
 ): Promise<Position> {
   const remembered = (await coordination.recall(name)) ?? BEGINNING;
   if (!(await store.reaches(remembered))) return BEGINNING;
-  const place = placeIn(await coordination.recall(eventOf(name)));
+  const place = rememberedEventIn(await coordination.recall(eventOf(name)));
   if (place === null) return remembered;
   if (!(await store.hasHad(place))) return BEGINNING;
   return place.position < remembered ? place.position : remembered;
@@ -44,19 +40,8 @@ export async function rememberPosition(
   fence: number,
 ): Promise<void> {
   if (last !== null) {
-    const { stream, revision, id, createdAt, position: at } = last;
-    const place: Place = { stream, revision, id, createdAt, position: at };
     // First, so that no place is ever remembered with the event of another log.
-    await coordination.remember(eventOf(name), JSON.stringify(place), fence);
+    await coordination.remember(eventOf(name), rememberedText(last), fence);
   }
   await coordination.remember(name, position, fence);
-}
-
-/** null for nothing, and for text that is of another release. */
-function placeIn(text: string | null): Place | null {
-  const place: unknown = JSON.parse(text ?? 'null');
-  if (!isJsonObject(place)) return null;
-  const { stream, revision, id, createdAt, position } = place;
-  const isText = [stream, id, createdAt, position].every((each) => typeof each === 'string');
-  return isText && typeof revision === 'number' ? (place as unknown as Place) : null;
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../../domain/event-store.ts';
+import { rememberedEventIn, rememberedText } from '../../../domain/remembered-event.ts';
 import type { TopicPattern } from '../../../domain/schedule/topic-pattern.ts';
 import { streamIdOf } from '../../../domain/topics/topic.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -35,6 +36,8 @@ export class Subscription implements DutyItem {
   /** Where it begins that has no remembered place. */
   #first: Position | null = null;
   #remembered: Position | null = null;
+  /** The last event that came, by which the log of the place is known. */
+  #last: RecordedEvent | null = null;
   #rememberedAt = 0;
   #isForgotten = false;
 
@@ -92,9 +95,7 @@ export class Subscription implements DutyItem {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const known = (await this.#recall()) ?? this.#first;
-    // A place that it does not reach: the log was put back from a backup.
-    const isReached = known !== null && (await this.#store.reaches(known));
-    let after = isReached ? known : await this.#store.head();
+    let after = known !== null && (await this.#isOfLog(known)) ? known : await this.#store.head();
     for await (const message of this.#store.subscribe({ after, prefixes: ['topic-'], signal })) {
       if (message.kind === 'caught-up') {
         after = message.position;
@@ -102,6 +103,7 @@ export class Subscription implements DutyItem {
         continue;
       }
       let handled = false;
+      this.#last = message.events.at(-1) ?? this.#last;
       for (const event of message.events) {
         if (signal.aborted) break;
         handled = (await this.#offer(event, signal)) || handled;
@@ -139,6 +141,17 @@ export class Subscription implements DutyItem {
     return true;
   }
 
+  /** Whether a place is one of this log: another may have been put in its place, or an older copy of it. */
+  async #isOfLog(place: Position): Promise<boolean> {
+    if (!(await this.#store.reaches(place))) return false;
+    const last = rememberedEventIn(await this.#coordination.recall(this.#eventName));
+    return last === null || this.#store.hasHad(last);
+  }
+
+  get #eventName(): string {
+    return `${this.#name} event`;
+  }
+
   async #recall(): Promise<Position | null> {
     const text = await this.#coordination.recall(this.#name);
     return text?.startsWith(AT) ? text.slice(AT.length) : null;
@@ -149,6 +162,10 @@ export class Subscription implements DutyItem {
     if (position === this.#remembered || this.#isForgotten) return;
     const now = this.#clock.now();
     if (!handled && Math.abs(now - this.#rememberedAt) < REMEMBER_EVERY) return;
+    // First, so that no place is ever remembered with the event of another log.
+    if (this.#last !== null) {
+      await this.#coordination.remember(this.#eventName, rememberedText(this.#last), this.#fence);
+    }
     await this.#coordination.remember(this.#name, AT + position, this.#fence);
     this.#remembered = position;
     this.#rememberedAt = now;
