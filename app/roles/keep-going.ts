@@ -5,6 +5,12 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 /** Pauses before work that failed is begun again. Milliseconds; the last one stays. */
 const PAUSES = [100, 250, 500, 1000, 2000] as const;
 
+/**
+ * What went on for less than this before it failed has failed again, and waits longer: some says that it has started
+ * before it has read anything. Milliseconds.
+ */
+const WELL_BEGUN = 5_000;
+
 /** How a piece of ongoing work is doing. */
 export interface Ongoing {
   readonly name: string;
@@ -28,9 +34,10 @@ export async function keepGoing(options: {
 }): Promise<void> {
   const { ongoing, work, signal, clock, telemetry } = options;
   for (let failures = 0; !signal.aborted;) {
+    let begun = Number.POSITIVE_INFINITY;
     try {
       await work(() => {
-        failures = 0;
+        begun = clock.steady();
         ongoing.state = 'going';
         ongoing.problem = null;
       });
@@ -38,6 +45,7 @@ export async function keepGoing(options: {
       throw new Error('it ended, though nobody stopped it');
     } catch (error) {
       if (signal.aborted) break;
+      if (clock.steady() - begun >= WELL_BEGUN) failures = 0;
       ongoing.state = 'failing';
       ongoing.problem = error instanceof Error ? error.message : String(error);
       const newer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';

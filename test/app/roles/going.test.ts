@@ -32,6 +32,36 @@ describe('ongoing work', () => {
       going.signal.addEventListener('abort', () => resolve(), { once: true });
     });
 
+  it('waits longer each time where it fails as soon as it has started, and is an error once', async () => {
+    const begun: number[] = [];
+    going.keep('counting', async (started) => {
+      begun.push(clock.now());
+      started();
+      throw new Error('the views are away');
+    });
+    await settle();
+    await clock.advance(1_000);
+    const [first = 0] = begun;
+    expect(begun.map((at) => at - first)).to.deep.equal([0, 100, 350, 850]);
+    expect(logged.map(({ level }) => level)).to.deep.equal(['error', 'warn', 'warn', 'warn']);
+    await going.end();
+  });
+
+  it('begins with short pauses again once it has gone on for long', async () => {
+    const begun: number[] = [];
+    going.keep('counting', async (started) => {
+      begun.push(clock.now());
+      started();
+      await clock.sleep(60_000, going.signal);
+      throw new Error('the views are away');
+    });
+    await settle();
+    await clock.advance(121_000);
+    const [first = 0] = begun;
+    expect(begun.map((at) => at - first)).to.deep.equal([0, 60_100, 120_200]);
+    await going.end();
+  });
+
   it('is told of as not going until it has started', async () => {
     const ready = deferred();
     going.keep('counting', async (started) => {
@@ -71,18 +101,6 @@ describe('ongoing work', () => {
     await going.end();
     await clock.advance(10_000);
     expect(begun).to.equal(7);
-  });
-
-  it('begins with short pauses again once it has been going', async () => {
-    let begun = 0;
-    going.keep('counting', (started) => {
-      begun += 1;
-      started();
-      return Promise.reject(new Error('broken'));
-    });
-    await clock.advance(1050);
-    expect(begun).to.equal(11);
-    await going.end();
   });
 
   it('takes an end that nobody asked for as a failure', async () => {
