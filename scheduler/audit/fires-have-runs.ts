@@ -91,7 +91,7 @@ export class FiresHaveRuns implements AuditCheck {
     await this.goOn(findings, signal);
     const first = this.open[0];
     const place = first?.before ?? this.verified;
-    await rememberPosition(this.coordination, CHECKPOINT, place, this.last, fence);
+    await rememberPosition(this.coordination, this.store, CHECKPOINT, place, this.last, fence);
   }
 
   /** Where nothing is remembered, up to where the requester of runs has seen to it: it has looked at each fire. */

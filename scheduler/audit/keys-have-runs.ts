@@ -102,7 +102,14 @@ export class KeysHaveRuns implements AuditCheck {
       await this.clock.sleep(REST, signal);
     }
     this.turn += 1;
-    await rememberPosition(this.coordination, CHECKPOINT, this.safePlace(), this.last, fence);
+    await rememberPosition(
+      this.coordination,
+      this.store,
+      CHECKPOINT,
+      this.safePlace(),
+      this.last,
+      fence,
+    );
   }
 
   private async goOn(signal: AbortSignal): Promise<void> {

@@ -174,7 +174,7 @@ export class RunRequester {
     const reached = this.done;
     try {
       const { fence } = this.leadership;
-      await rememberPosition(this.coordination, CHECKPOINT, reached, this.last, fence);
+      await rememberPosition(this.coordination, this.store, CHECKPOINT, reached, this.last, fence);
       this.saved = reached;
     } catch (error) {
       this.telemetry.log.warn('could not remember up to where runs are requested', { error });

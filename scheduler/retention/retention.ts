@@ -157,7 +157,7 @@ export class Retention {
       if (newer !== null && kind !== 'runs') this.#next.set(kind, fromIso(newer));
       if (upTo === after) continue;
       const last = events.at(-1) ?? null;
-      await rememberPosition(coordination, checkpointOf(kind), upTo, last, leadership.fence);
+      await rememberPosition(coordination, store, checkpointOf(kind), upTo, last, leadership.fence);
     }
   }
 

@@ -268,11 +268,11 @@ export class Webhooks {
   }
 
   private async save(): Promise<void> {
-    const { coordination, leadership, telemetry } = this.options;
+    const { store, coordination, leadership, telemetry } = this.options;
     const reached = this.done;
     if (reached <= this.saved) return;
     try {
-      await rememberPosition(coordination, CHECKPOINT, reached, this.last, leadership.fence);
+      await rememberPosition(coordination, store, CHECKPOINT, reached, this.last, leadership.fence);
       this.saved = reached;
     } catch (error) {
       telemetry.log.warn('could not remember up to where webhooks are told', { error });

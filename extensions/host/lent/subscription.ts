@@ -1,6 +1,6 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../../domain/event-store.ts';
-import { rememberedEventIn, rememberedText } from '../../../domain/remembered-event.ts';
+import { placeInLog, rememberEvent } from '../../../domain/remembered-event.ts';
 import type { TopicPattern } from '../../../domain/schedule/topic-pattern.ts';
 import { streamIdOf } from '../../../domain/topics/topic.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -36,7 +36,7 @@ export class Subscription implements DutyItem {
   /** Where it begins that has no remembered place. */
   #first: Position | null = null;
   #remembered: Position | null = null;
-  /** The last event that came, by which the log of the place is known. */
+  /** The last event that was offered, by which the log of the place is known. */
   #last: RecordedEvent | null = null;
   #rememberedAt = 0;
   #isForgotten = false;
@@ -70,6 +70,7 @@ export class Subscription implements DutyItem {
     if ((await this.#recall()) !== null) return;
     this.#first = await this.#store.head();
     // In vain where a place was forgotten that an owner of the lease had remembered: then it is known here alone.
+    await rememberEvent(this.#coordination, this.#store, this.#name, this.#first, null, 0);
     await this.#coordination.remember(this.#name, AT + this.#first, 0);
   }
 
@@ -95,7 +96,7 @@ export class Subscription implements DutyItem {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const known = (await this.#recall()) ?? this.#first;
-    let after = known !== null && (await this.#isOfLog(known)) ? known : await this.#store.head();
+    let after = (known === null ? null : await this.#inLog(known)) ?? (await this.#store.head());
     for await (const message of this.#store.subscribe({ after, prefixes: ['topic-'], signal })) {
       if (message.kind === 'caught-up') {
         after = message.position;
@@ -103,11 +104,12 @@ export class Subscription implements DutyItem {
         continue;
       }
       let handled = false;
-      this.#last = message.events.at(-1) ?? this.#last;
       for (const event of message.events) {
         if (signal.aborted) break;
         handled = (await this.#offer(event, signal)) || handled;
-        if (!signal.aborted) after = event.position;
+        if (signal.aborted) break;
+        after = event.position;
+        this.#last = event;
       }
       await this.#remember(after, handled);
     }
@@ -141,15 +143,9 @@ export class Subscription implements DutyItem {
     return true;
   }
 
-  /** Whether a place is one of this log: another may have been put in its place, or an older copy of it. */
-  async #isOfLog(place: Position): Promise<boolean> {
-    if (!(await this.#store.reaches(place))) return false;
-    const last = rememberedEventIn(await this.#coordination.recall(this.#eventName));
-    return last === null || this.#store.hasHad(last);
-  }
-
-  get #eventName(): string {
-    return `${this.#name} event`;
+  /** null where another log was put in the place of that in which it lies, or an older copy of it. */
+  #inLog(place: Position): Promise<Position | null> {
+    return placeInLog(this.#coordination, this.#store, this.#name, place);
   }
 
   async #recall(): Promise<Position | null> {
@@ -162,11 +158,9 @@ export class Subscription implements DutyItem {
     if (position === this.#remembered || this.#isForgotten) return;
     const now = this.#clock.now();
     if (!handled && Math.abs(now - this.#rememberedAt) < REMEMBER_EVERY) return;
-    // First, so that no place is ever remembered with the event of another log.
-    if (this.#last !== null) {
-      await this.#coordination.remember(this.#eventName, rememberedText(this.#last), this.#fence);
-    }
-    await this.#coordination.remember(this.#name, AT + position, this.#fence);
+    const fence = this.#fence;
+    await rememberEvent(this.#coordination, this.#store, this.#name, position, this.#last, fence);
+    await this.#coordination.remember(this.#name, AT + position, fence);
     this.#remembered = position;
     this.#rememberedAt = now;
   }

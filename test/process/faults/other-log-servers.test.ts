@@ -88,7 +88,9 @@ describe('the service on servers, on an older log that has gone on beside its vi
     // The requester of runs remembers a place too, at which no event of this log need begin.
     await eventually(
       async () => {
-        const { items } = (await client.get('/runs?state=succeeded')).json as { items: object[] };
+        const { items } = (await client.get('/runs?state=succeeded&limit=200')).json as {
+          items: object[];
+        };
         return items.length === titles.length;
       },
       { limitMs: 60_000 },

@@ -26,8 +26,14 @@ describe('a remembered place in the log', () => {
     return recallPosition(coordination, { reaches, hasHad: async () => had }, 'place');
   };
 
+  /** The event is all that there is. */
+  const store = {
+    readAllBackwards: async (before: Position | null) =>
+      event.position < (before ?? '') ? [event] : [],
+  };
+
   const remember = (position: Position, last: RecordedEvent | null): Promise<void> =>
-    rememberPosition(coordination, 'place', position, last, 1);
+    rememberPosition(coordination, store, 'place', position, last, 1);
 
   it('is the beginning where there is none, and where the log does not reach it', async () => {
     expect(await recall(true)).to.equal(BEGINNING);
@@ -36,7 +42,7 @@ describe('a remembered place in the log', () => {
   });
 
   it('is what was remembered, also by a release that remembers no event', async () => {
-    await remember('07', null);
+    remembered.set('place', '07');
     expect(await recall(false)).to.equal('07');
     await remember('04', event);
     expect(await recall(true)).to.equal('04');
@@ -49,6 +55,17 @@ describe('a remembered place in the log', () => {
 
   it('is that of the event, where it was moved by what others wrote', async () => {
     await remember('07', event);
+    expect(await recall(true)).to.equal('05');
+  });
+
+  it('is known by what stands before it, where nothing came of what is followed', async () => {
+    await remember('07', null);
+    expect(await recall(true)).to.equal('05');
+    expect(await recall(false)).to.equal(BEGINNING);
+  });
+
+  it('is known by what came where it is, so that this does not come again', async () => {
+    await remember('05', event);
     expect(await recall(true)).to.equal('05');
   });
 });
