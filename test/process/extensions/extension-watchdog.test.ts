@@ -58,6 +58,8 @@ describe('the watchdog of extensions', function () {
         expect(innocent?.info).to.not.have.property('faults');
       });
     }
+    // What is logged comes by another way than the status, and may be later.
+    await found(() => blocked()[1], { what: 'the second that is logged' });
     expect(blocked().map((line) => [line['extension'], line['where']])).to.deep.equal([
       ['blocker', 'spin (own.mjs:2)'],
       ['blocker', 'own.mjs:4'],
