@@ -33,6 +33,7 @@ export class Heap<T> {
 
   pop(): T | undefined {
     const { items } = this;
+    if (items.length === 0) return undefined;
     const top = items[0];
     const last = items.pop();
     if (items.length > 0 && last !== undefined) this.sink(last);

@@ -5,17 +5,25 @@ import { setFlagsFromString } from 'node:v8';
 const FEW = 2;
 
 /**
- * Where processors are few, has each thread collect its young objects by itself. V8 shares that out to helpers, and the
- * thread stands still until the last of them is done: one that waits for a processor holds it up, as long as others
- * fill them. Before the threads are started; has V8 no such option any more, it says so by a line on standard error.
+ * Sets how V8 collects young objects, in every thread. Before the threads are started; has V8 no such option any more, it
+ * says so by a line on standard error.
  *
  * @param processors that this process may use; default: as the system says
  */
-export function collectAloneOnFewProcessors(processors: number = availableParallelism()): void {
+export function setCollectionOptions(processors: number = availableParallelism()): void {
   for (const option of collectionOptions(processors)) setFlagsFromString(option);
 }
 
-/** V8's options for so many processors. */
+/**
+ * V8's options for so many processors.
+ *
+ * - Where they are few, each thread collects its young objects by itself. V8 shares that out to helpers, and the thread
+ *   stands still until the last of them is done: one that waits for a processor holds it up, as long as others fill them.
+ * - Objects are made among the young ones, also at a place of the program whose last ones have lived long. Each time V8
+ *   changes its mind about such a place, it throws away all compiled code that makes objects there: some thirty
+ *   functions of a busy service's first seconds, for nothing that could be measured.
+ */
 export function collectionOptions(processors: number): readonly string[] {
-  return processors <= FEW ? ['--no-parallel-scavenge'] : [];
+  const always = ['--no-allocation-site-pretenuring'];
+  return processors <= FEW ? [...always, '--no-parallel-scavenge'] : always;
 }

@@ -296,10 +296,9 @@ function withSteps(
   ended: readonly StepEnd[],
 ): Pick<RunDocument, 'steps' | 'log'> {
   if (ended.length === 0) return run;
-  const steps = run.steps.slice();
+  const steps = run.steps.concat(ended.map(stepOf));
   let log: JsonObject[] | undefined;
   for (const step of ended) {
-    steps.push(stepOf(step));
     if (step.log.length === 0) continue;
     log ??= run.log.slice();
     // Its data is JSON, whatever the schema leaves open.

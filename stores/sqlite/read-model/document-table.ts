@@ -197,6 +197,7 @@ export class DocumentTable {
     else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
     this.#tallies.flush();
+    this.#recent.age();
   }
 
   /** Adds rows without looking whether their keys are there. */
@@ -277,9 +278,14 @@ export class DocumentTable {
 
   #change(row: KnownRow, position: Position, cells: readonly Cell[], text: string): void {
     const changed: number[] = [];
-    for (let i = 0; i < cells.length; i += 1) if (cells[i] !== row.cells[i]) changed.push(i);
-    const values = changed.map((i) => cells[i] ?? null);
-    execute(this.#update(changed), position, text, ...values, row.id);
+    const values: Cell[] = [position, text];
+    for (let i = 0; i < cells.length; i += 1) {
+      if (cells[i] === row.cells[i]) continue;
+      changed.push(i);
+      values.push(cells[i] ?? null);
+    }
+    values.push(row.id);
+    execute(this.#update(changed), ...values);
     if (changed.length > 0) this.#tallies.move(row.cells, cells);
     if (this.#bulk) return;
     for (const { place, insert, remove } of this.#lists) {

@@ -54,6 +54,13 @@ export class RecentRows {
     }
     this.text += row.size - (this.young.get(key)?.size ?? 0);
     this.young.set(key, row);
+  }
+
+  /**
+   * Lets go of the older half when the younger one is full. After each batch: what is done now and then amid what is
+   * done for each document has V8 compile all of that anew.
+   */
+  age(): void {
     if (this.text <= this.mostYoung) return;
     this.old = this.young;
     this.young = new Map();

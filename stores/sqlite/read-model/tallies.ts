@@ -131,7 +131,8 @@ function changeOf(
   last: Change | null,
 ): Change {
   if (last !== null && areAt(places, cells, last.values)) return last;
-  const values = places.map((part) => valueIn(cells, part));
+  const values: (string | number)[] = [];
+  for (const part of places) values.push(valueIn(cells, part));
   const key = JSON.stringify(values);
   let change = changes.get(key);
   if (change === undefined) {

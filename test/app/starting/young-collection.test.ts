@@ -4,9 +4,16 @@ import { collectionOptions } from '../../../app/starting/young-collection.ts';
 
 describe('collecting young objects', () => {
   it('is done without helpers where processors are few', () => {
-    expect(collectionOptions(1)).to.deep.equal(['--no-parallel-scavenge']);
-    expect(collectionOptions(2)).to.deep.equal(['--no-parallel-scavenge']);
-    expect(collectionOptions(3)).to.deep.equal([]);
+    const alone = '--no-parallel-scavenge';
+    expect(collectionOptions(1)).to.include(alone);
+    expect(collectionOptions(2)).to.include(alone);
+    expect(collectionOptions(3)).not.to.include(alone);
+  });
+
+  it('begins with all objects, however many processors there are', () => {
+    for (const processors of [1, 2, 8]) {
+      expect(collectionOptions(processors)).to.include('--no-allocation-site-pretenuring');
+    }
   });
 
   it('goes by an option that this Node has', () => {

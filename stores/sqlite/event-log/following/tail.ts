@@ -96,10 +96,8 @@ export class Tail {
       return;
     }
     const createdText = this.#reader.createdAt(createdAt);
-    const offered = [...this.#subscribers].map((subscriber) => ({
-      subscriber,
-      events: [] as RecordedEvent[],
-    }));
+    const offered: { readonly subscriber: Subscriber; readonly events: RecordedEvent[] }[] = [];
+    for (const subscriber of this.#subscribers) offered.push({ subscriber, events: [] });
     for (const append of appends) {
       let recorded: readonly RecordedEvent[] | undefined;
       for (const { subscriber, events } of offered) {
@@ -263,12 +261,14 @@ function recordedOf(
   { stream, events, revision, position }: CommittedAppend,
   createdAt: string,
 ): readonly RecordedEvent[] {
-  const last = events.length - 1;
-  return events.map(({ id, type, data, metadata }, index) => {
-    const before = last - index;
-    const place = formatPosition(position - before);
-    const at = revision - before;
+  const recorded: RecordedEvent[] = [];
+  const first = revision - events.length + 1;
+  const firstPosition = position - events.length + 1;
+  for (const [index, { id, type, data, metadata }] of events.entries()) {
+    const at = first + index;
+    const place = formatPosition(firstPosition + index);
     const event = { id, stream, revision: at, position: place, createdAt, type, data, metadata };
-    return event as RecordedEvent;
-  });
+    recorded.push(event as RecordedEvent);
+  }
+  return recorded;
 }

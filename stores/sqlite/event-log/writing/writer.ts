@@ -297,7 +297,7 @@ export class Writer {
       const given: AppendResult[] = [];
       for (let i = 0; i < count; i += 1) {
         const duplicate = results[at++] === 1;
-        const revision = Number(results[at++]);
+        const revision = wholeNumber(Number(results[at++]));
         const position = Number(results[at++]);
         given.push({ revision, position: formatPosition(position), duplicate });
         const append = pending?.appends[i];
@@ -359,4 +359,13 @@ function toError(failure: WriteFailure): EventStoreError {
     ...(expected === undefined ? {} : { expected: expectedFromNumber(expected) }),
     ...(actual === undefined ? {} : { actual: actual === NONE ? 'none' : actual }),
   });
+}
+
+/**
+ * A small whole number as one: to V8 what comes out of a Float64Array is a double, and so is from then on every field that
+ * it is put into, with all that was compiled for whole ones compiled anew.
+ */
+function wholeNumber(double: number): number {
+  const whole = double | 0;
+  return whole === double ? whole : double;
 }
