@@ -17,7 +17,7 @@ import {
 import type { ProjectionStatus } from '../projections/projector/projection-status.ts';
 import { Hold } from '../scheduler/hold.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
-import { recallPosition } from '../scheduler/processes/remembered-position.ts';
+import { RememberedPosition } from '../scheduler/processes/remembered-position.ts';
 import { CHECKPOINT } from '../scheduler/fires/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
 import type { Configuration } from './configuration/configuration.ts';
@@ -356,7 +356,7 @@ class Service implements RunningService {
         },
       },
       tools: tools.registry,
-      requestedUpTo: () => recallPosition(coordination, store, CHECKPOINT),
+      requestedUpTo: () => new RememberedPosition(coordination, store, CHECKPOINT).recall(),
     };
   }
 

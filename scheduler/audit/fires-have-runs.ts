@@ -9,7 +9,7 @@ import {
 import { streams } from '../../domain/streams.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
+import { RememberedPosition } from '../processes/remembered-position.ts';
 import { CHECKPOINT as REQUESTED } from '../fires/run-requester.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
@@ -55,9 +55,8 @@ export class FiresHaveRuns implements AuditCheck {
   private readonly isRequested: (runId: string) => boolean;
   private readonly makeUp: (event: RecordedEvent) => Promise<void>;
   private fence: number | null = null;
+  private readonly place: RememberedPosition;
   private verified: Position = BEGINNING;
-  /** The last event that came, by which the log of the place is known. */
-  private last: RecordedEvent | null = null;
   private open: Unverified[] = [];
 
   constructor(options: {
@@ -72,6 +71,7 @@ export class FiresHaveRuns implements AuditCheck {
   }) {
     this.store = options.store;
     this.coordination = options.coordination;
+    this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
     this.clock = options.clock;
     this.leadership = options.leadership;
     this.isRequested = options.isRequested;
@@ -89,23 +89,21 @@ export class FiresHaveRuns implements AuditCheck {
     this.open = [];
     for (const each of again) await this.verify(each, findings);
     await this.goOn(findings, signal);
-    const first = this.open[0];
-    const place = first?.before ?? this.verified;
-    await rememberPosition(this.coordination, this.store, CHECKPOINT, place, this.last, fence);
+    await this.place.remember(this.open[0]?.before ?? this.verified, fence);
   }
 
   /** Where nothing is remembered, up to where the requester of runs has seen to it: it has looked at each fire. */
   private async recall(): Promise<Position> {
-    const { coordination, store } = this;
-    const own = await recallPosition(coordination, store, CHECKPOINT);
-    return own === BEGINNING ? recallPosition(coordination, store, REQUESTED) : own;
+    const own = await this.place.recall();
+    if (own !== BEGINNING) return own;
+    return new RememberedPosition(this.coordination, this.store, REQUESTED).recall();
   }
 
   private async goOn(findings: Findings, signal: AbortSignal): Promise<void> {
     let reads = 0;
     for (let pages = 0; pages < MOST_PAGES && !signal.aborted; pages += 1) {
       const page = await nextPage(this.store, this.verified, ['fires-'], signal);
-      this.last = page.events.at(-1) ?? this.last;
+      this.place.came(page.events);
       for (const event of page.events) {
         if (event.type === 'Fired' && event.fault === undefined) {
           if (this.clock.now() - fromIso(event.metadata.occurredAt) < GRACE) return;

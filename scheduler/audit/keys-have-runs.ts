@@ -1,10 +1,5 @@
 import { fromIso, type Clock, type Instant } from '../../domain/clock.ts';
-import {
-  BEGINNING,
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-} from '../../domain/event-store.ts';
+import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../../domain/keys/key-judgement.ts';
 import { changeKey } from '../../domain/keys/key-stream.ts';
@@ -12,7 +7,7 @@ import { releaseAll, type KeyName, type KeyState } from '../../domain/keys/key.t
 import { placesOf } from '../../domain/runs/run-request.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
+import { RememberedPosition } from '../processes/remembered-position.ts';
 import type { AuditCheck } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { nextPage } from './log-page.ts';
@@ -49,15 +44,13 @@ interface KeyInUse {
 export class KeysHaveRuns implements AuditCheck {
   readonly name = 'keys_have_runs';
   private readonly store: EventStore;
-  private readonly coordination: Coordination;
+  private readonly place: RememberedPosition;
   private readonly clock: Clock;
   private readonly leadership: Leadership;
   private readonly source: string;
   private readonly lease: number;
   private fence: number | null = null;
   private after: Position = BEGINNING;
-  /** The last event that came, by which the log of the place is known. */
-  private last: RecordedEvent | null = null;
   /** By stream; those that were looked at last come last. */
   private readonly inUse = new Map<string, KeyInUse>();
   private turn = 0;
@@ -73,7 +66,7 @@ export class KeysHaveRuns implements AuditCheck {
     readonly lease: number;
   }) {
     this.store = options.store;
-    this.coordination = options.coordination;
+    this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
     this.clock = options.clock;
     this.leadership = options.leadership;
     this.source = options.source;
@@ -84,7 +77,7 @@ export class KeysHaveRuns implements AuditCheck {
     const { fence } = this.leadership;
     if (fence !== this.fence) {
       this.inUse.clear();
-      this.after = await recallPosition(this.coordination, this.store, CHECKPOINT);
+      this.after = await this.place.recall();
       this.fence = fence;
     }
     await this.goOn(signal);
@@ -102,20 +95,13 @@ export class KeysHaveRuns implements AuditCheck {
       await this.clock.sleep(REST, signal);
     }
     this.turn += 1;
-    await rememberPosition(
-      this.coordination,
-      this.store,
-      CHECKPOINT,
-      this.safePlace(),
-      this.last,
-      fence,
-    );
+    await this.place.remember(this.safePlace(), fence);
   }
 
   private async goOn(signal: AbortSignal): Promise<void> {
     for (let pages = 0; pages < MOST_PAGES && !signal.aborted; pages += 1) {
       const page = await nextPage(this.store, this.after, ['key-'], signal);
-      this.last = page.events.at(-1) ?? this.last;
+      this.place.came(page.events);
       for (const event of page.events) {
         if (event.fault === undefined) {
           const { run_id: _about, ...state } = (event as unknown as KeyEvent).data;

@@ -17,7 +17,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
+import { RememberedPosition } from '../processes/remembered-position.ts';
 import { requestCommandId } from './requests-of-runs.ts';
 
 /** Name under which it remembers up to where every run is requested. */
@@ -56,7 +56,7 @@ interface Obligation {
  */
 export class RunRequester {
   private readonly store: EventStore;
-  private readonly coordination: Coordination;
+  private readonly place: RememberedPosition;
   private readonly clock: Clock;
   private readonly leadership: Leadership;
   private readonly telemetry: Telemetry;
@@ -65,8 +65,6 @@ export class RunRequester {
   private waiting: Obligation[] = [];
   private done: Position = BEGINNING;
   private saved: Position = BEGINNING;
-  /** The last event that came, by which the log of the place is known. */
-  private last: RecordedEvent | null = null;
   /** Runs that the scheduler of this process has requested: nothing to make up. */
   private requested = new Set<string>();
   private requestedBefore = new Set<string>();
@@ -84,7 +82,7 @@ export class RunRequester {
     readonly name: string;
   }) {
     this.store = options.store;
-    this.coordination = options.coordination;
+    this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
     this.clock = options.clock;
     this.leadership = options.leadership;
     this.telemetry = options.telemetry;
@@ -115,7 +113,7 @@ export class RunRequester {
 
   /** Follows the log until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const after = await recallPosition(this.coordination, this.store, CHECKPOINT);
+    const after = await this.place.recall();
     this.done = this.saved = after;
     // What a former following left comes again from the log.
     this.waiting = [];
@@ -146,7 +144,7 @@ export class RunRequester {
           }
           before = event.position;
         }
-        this.last = message.events.at(-1) ?? this.last;
+        this.place.came(message.events);
       }
       if (this.waiting.length === 0) this.done = before;
       this.work();
@@ -173,8 +171,7 @@ export class RunRequester {
     if (this.done <= this.saved) return;
     const reached = this.done;
     try {
-      const { fence } = this.leadership;
-      await rememberPosition(this.coordination, this.store, CHECKPOINT, reached, this.last, fence);
+      await this.place.remember(reached, this.leadership.fence);
       this.saved = reached;
     } catch (error) {
       this.telemetry.log.warn('could not remember up to where runs are requested', { error });

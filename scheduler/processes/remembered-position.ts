@@ -7,33 +7,47 @@ import {
 import { placeInLog, rememberEvent } from '../../domain/remembered-event.ts';
 import type { Coordination } from '../coordination.ts';
 
-/**
- * A remembered place in the log; its beginning where none is remembered, and where it is of another log, as far as that
- * can be told.
- */
-export async function recallPosition(
-  coordination: Coordination,
-  store: Pick<EventStore, 'reaches' | 'hasHad'>,
-  name: string,
-): Promise<Position> {
-  const remembered = await coordination.recall(name);
-  if (remembered === null) return BEGINNING;
-  return (await placeInLog(coordination, store, name, remembered)) ?? BEGINNING;
-}
+/** A place in the log that is remembered under a name, together with an event by which its log is known. */
+export class RememberedPosition {
+  readonly #coordination: Coordination;
+  readonly #store: Pick<EventStore, 'reaches' | 'hasHad' | 'readAllBackwards'>;
+  readonly #name: string;
+  #last: RecordedEvent | null = null;
 
-/**
- * Remembers a place, and an event by which its log is known.
- * @param last that whoever follows was given, at the place or anywhere; null: none yet
- * @throws CoordinationError; EventStoreError `UNAVAILABLE`
- */
-export async function rememberPosition(
-  coordination: Coordination,
-  store: Pick<EventStore, 'readAllBackwards'>,
-  name: string,
-  position: Position,
-  last: RecordedEvent | null,
-  fence: number,
-): Promise<void> {
-  await rememberEvent(coordination, store, name, position, last, fence);
-  await coordination.remember(name, position, fence);
+  constructor(
+    coordination: Coordination,
+    store: Pick<EventStore, 'reaches' | 'hasHad' | 'readAllBackwards'>,
+    name: string,
+  ) {
+    this.#coordination = coordination;
+    this.#store = store;
+    this.#name = name;
+  }
+
+  /**
+   * The place; the log's beginning where none is remembered, and where it is of another log, as far as that can be told.
+   *
+   * @throws CoordinationError; EventStoreError `UNAVAILABLE`
+   */
+  async recall(): Promise<Position> {
+    const remembered = await this.#coordination.recall(this.#name);
+    if (remembered === null) return BEGINNING;
+    const place = await placeInLog(this.#coordination, this.#store, this.#name, remembered);
+    return place ?? BEGINNING;
+  }
+
+  /** Whoever follows the log was given these events. */
+  came(events: readonly RecordedEvent[]): void {
+    this.#last = events.at(-1) ?? this.#last;
+  }
+
+  /**
+   * Remembers a place, which may lie before what came last, or behind it.
+   *
+   * @throws CoordinationError; EventStoreError `UNAVAILABLE`
+   */
+  async remember(position: Position, fence: number): Promise<void> {
+    await rememberEvent(this.#coordination, this.#store, this.#name, position, this.#last, fence);
+    await this.#coordination.remember(this.#name, position, fence);
+  }
 }

@@ -7,7 +7,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { dayOf } from '../../projections/views/statistics.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
+import { RememberedPosition } from '../processes/remembered-position.ts';
 import { endOfDay, keepDay, SKEW } from './kept-days.ts';
 import { oldEvents } from './old-events.ts';
 import { retained } from './over.ts';
@@ -109,7 +109,7 @@ export class Retention {
   async #removeDays(removal: Removal, before: Instant, signal: AbortSignal): Promise<void> {
     const { store } = this.#options;
     for (let last = ''; this.#goesOn(signal);) {
-      const after = await this.#reached('runs');
+      const after = await this.#place('runs').recall();
       const day = await this.#firstDay(after, last, signal);
       if (day === null) return;
       const end = fromIso(endOfDay(day));
@@ -143,9 +143,10 @@ export class Retention {
     before: Instant,
     signal: AbortSignal,
   ): Promise<void> {
-    const { store, coordination, leadership } = this.#options;
+    const { store, leadership } = this.#options;
     const { prefix } = retained[kind];
-    const after = await this.#reached(kind);
+    const place = this.#place(kind);
+    const after = await place.recall();
     const asked = { prefix, after, before: toIso(before), present: this.#present(), signal };
     for await (const { events, upTo, newer } of oldEvents(store, asked)) {
       const names = [...new Set(events.map(({ stream }) => stream))];
@@ -156,8 +157,8 @@ export class Retention {
       if (!this.#goesOn(signal)) return;
       if (newer !== null && kind !== 'runs') this.#next.set(kind, fromIso(newer));
       if (upTo === after) continue;
-      const last = events.at(-1) ?? null;
-      await rememberPosition(coordination, store, checkpointOf(kind), upTo, last, leadership.fence);
+      place.came(events);
+      await place.remember(upTo, leadership.fence);
     }
   }
 
@@ -176,9 +177,9 @@ export class Retention {
     await clock.sleep((removed / rate) * 1000, signal).catch(() => {});
   }
 
-  #reached(kind: RetainedKind): Promise<Position> {
+  #place(kind: RetainedKind): RememberedPosition {
     const { coordination, store } = this.#options;
-    return recallPosition(coordination, store, checkpointOf(kind));
+    return new RememberedPosition(coordination, store, checkpointOf(kind));
   }
 
   #present(): string {

@@ -22,7 +22,7 @@ import {
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { recallPosition, rememberPosition } from '../processes/remembered-position.ts';
+import { RememberedPosition } from '../processes/remembered-position.ts';
 import { WebhookAgents } from './webhook-agents.ts';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
 import type { WebhookSender } from './webhook-sender.ts';
@@ -58,8 +58,7 @@ export class Webhooks {
   private readonly owners = new Map<string, string | null>();
   private done: Position = BEGINNING;
   private saved: Position = BEGINNING;
-  /** The last event that came, by which the log of the place is known. */
-  private last: RecordedEvent | null = null;
+  private readonly place: RememberedPosition;
 
   constructor(options: {
     readonly store: EventStore;
@@ -76,6 +75,7 @@ export class Webhooks {
     readonly name: string;
   }) {
     this.options = options;
+    this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
     this.agents = new WebhookAgents(options.store, options.readModel);
     this.deliveries = new WebhookDeliveries({ ...options, agents: this.agents });
   }
@@ -92,7 +92,7 @@ export class Webhooks {
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
-    const { store, coordination, readModel } = this.options;
+    const { store, readModel } = this.options;
     this.owners.clear();
     const ended = new AbortController();
     const until = AbortSignal.any([signal, ended.signal]);
@@ -106,7 +106,7 @@ export class Webhooks {
         pendingWebhooks,
         (document) => this.deliveries.note(document.id, document.agent_id, webhookDueAt(document)),
       );
-      const from = await recallPosition(coordination, store, CHECKPOINT);
+      const from = await this.place.recall();
       await this.catchUp(agentsAt < deliveriesAt ? agentsAt : deliveriesAt, from, until);
       this.done = this.saved = from;
       saving = this.keepSaving(until);
@@ -156,7 +156,7 @@ export class Webhooks {
   private async takeAll(events: readonly RecordedEvent[], hears: boolean): Promise<void> {
     let telling: Promise<void>[] = [];
     let reached = this.done;
-    this.last = events.at(-1) ?? this.last;
+    this.place.came(events);
     for (const event of events) {
       if (this.hears !== hears) break;
       if (event.fault !== undefined) this.reportFault(event);
@@ -268,11 +268,11 @@ export class Webhooks {
   }
 
   private async save(): Promise<void> {
-    const { store, coordination, leadership, telemetry } = this.options;
+    const { leadership, telemetry } = this.options;
     const reached = this.done;
     if (reached <= this.saved) return;
     try {
-      await rememberPosition(coordination, store, CHECKPOINT, reached, this.last, leadership.fence);
+      await this.place.remember(reached, leadership.fence);
       this.saved = reached;
     } catch (error) {
       telemetry.log.warn('could not remember up to where webhooks are told', { error });

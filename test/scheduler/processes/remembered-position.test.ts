@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import { BEGINNING, type Position, type RecordedEvent } from '../../../domain/event-store.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
-import {
-  recallPosition,
-  rememberPosition,
-} from '../../../scheduler/processes/remembered-position.ts';
+import { RememberedPosition } from '../../../scheduler/processes/remembered-position.ts';
 
 const event = {
   ...{ stream: 'topic-a', revision: 4, id: 'event-1', createdAt: '2026-01-01T00:00:00.000Z' },
@@ -20,20 +17,24 @@ describe('a remembered place in the log', () => {
 
   beforeEach(() => remembered.clear());
 
-  /** @param had whether the log has had the event */
-  const recall = (had: boolean, end = '09'): Promise<Position> => {
-    const reaches = async (position: string): Promise<boolean> => position <= end;
-    return recallPosition(coordination, { reaches, hasHad: async () => had }, 'place');
+  /** In a log in which the event is all that there is. @param had whether the log has had it */
+  const placeIn = (had: boolean, end = '09'): RememberedPosition => {
+    const store = {
+      reaches: async (position: Position) => position <= end,
+      hasHad: async () => had,
+      readAllBackwards: async (before: Position | null) =>
+        event.position < (before ?? '') ? [event] : [],
+    };
+    return new RememberedPosition(coordination, store, 'place');
   };
 
-  /** The event is all that there is. */
-  const store = {
-    readAllBackwards: async (before: Position | null) =>
-      event.position < (before ?? '') ? [event] : [],
-  };
+  const recall = (had: boolean, end?: string): Promise<Position> => placeIn(had, end).recall();
 
-  const remember = (position: Position, last: RecordedEvent | null): Promise<void> =>
-    rememberPosition(coordination, store, 'place', position, last, 1);
+  const remember = (position: Position, last: RecordedEvent | null): Promise<void> => {
+    const place = placeIn(true);
+    place.came(last === null ? [] : [last]);
+    return place.remember(position, 1);
+  };
 
   it('is the beginning where there is none, and where the log does not reach it', async () => {
     expect(await recall(true)).to.equal(BEGINNING);
