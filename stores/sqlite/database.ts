@@ -112,13 +112,18 @@ function openOnce(options: DatabaseOptions): Database {
         `the ${options.what} ${options.file} has schema version ${found}, not ${options.version}`,
       );
     }
-    database.exec(`PRAGMA cache_size = ${-1024 * (options.cacheMiB ?? 16)}`);
+    keepPages(database, options.cacheMiB ?? 16);
     database.exec('PRAGMA temp_store = MEMORY');
     return database;
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/** So many MiB of a file's pages are kept in memory by this connection; what is more than that now is let go. */
+export function keepPages(database: Database, mebibytes: number): void {
+  database.exec(`PRAGMA cache_size = ${-1024 * mebibytes}`);
 }
 
 /** What kind of trouble an error of the driver is, for the adapters to map to their port's codes. */

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
-import { describeFault, faultOf, inTransaction, openDatabase, type Database } from '../database.ts';
+import {
+  describeFault,
+  faultOf,
+  inTransaction,
+  keepPages,
+  openDatabase,
+  type Database,
+} from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
@@ -13,7 +20,7 @@ import {
   LAYOUT_VERSION,
   type Column,
 } from './view-table.ts';
-import { finishFilling } from './view-writer.ts';
+import { finishFilling, KEPT_PAGES } from './view-writer.ts';
 
 /** A generation's file, open for writing. */
 export interface OpenGeneration {
@@ -73,13 +80,15 @@ export function openGeneration(
         inTransaction(database, () => createTallies(database, projection, columns));
         finishFilling(database, projection, columns);
       }
-      database.exec(`PRAGMA synchronous = ${filling !== null && bulk ? 'OFF' : 'NORMAL'}`);
+      const fills = filling !== null && bulk;
+      database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
+      keepPages(database, fills ? KEPT_PAGES.filling : KEPT_PAGES.following);
       return {
         database,
         columns,
         file,
         fileNumber: fileNumber(file),
-        bulk: filling !== null && bulk,
+        bulk: fills,
         goesOn: existed,
       };
     } catch (error) {
@@ -107,8 +116,7 @@ function open(
     journal: bulk ? 'rollback' : 'wal',
     synchronous: bulk ? 'OFF' : 'NORMAL',
     busyTimeout: 2_000,
-    // Filling touches all of the key's index.
-    cacheMiB: bulk ? 192 : 64,
+    cacheMiB: KEPT_PAGES.following,
     // Each page is a call of the system, and rows that come together are changed together. Larger ones bring little more,
     // and what changes at random places writes that much more.
     pageSize: 8_192,

@@ -6,7 +6,7 @@ import {
   type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
-import { execute, inTransaction, settingOf, type Database } from '../database.ts';
+import { execute, inTransaction, keepPages, type Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { createTallies } from './tallies.ts';
@@ -21,11 +21,14 @@ const COMMIT_WHEN_FILLING = 50_000;
 /** Bytes of a file that are mapped while its indexes are made: all of it. SQLite itself takes up to 2 GiB of that. */
 const MAPPED_WHEN_INDEXING = 2 ** 40;
 
+/** MiB of a view's pages that are kept in memory: filling touches all of the key's index. */
+export const KEPT_PAGES = { filling: 192, following: 64 } as const;
+
 /**
- * KiB of an index that are sorted in memory, and besides by how many threads: more than that is sorted in parts, and
+ * MiB of an index that are sorted in memory, and besides by how many threads: more than that is sorted in parts, and
  * the parts are merged from temporary files. In memory alone an index of ten million documents takes more than a GiB.
  */
-const SORTED_AT_ONCE = 16 * 1024;
+const SORTED_AT_ONCE = 16;
 const SORTING_THREADS = 1;
 
 /** What a writer is made with; the file is open already and has its tables. */
@@ -206,9 +209,8 @@ export function finishFilling(
   // Each index is made of a reading of the whole file, which is larger than the cache and has just been written: as a
   // map of the system's memory it costs a third less than page by page.
   database.exec(`PRAGMA mmap_size = ${MAPPED_WHEN_INDEXING}`);
-  // What is sorted at once goes by the cache's size, which helps nothing else here.
-  const cache = settingOf(database, 'cache_size');
-  database.exec(`PRAGMA cache_size = ${-SORTED_AT_ONCE}`);
+  // What is sorted at once goes by the pages that are kept, which help nothing else here.
+  keepPages(database, SORTED_AT_ONCE);
   database.exec('PRAGMA temp_store = FILE');
   database.exec(`PRAGMA threads = ${SORTING_THREADS}`);
   try {
@@ -218,7 +220,7 @@ export function finishFilling(
     });
   } finally {
     database.exec('PRAGMA mmap_size = 0');
-    database.exec(`PRAGMA cache_size = ${cache}`);
+    keepPages(database, KEPT_PAGES.following);
     database.exec('PRAGMA temp_store = MEMORY');
     database.exec('PRAGMA threads = 0');
   }

@@ -4,7 +4,11 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
+import { settingOf } from '../../../stores/sqlite/database.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { ViewFiles } from '../../../stores/sqlite/read-model/view-files.ts';
+import { openGeneration } from '../../../stores/sqlite/read-model/view-generation.ts';
+import { finishFilling, KEPT_PAGES } from '../../../stores/sqlite/read-model/view-writer.ts';
 import {
   at,
   keysOf,
@@ -59,6 +63,26 @@ describe('a generation that is being filled', function () {
     await writer.close();
     expect(journalOf(file)).to.equal('wal');
   });
+
+  it('keeps many pages in memory until it is finished, and then as many as any other', () => {
+    const projection = thingsProjection();
+    const files = new ViewFiles(directory(), silent);
+    const options = { generation: 1, fence: 1, bulk: true };
+    const kept: number[] = [];
+    const fill = openGeneration(files, silent, projection, options);
+    kept.push(settingOf(fill.database, 'cache_size'));
+    finishFilling(fill.database, projection, fill.columns);
+    kept.push(settingOf(fill.database, 'cache_size'));
+    fill.database.close();
+    // As it is opened where a process died before the switch.
+    const again = openGeneration(files, silent, projection, options);
+    kept.push(settingOf(again.database, 'cache_size'));
+    again.database.close();
+    files.close();
+    const { filling, following } = KEPT_PAGES;
+    expect(kept.map((size) => -size / 1024)).to.deep.equal([filling, following, following]);
+  });
+
   describe('by a writer who knows what comes first', () => {
     const first = (key: string, n: number): Written & { readonly isFirst: true } => ({
       ...thing(key, n, { name: String(n) }),
