@@ -14,9 +14,11 @@ export interface LogTransfer {
   /**
    * All that the log holds now, in its order, a part at a time; what is appended meanwhile is left out. Streams that
    * were cut off (truncated), or deleted as a whole, are told of as well as the engine knows them.
+   *
+   * @param wanted what all is not wanted for; default: everything
    * @throws EventStoreError `UNAVAILABLE`
    */
-  contents(): AsyncIterable<LogPart>;
+  contents(wanted?: WantedEvents): AsyncIterable<LogPart>;
 
   /**
    * Appends in order, each to its stream, durably. What stands there already by the same ids is passed by.
@@ -37,9 +39,18 @@ export interface LogTransfer {
 export const logEngines = ['embedded', 'eventstoredb'] as const;
 export type LogEngine = (typeof logEngines)[number];
 
+/** Events that are looked for in a log. Others an engine leaves out where that spares it work, and gives where not. */
+export interface WantedEvents {
+  readonly types?: readonly string[] | undefined;
+  /** What stands before the first `-` of a stream. */
+  readonly kinds?: readonly string[] | undefined;
+}
+
 /** A part of a log. */
 export interface LogPart {
   readonly events: readonly RawEvent[];
+  /** Events that were gone through for it, also those that were left out. */
+  readonly read: number;
   readonly truncations: readonly Truncation[];
   /** How much of the log has been read with this part, 0 to 1. */
   readonly share: number;

@@ -1,4 +1,4 @@
-import type { LogTransfer } from '../../domain/log-transfer.ts';
+import type { LogTransfer, WantedEvents } from '../../domain/log-transfer.ts';
 import type { RawEvent } from '../../domain/event-store.ts';
 import { kindOf } from '../../domain/streams.ts';
 import { contentOf, placeOf } from '../archive/event-lines.ts';
@@ -6,14 +6,10 @@ import { csvLine } from './csv.ts';
 import type { ExportFormat } from './export-formats.ts';
 
 /** Which events are wanted; what is left out does not matter. */
-export interface EventFilter {
+export interface EventFilter extends WantedEvents {
   /** Occurred at or after it, and before the other; as the service writes instants. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
-  /** Types of events. */
-  readonly types?: readonly string[] | undefined;
-  /** What stands before the first `-` of a stream: `task`, `run`. */
-  readonly kinds?: readonly string[] | undefined;
   /** Of one task: its own events, its fires, those of its runs, and what else names it. */
   readonly taskId?: string | undefined;
 }
@@ -60,7 +56,10 @@ export async function* exportEvents(
 ): AsyncGenerator<ExportedPart> {
   const wanted = new Wanted(filter);
   if (format === 'csv') yield { text: csvLine(columns), count: 0, share: 0, read: 0 };
-  for await (const { events, share } of log.contents()) {
+  // Which runs are a task's is told by events of other types than those that are asked for.
+  const { taskId, types, kinds } = filter;
+  const part = log.contents(taskId === undefined ? { types, kinds } : {});
+  for await (const { events, read, share } of part) {
     let text = '';
     let count = 0;
     for (const event of events) {
@@ -68,7 +67,7 @@ export async function* exportEvents(
       text += format === 'csv' ? csvOf(event) : contentOf(event) + placeOf(event);
       count += 1;
     }
-    yield { text, count, share, read: events.length };
+    yield { text, count, share, read };
   }
 }
 

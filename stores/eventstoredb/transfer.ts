@@ -110,10 +110,11 @@ class EventStoreDbTransfer implements LogTransfer {
         }
         return events.length < PART && position < end ? 'more' : 'enough';
       });
-      yield { events, truncations, share: length === 0 ? 1 : byteOf(after) / length };
+      const share = length === 0 ? 1 : byteOf(after) / length;
+      yield { events, read: events.length, truncations, share };
     }
     if (deleted.size === 0) return;
-    yield { events: [], truncations: await this.#wholly(deleted, end), share: 1 };
+    yield { events: [], read: 0, truncations: await this.#wholly(deleted, end), share: 1 };
   }
 
   /** Streams that are gone with all their events. Nobody can read where one ended but in the log itself. */

@@ -7,7 +7,12 @@ import type {
   RecordedEvent,
 } from '../../../domain/event-store.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
-import type { LogPart, LogTransfer, RawAppend } from '../../../domain/log-transfer.ts';
+import type {
+  LogPart,
+  LogTransfer,
+  RawAppend,
+  WantedEvents,
+} from '../../../domain/log-transfer.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { describeFault, faultOf, type Database, type Statement } from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
@@ -19,6 +24,8 @@ import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts'
 const PART = 200;
 /** Characters of data after which a part ends early. */
 const PART_CHARACTERS = 4 * 1024 * 1024;
+/** Positions of a part, where most of what stands there may be left out. */
+const PART_POSITIONS = 20_000;
 /** Streams without events that a part tells of. */
 const GONE = 10_000;
 /** Milliseconds to wait for another process's transaction. */
@@ -28,7 +35,17 @@ const CONTENTS = `
   SELECT events.position, streams.name, events.revision, events.id, types.name, events.created_at,
     events.data, events.metadata
   FROM events JOIN streams ON streams.id = events.stream JOIN types ON types.id = events.type
-  WHERE events.position > ? ORDER BY events.position LIMIT ?`;
+  WHERE events.position > ? AND events.position <= ?`;
+
+const IN_ORDER = 'ORDER BY events.position LIMIT ?';
+
+/** Asked with a JSON array; the numbers of types stand in the rows themselves. */
+const OF_TYPES =
+  'AND events.type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each(?)))';
+
+/** The same; a name without a `-` is a kind of its own. */
+const OF_KINDS = `
+  AND substr(streams.name, 1, instr(streams.name || '-', '-') - 1) IN (SELECT value FROM json_each(?))`;
 
 /** Of these nothing is left but how far they went. */
 const GONE_STREAMS = `
@@ -72,7 +89,7 @@ class SqliteTransfer implements LogTransfer {
     this.#store = store;
   }
 
-  async *contents(): AsyncGenerator<LogPart> {
+  async *contents(wanted: WantedEvents = {}): AsyncGenerator<LogPart> {
     const database = this.#guard(() => openLogForReading(this.#file));
     try {
       // One transaction: what is cut off or appended meanwhile does not change what is read.
@@ -80,7 +97,7 @@ class SqliteTransfer implements LogTransfer {
       const head = Number(
         this.#guard(() => database.prepare('SELECT head FROM log').get()?.['head']),
       );
-      yield* this.#events(database, head);
+      yield* this.#events(database, head, wanted);
       yield* this.#gone(database);
     } finally {
       database.close();
@@ -112,18 +129,21 @@ class SqliteTransfer implements LogTransfer {
     await this.#store?.close();
   }
 
-  *#events(database: Database, head: number): Generator<LogPart> {
-    const statement = this.#guard(() => prepareForArrays(database, CONTENTS));
-    for (let after = 0; ;) {
-      const events = this.#guard(() => readPart(statement, after));
+  *#events(database: Database, head: number, { types, kinds }: WantedEvents): Generator<LogPart> {
+    const given = [types, kinds].flatMap((names) =>
+      names === undefined ? [] : [JSON.stringify(names)],
+    );
+    const filters = [types === undefined ? '' : OF_TYPES, kinds === undefined ? '' : OF_KINDS];
+    const sql = [CONTENTS, ...filters, IN_ORDER].join(' ');
+    const statement = this.#guard(() => prepareForArrays(database, sql));
+    for (let after = 0; after < head;) {
+      const end = Math.min(head, after + PART_POSITIONS);
+      const { events, isFull } = this.#guard(() => readPart(statement, [after, end, ...given]));
       const last = events.at(-1);
-      yield {
-        events,
-        truncations: [],
-        share: last === undefined ? 1 : Number(last.position) / Math.max(1, head),
-      };
-      if (last === undefined) return;
-      after = Number(last.position);
+      const upTo = isFull && last !== undefined ? Number(last.position) : end;
+      const read = given.length === 0 ? events.length : upTo - after;
+      yield { events, read, truncations: [], share: upTo / head };
+      after = upTo;
     }
   }
 
@@ -132,7 +152,7 @@ class SqliteTransfer implements LogTransfer {
     for (let after = ''; ;) {
       const rows = this.#guard(() => statement.all(after, GONE)) as unknown as [string, number][];
       const truncations = rows.map(([stream, revision]) => ({ stream, before: revision + 1 }));
-      if (truncations.length > 0) yield { events: [], truncations, share: 1 };
+      if (truncations.length > 0) yield { events: [], read: 0, truncations, share: 1 };
       const last = rows.at(-1);
       if (last === undefined || rows.length < GONE) return;
       [after] = last;
@@ -162,17 +182,20 @@ function openSkipping(file: string): Database {
   return database;
 }
 
-/** The next events, as many as are to be in memory. */
-function readPart(statement: Statement, after: number): RawEvent[] {
+/** The next events, and whether there may be more, as they are as many as are to be in memory. */
+function readPart(
+  statement: Statement,
+  given: readonly (string | number)[],
+): { readonly events: readonly RawEvent[]; readonly isFull: boolean } {
   const events: RawEvent[] = [];
   let characters = 0;
-  for (const row of statement.iterate(after, PART)) {
+  for (const row of statement.iterate(...given, PART)) {
     const event = rawOf(row);
     events.push(event);
     characters += event.data.length + event.metadata.length;
-    if (characters > PART_CHARACTERS) break;
+    if (characters > PART_CHARACTERS) return { events, isFull: true };
   }
-  return events;
+  return { events, isFull: events.length === PART };
 }
 
 function rawOf(row: unknown): RawEvent {
