@@ -3,6 +3,7 @@ import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ArchiveProgress } from './progress.ts';
 import { contentOf, placeOf } from './event-lines.ts';
+import { refuseHalfLog } from './half-log.ts';
 import { HashedFile } from './hashed-file.ts';
 import type { EventsManifest } from './manifest.ts';
 
@@ -20,7 +21,8 @@ export type Exported = Pick<
  * Writes all events of a log into a folder, a line each, in their order. What this log says of imports into itself
  * stays: it is not true of another.
  *
- * @throws EventStoreError `UNAVAILABLE`; the file system's errors; the signal's reason
+ * @throws ArchiveFault `refused` for a log that an import was broken off on; EventStoreError `UNAVAILABLE`; the file
+ *   system's errors; the signal's reason
  */
 export async function exportLog(
   log: LogTransfer,
@@ -37,12 +39,16 @@ export async function exportLog(
   const content = createHash('sha256');
   let [events, cut] = [0, 0];
   let [first, last] = ['', ''];
+  let lastOfImport: string | null = null;
   try {
     for await (const part of log.contents()) {
       progress.signal.throwIfAborted();
       let [text, moved] = ['', ''];
       for (const event of part.events) {
-        if (event.stream === own) continue;
+        if (event.stream === own) {
+          lastOfImport = event.type;
+          continue;
+        }
         const line = contentOf(event);
         moved += `${line}}\n`;
         text += line + placeOf(event);
@@ -58,6 +64,7 @@ export async function exportLog(
       }
       progress.move(part.share, events);
     }
+    refuseHalfLog(lastOfImport);
     return {
       events,
       first_position: first,

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { toIso, type Clock } from '../../domain/clock.ts';
-import { checkLog, copyLog } from '../../stores/sqlite/event-log/backup.ts';
+import { streams } from '../../domain/streams.ts';
+import { checkLog, copyLog, lastTypeOf } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { exportLog } from './export-log.ts';
+import { refuseHalfLog } from './half-log.ts';
 import { copyKeys } from './key-files.ts';
 import {
   describeFile,
@@ -31,7 +33,8 @@ interface Making {
 /**
  * Exports a log: all its events as lines of JSON, with a manifest. The service may run meanwhile; what it appends after
  * the beginning is left out.
- * @throws ArchiveFault `refused` where the target is there; EventStoreError `UNAVAILABLE`
+ * @throws ArchiveFault `refused` where the target is there, and for a log that an import was broken off on;
+ *   EventStoreError `UNAVAILABLE`
  */
 export function exportArchive(making: Making): Promise<EventsManifest> {
   return onTransfer(making.place, false, (log) =>
@@ -87,6 +90,7 @@ export async function makeBackup(making: Making): Promise<Manifest> {
     );
     progress.stage('checking');
     checkLog(folder);
+    refuseHalfLog(lastTypeOf(folder, streams.imports()));
     removeCompanions(file);
     const manifest: CopyManifest = {
       ...{ format, kind: 'copy', id: randomUUID(), made_at, release, engine: 'embedded' },

@@ -7,6 +7,11 @@ import { LOG, logFile, openLogForReading } from './schema.ts';
 /** Pages that are copied at a time, and between two looks whether it is to end. */
 const PAGES = 256;
 
+const LAST_TYPE = `
+  SELECT types.name FROM events
+  JOIN streams ON streams.id = events.stream JOIN types ON types.id = events.type
+  WHERE streams.name = ? ORDER BY events.revision DESC LIMIT 1`;
+
 /** What a copy of the log holds. */
 export interface CopiedLog {
   readonly events: number;
@@ -79,6 +84,20 @@ export function checkLog(directory: string): CopiedLog {
   } catch (error) {
     if (error instanceof EventStoreError) throw error;
     throw new EventStoreError('CORRUPT_EVENT', describeFault(LOG, file, error), { cause: error });
+  }
+}
+
+/**
+ * The type of the last event of a stream in the log of a folder; null where it has none.
+ * @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE`
+ */
+export function lastTypeOf(directory: string, stream: string): string | null {
+  const database = openLogForReading(logFile(directory));
+  try {
+    const last = database.prepare(LAST_TYPE).get(stream)?.['name'];
+    return last === undefined ? null : String(last);
+  } finally {
+    database.close();
   }
 }
 
