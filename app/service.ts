@@ -26,6 +26,7 @@ import { makeFirstAdmin, type AdminCredentials } from './starting/first-start.ts
 import { addGauges } from './watching/gauges.ts';
 import { Going } from './roles/going.ts';
 import { refuseHalfImport } from './starting/half-import.ts';
+import { refuseHalfRestore } from './starting/half-restore.ts';
 import { createHealth } from './watching/health.ts';
 import { jwtKeys, webhookSecrets } from './starting/keys.ts';
 import { mostOpenFiles, roomForClients, scarcityOfFiles } from './starting/open-files.ts';
@@ -117,6 +118,7 @@ class Service implements RunningService {
   async start(): Promise<void> {
     const { configuration, clock, telemetry } = this.options;
     const { roles } = configuration;
+    refuseHalfRestore(configuration);
     const opened = (this.opened = await openStores(configuration, telemetry));
     const stores = (this.opened = { ...opened, store: await refuseHalfImport(opened.store) });
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {

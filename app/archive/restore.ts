@@ -29,13 +29,7 @@ import { removeCompanions } from './make-archive.ts';
 import { checkFile, readManifest, type EventsManifest, type Manifest } from './manifest.ts';
 import { onTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
-
-/**
- * Where a log is put together before it is one; within the data directory, so that nothing has to be moved. Each
- * restore has a folder of its own: one that is begun beside another must not take its log away half filled, nor give it
- * its place before it is on hold.
- */
-const STAGING = '.restoring';
+import { STAGING } from './staging.ts';
 
 interface Filling {
   readonly place: LogPlace;

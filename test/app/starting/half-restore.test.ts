@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeBackup } from '../../../app/archive/make-archive.ts';
+import { restore } from '../../../app/archive/restore.ts';
+import { SystemClock } from '../../../app/clock.ts';
+import { readConfiguration } from '../../../app/configuration/configuration.ts';
+import { startService } from '../../../app/service.ts';
+import { refuseHalfRestore } from '../../../app/starting/half-restore.ts';
+import { createTelemetry } from '../../../observability/create-telemetry.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { addTask, onLog } from '../archive/small-log.ts';
+
+const AT = Date.parse('2026-05-01T10:00:00Z');
+
+describe('a folder that a log is being restored into', () => {
+  const directory = useTemporaryDirectory();
+  const path = (name: string): string => join(directory(), name);
+  const there = () => ({
+    ...{ dataDirectory: path('there'), eventStoreUrl: undefined, readModelUrl: undefined },
+  });
+  const clock = new SystemClock();
+
+  it('is one to start on before the restore and after it, and not in between', async () => {
+    await onLog(path('here'), (store) => addTask(store, AT));
+    const progress = { stage: () => {}, move: () => {}, signal: new AbortController().signal };
+    const here = { dataDirectory: path('here'), eventStoreUrl: undefined };
+    const target = path('backup');
+    await makeBackup({ place: here, target, clock, progress, release: '1.2.3' });
+    refuseHalfRestore(there());
+    const filling = { archive: target, place: there(), clock, progress, reason: undefined };
+    const { found } = await restore(filling, async () => {
+      expect(() => refuseHalfRestore(there())).to.throw('is under way, or was broken off');
+      return 'looked';
+    });
+    expect(found).to.equal('looked');
+    refuseHalfRestore(there());
+  });
+
+  it('is left as it is by a start where the restore was killed, so that it can be run again', async () => {
+    mkdirSync(path('there/.restoring.unfinished-1-abcdef'), { recursive: true });
+    const configuration = readConfiguration({ SVC_DATA_DIR: path('there'), SVC_PORT: '0' });
+    const refused = await startService({
+      ...{ configuration, clock, telemetry: createTelemetry({ level: 'silent' }) },
+      secrets: () => undefined,
+    }).then(
+      async (service) => {
+        await service.stop();
+        return 'not refused';
+      },
+      (error: unknown) => String(error),
+    );
+    expect(refused).to.include('run svc restore again');
+    expect(refused).to.include(path('there/.restoring.unfinished-1-abcdef'));
+    expect(readdirSync(path('there'))).to.deep.equal(['.restoring.unfinished-1-abcdef']);
+  });
+});
