@@ -136,7 +136,10 @@ export function faultOf(error: unknown): DatabaseFault | undefined {
   if ('errcode' in error && typeof error.errcode === 'number') {
     return faults.get(error.errcode & 0xff) ?? 'other';
   }
-  return 'code' in error ? fileFaults.get(String(error.code)) : undefined;
+  if (!('code' in error)) return undefined;
+  return error.code === DRIVER_ERROR
+    ? faultWords.get(error.message)
+    : fileFaults.get(String(error.code));
 }
 
 /** A fault in words that say what an operator has to look at. */
@@ -205,6 +208,24 @@ const faults = new Map<number, DatabaseFault>([
   [11, 'corrupt'],
   [26, 'corrupt'],
   [19, 'constraint'],
+]);
+
+/** What every error of the driver has as its `code`. */
+const DRIVER_ERROR = 'ERR_SQLITE_ERROR';
+
+/**
+ * By SQLite's own words: an error in the midst of the rows (of `all`, `iterate`) comes from the driver without its
+ * number, and what is damaged would be read again and again.
+ */
+const faultWords = new Map<string, DatabaseFault>([
+  ['database is locked', 'busy'],
+  ['database table is locked', 'busy'],
+  ['database or disk is full', 'full'],
+  ['attempt to write a readonly database', 'read-only'],
+  ['disk I/O error', 'io'],
+  ['unable to open database file', 'cannot-open'],
+  ['database disk image is malformed', 'corrupt'],
+  ['file is not a database', 'corrupt'],
 ]);
 
 /** By the system's error code, as `node:fs` gives it. */

@@ -121,6 +121,21 @@ describe('the files of the embedded read model', function () {
     await anew.close();
   });
 
+  it('are thrown away when one is found damaged in the midst of the documents that are asked for', async () => {
+    const projection = thingsProjection();
+    const filling = await open();
+    const documents = Array.from({ length: 3_000 }, (_, i) =>
+      thing(`k${String(i)}`, i + 1, { name: 'x'.repeat(200) }),
+    );
+    await fill(filling, projection, documents);
+    await filling.close();
+    damage(fileOf(projection));
+    const writer = await writerOf(await open(), projection);
+    await rejectsWith('FENCED', writer.load(documents.map(({ key }) => key)));
+    expect(existsSync(fileOf(projection))).to.equal(false);
+    await writer.close();
+  });
+
   it('begin anew when the machine was restarted during a bulk fill', async () => {
     const projection = thingsProjection();
     const readModel = await open();
