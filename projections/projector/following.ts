@@ -47,6 +47,12 @@ const FALLEN_BEHIND = 200;
 const LONGER_WHEN_BEHIND = 4;
 
 /**
+ * Milliseconds without events after which it looks whether the generation is still the one to be fed. Whoever reads a
+ * damaged file throws it away, in whatever process; with nothing to write, nothing else here would come upon that.
+ */
+const LOOK_MS = 5_000;
+
+/**
  * Keeps one generation of a view level with the log: from the shared feed, or by a subscription of its own
  * until it has come to where the feed is. What goes wrong is tried again, for ever, from where the documents
  * are.
@@ -91,15 +97,17 @@ export class Following {
     while (!signal.aborted) {
       try {
         await feeder.open(false);
-        if (!(await this.#options.isWanted())) {
-          await feeder.close();
-          this.#options.onUnwanted();
-          return;
+        if (await this.#options.isWanted()) {
+          this.#flushBy = null;
+          this.#state = 'following';
+          this.#detail = null;
+          await this.#follow(signal, backOff);
+          if (signal.aborted) break;
         }
-        this.#flushBy = null;
-        this.#state = 'following';
-        this.#detail = null;
-        await this.#follow(signal, backOff);
+        feed.leave(this);
+        await feeder.close();
+        this.#options.onUnwanted();
+        return;
       } catch (error) {
         feed.leave(this);
         this.#failed(error);
@@ -110,10 +118,11 @@ export class Following {
     await this.#end();
   }
 
+  /** Returns when it is stopped, or the generation is not wanted any more. */
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
     const { feeder, feed, clock, batchSize } = this.#options;
     for (;;) {
-      const patience = this.#flushBy === null ? undefined : this.#flushBy - clock.steady();
+      const patience = this.#flushBy === null ? LOOK_MS : this.#flushBy - clock.steady();
       const page = await feed.next(this, feeder.passed, { limit: batchSize, signal, patience });
       switch (page.kind) {
         case 'stopped':
@@ -122,7 +131,8 @@ export class Following {
           await this.#comeToTheFeed(signal);
           break;
         case 'quiet':
-          await this.#flush();
+          if (this.#flushBy !== null) await this.#flush();
+          else if (!(await this.#isStillWanted())) return;
           break;
         case 'events': {
           const taken = await this.#take(page.events, page.upTo);
@@ -183,6 +193,11 @@ export class Following {
     } finally {
       own.abort();
     }
+  }
+
+  /** True, too, where nobody answers: who has nothing to write can wait for that. */
+  #isStillWanted(): Promise<boolean> {
+    return this.#options.isWanted().catch(() => true);
   }
 
   async #flush(): Promise<void> {

@@ -72,4 +72,23 @@ describe('a view whose store does not answer', () => {
       gaps.join(', '),
     ).to.equal(true);
   });
+
+  it('is made anew where its file was thrown away by whoever read it, also when nothing happens any more', async () => {
+    const clock = new VirtualClock();
+    addRun('1');
+    const head = await harness.append();
+    const projector = harness.start([runsProjection], { clock });
+    await eventually(async () => {
+      await clock.advance(25);
+      expect(projector.status()[0]).to.deep.include({ version: 1, caught_up: true });
+      expect(await harness.readModel.checkpoint(runsProjection)).to.equal(head);
+    });
+    // As a read does that finds the file damaged.
+    await harness.readModel.withdraw(runsProjection);
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(await harness.readModel.liveGeneration(runsProjection)).to.equal(2);
+    });
+    expect(await harness.readModel.get(runsProjection, '1')).to.not.equal(null);
+  });
 });
