@@ -1,3 +1,4 @@
+import { counted } from '../../../domain/explain/words.ts';
 import { printable } from '../terminal/paint.ts';
 import type { Session } from '../calling/session.ts';
 import { shortTime } from '../terminal/times.ts';
@@ -35,7 +36,7 @@ export function showOwed(session: Session, owed: Owed): string {
     `${count.toLocaleString('en')} run${count === 1 ? '' : 's'}`;
   return [
     held,
-    `${fires.toLocaleString('en')} fires of ${tasks} task${tasks === 1 ? '' : 's'} are owed`,
+    `${counted(fires, 'fire')} of ${counted(tasks, 'task')} ${fires === 1 ? 'is' : 'are'} owed`,
     '',
     session.table(columns, rows, ''),
     ...rest,
