@@ -104,6 +104,7 @@ export function startSchedulerRole(options: {
     lease,
     hold,
   });
+  scheduler.writer.onRequesting = (runs) => requester.leaveToScheduler(runs);
   scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
   scheduler.onSoon = (taskId, revision) => indexes.pinnedTasks.prepare(taskId, revision);
   const { signal } = going;

@@ -52,6 +52,7 @@ export class FiresHaveRuns implements AuditCheck {
   private readonly coordination: Coordination;
   private readonly clock: Clock;
   private readonly leadership: Leadership;
+  private readonly isUnderWay: (runId: string) => boolean;
   private readonly isRequested: (runId: string) => boolean;
   private readonly makeUp: (event: RecordedEvent) => Promise<void>;
   private fence: number | null = null;
@@ -64,6 +65,8 @@ export class FiresHaveRuns implements AuditCheck {
     readonly coordination: Coordination;
     readonly clock: Clock;
     readonly leadership: Leadership;
+    /** Whether the scheduler of this process is requesting it: the audit waits there, and goes on with its next pass. */
+    readonly isUnderWay: (runId: string) => boolean;
     /** Whether the scheduler of this process has requested it, and was answered that it stands in the log. */
     readonly isRequested: (runId: string) => boolean;
     /** Requests the run of a fire as it should have been. */
@@ -74,6 +77,7 @@ export class FiresHaveRuns implements AuditCheck {
     this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
     this.clock = options.clock;
     this.leadership = options.leadership;
+    this.isUnderWay = options.isUnderWay;
     this.isRequested = options.isRequested;
     this.makeUp = options.makeUp;
   }
@@ -108,6 +112,7 @@ export class FiresHaveRuns implements AuditCheck {
         if (event.type === 'Fired' && event.fault === undefined) {
           if (this.clock.now() - fromIso(event.metadata.occurredAt) < GRACE) return;
           const { run_id: runId } = event.data;
+          if (this.isUnderWay(runId)) return;
           if (!this.isRequested(runId)) {
             if (reads >= MOST_READS) return;
             await this.verify({ event, runId, before: this.verified }, findings);

@@ -45,7 +45,12 @@ export function createSchedulerAudit(parts: {
     new IndexAgrees(parts),
     new TasksAreDecided(parts),
     new NextFiresAgree(parts),
-    new FiresHaveRuns({ ...parts, isRequested, makeUp: (event) => requester.makeUp(event) }),
+    new FiresHaveRuns({
+      ...parts,
+      isUnderWay: (runId) => requester.isUnderWay(runId),
+      isRequested,
+      makeUp: (event) => requester.makeUp(event),
+    }),
     new KeysHaveRuns(parts),
     new RunsHaveWorkers(parts),
   ];

@@ -37,6 +37,8 @@ export class FireWriter {
   private readonly name: string;
   /** The runs that a worker of this process begins in the append that requests them. Default: none. */
   early: EarlyStarts = { draft: () => null, begin: () => null, hold: () => () => {} };
+  /** Told of the runs that are requested now; what it answers is called when they were, or could not be. */
+  onRequesting: (runs: readonly Pick<ScheduledRun, 'runId'>[]) => () => void = () => () => {};
   /** Told of each run that was requested. */
   onRequested: (runId: string) => void = () => {};
 
@@ -81,9 +83,15 @@ export class FireWriter {
       occurAt(fires.events, at.now);
       for (const { events } of requests) occurAt(events, at.now);
     }
-    const written = isUnconditional(definition)
-      ? await this.appendWithRuns(appends, decision.runs, at)
-      : await this.appendThenAsk(fires, decision.runs, definition, at);
+    const done = this.onRequesting(decision.runs);
+    let written: Written;
+    try {
+      written = isUnconditional(definition)
+        ? await this.appendWithRuns(appends, decision.runs, at)
+        : await this.appendThenAsk(fires, decision.runs, definition, at);
+    } finally {
+      done();
+    }
     this.report(decision, written.skipped, at.now);
     return evolved(entry.rhythm, decision, fires, written.revision);
   }

@@ -65,6 +65,8 @@ export class RunRequester {
   private waiting: Obligation[] = [];
   private done: Position = BEGINNING;
   private saved: Position = BEGINNING;
+  /** Runs that the scheduler of this process is requesting, or is about to: of many that are owed, one after the other. */
+  private readonly underWay = new Set<string>();
   /** Runs that the scheduler of this process has requested: nothing to make up. */
   private requested = new Set<string>();
   private requestedBefore = new Set<string>();
@@ -90,6 +92,19 @@ export class RunRequester {
     this.name = options.name;
   }
 
+  /**
+   * The scheduler of this process requests runs, which may take it longer than anybody has patience: they are left to it.
+   * Whoever requested them beside it would take its turns at their keys from it, and tell of fires that had no run.
+   *
+   * @returns to be called when they were requested, or could not be
+   */
+  leaveToScheduler(runs: readonly { readonly runId: string }[]): () => void {
+    for (const { runId } of runs) this.underWay.add(runId);
+    return () => {
+      for (const { runId } of runs) this.underWay.delete(runId);
+    };
+  }
+
   /** The scheduler of this process has requested a run. */
   noteRequested(runId: string): void {
     this.requested.add(runId);
@@ -101,6 +116,11 @@ export class RunRequester {
   /** Whether the scheduler of this process has requested a run lately, and was answered that it stands in the log. */
   isRequestedHere(runId: string): boolean {
     return this.requested.has(runId) || this.requestedBefore.has(runId);
+  }
+
+  /** Whether the scheduler of this process is requesting a run, or is about to. */
+  isUnderWay(runId: string): boolean {
+    return this.underWay.has(runId);
   }
 
   /**
@@ -235,6 +255,7 @@ export class RunRequester {
     // A time that lies ahead by more than any pause: the clock was put back.
     if (failures > 0) return now >= retryAt || retryAt - now > MOST_PAUSE;
     if (event.type === 'Fired' && this.isRequestedHere(event.data.run_id)) return true;
+    if (event.type === 'Fired' && this.isUnderWay(event.data.run_id)) return false;
     const atOnce = event.type === 'EventPublished' && this.leadership.leads;
     return atOnce || now - since >= PATIENCE || now < since;
   }

@@ -294,6 +294,7 @@ export class SchedulerProcess {
     if (options.requester ?? false) {
       const tasks = new PinnedTasks(store, this.live);
       const requester = new RunRequester({ ...shared, leadership, tasks, name });
+      this.scheduler.writer.onRequesting = (runs) => requester.leaveToScheduler(runs);
       this.scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
       this.#works.push(this.keep(() => requester.follow(signal)));
     }

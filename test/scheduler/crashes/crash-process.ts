@@ -83,6 +83,7 @@ export class CrashProcess {
     const index = new DueIndex(store, readModel, telemetry);
     this.scheduler = new Scheduler({ ...shared, index, leadership, name: id });
     const requester = new RunRequester({ ...shared, leadership, name: id });
+    this.scheduler.writer.onRequesting = (runs) => requester.leaveToScheduler(runs);
     this.scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
     this.scheduler.onSoon = (taskId, revision) => tasks.prepare(taskId, revision);
     const about = { roles: ['worker'] };

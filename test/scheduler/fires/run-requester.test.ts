@@ -8,6 +8,7 @@ import { publishEvent } from '../../../domain/topics/publishing.ts';
 import { requireRun, runFold } from '../../../domain/runs/run.ts';
 import { cancelTaskCommand } from '../../../domain/tasks/task-commands.ts';
 import { minute, START, World } from '../scheduler-world.ts';
+import { deferred, type Deferred } from '../../support/signals.ts';
 import { ShiftedClock } from '../../support/shifted-clock.ts';
 
 const event = { topic: 'orders.new', payload: { n: 1 }, source_agent_id: 'agent-2' };
@@ -102,6 +103,46 @@ describe('the requester of runs', () => {
       const clock = new ShiftedClock(world.clock, { shift: -hour });
       await world.start('two', { lease: 3000, requester: true, clock });
       await world.clock.advance(10_000);
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+    });
+  });
+
+  describe('while the scheduler of its process has not come to a run yet', () => {
+    let looks: number;
+    let key: Deferred<void>;
+
+    beforeEach(async () => {
+      looks = 0;
+      key = deferred();
+      const store = world.connect();
+      const append = store.append.bind(store);
+      store.append = async (stream, events, expected) => {
+        if (stream.startsWith('key-')) await key.promise;
+        return append(stream, events, expected);
+      };
+      store.onRead = (stream) => {
+        if (stream.startsWith('run-')) looks += 1;
+      };
+      await world.createTask('t', { overlap_policy: 'queue' });
+      await world.start('one', { requester: true, store });
+      await world.clock.advance(minute);
+      await world.clock.advance(5000);
+    });
+
+    afterEach(() => key.resolve());
+
+    it('leaves it to that, however long it takes', async () => {
+      expect(looks).to.equal(1);
+      key.resolve();
+      await world.idle();
+      expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+    });
+
+    it('makes it up once that has failed', async () => {
+      key.reject(new EventStoreError('UNAVAILABLE', 'away'));
+      key = deferred();
+      key.resolve();
+      await world.clock.advance(5000);
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
     });
   });
