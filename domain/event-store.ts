@@ -75,12 +75,16 @@ export interface EventStore {
    *   out still moves the position of `caught-up` forward.
    * @param options.ahead whether more of the machine may be taken to come to the log's end sooner: an engine may read in
    *   a thread of its own, ahead of the consumer. Default: false
-   * @throws EventStoreError `NEWER_SCHEMA` when it meets an event that this release does not know
+   * @param options.once whether the log is followed only up to where it ends: it then ends by itself, with a `caught-up`,
+   *   and where it can't be read it does not wait for ever, but throws. Default: false
+   * @throws EventStoreError `NEWER_SCHEMA` when it meets an event that this release does not know; `UNAVAILABLE` with
+   *   `once`
    */
   subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
     readonly ahead?: boolean;
+    readonly once?: boolean;
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage>;
 

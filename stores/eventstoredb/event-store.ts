@@ -151,6 +151,7 @@ class EventStoreDb implements EventStore {
   subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly once?: boolean;
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage> {
     const parts = {

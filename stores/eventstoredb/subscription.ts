@@ -18,6 +18,9 @@ import type { Reading } from './reading.ts';
 import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
 import type { Timings } from './connecting/timings.ts';
 
+/** Attempts one after the other by which nothing has come, when it is not to wait for ever. */
+const MOST_FAILURES = 3;
+
 /** What a subscription needs of the adapter. */
 export interface SubscriptionParts {
   readonly connections: FeedConnections;
@@ -37,6 +40,7 @@ export interface SubscriptionParts {
 export class Subscription {
   readonly #parts: SubscriptionParts;
   readonly #prefixes: readonly string[] | undefined;
+  readonly #once: boolean;
   readonly #signal: AbortSignal;
   #position: Position;
   /** Failed attempts since the last time something came through. */
@@ -47,11 +51,13 @@ export class Subscription {
     options: {
       readonly after: Position;
       readonly prefixes?: readonly string[];
+      readonly once?: boolean;
       readonly signal: AbortSignal;
     },
   ) {
     this.#parts = parts;
     this.#prefixes = options.prefixes;
+    this.#once = options.once ?? false;
     this.#signal = options.signal;
     this.#position = options.after;
   }
@@ -62,6 +68,9 @@ export class Subscription {
       const reason = yield* this.#attempt();
       if (reason === undefined) return;
       this.#failures += 1;
+      if (this.#once && this.#failures > MOST_FAILURES) {
+        throw new EventStoreError('UNAVAILABLE', `the log can not be followed: ${reason}`);
+      }
       telemetry.count('eventstore_resubscriptions_total');
       telemetry.log.warn('The subscription was lost and is made again', {
         reason,
@@ -117,7 +126,9 @@ export class Subscription {
       if (taken.length > 0) {
         yield* this.#deliver(taken);
         probe.passed(this.#position);
-        if (probe.takeCaughtUp()) yield { kind: 'caught-up', position: this.#position };
+        if (!probe.takeCaughtUp()) continue;
+        yield { kind: 'caught-up', position: this.#position };
+        if (this.#once) return undefined;
         continue;
       }
       const hint = feed.takeHint();
@@ -131,6 +142,7 @@ export class Subscription {
       if (probe.takeCaughtUp()) {
         this.#failures = 0;
         yield { kind: 'caught-up', position: this.#position };
+        if (this.#once) return undefined;
         continue;
       }
       await feed.wait(wait);

@@ -40,6 +40,24 @@ export function describeSubscribing(subject: Subject): void {
       expect(idsOf(await follower.count(5))).to.deep.equal(idsOf([...old, ...fresh]));
     });
 
+    it('ends by itself where the log is followed once, with all that there was', async () => {
+      const { store } = subject();
+      const prefix = newPrefix();
+      const start = await store.head();
+      const old = events(3);
+      await store.append(newStream(prefix), old, 'none');
+      await store.append(newStream(), events(1), 'none');
+      const { signal } = new AbortController();
+      const options = { after: start, prefixes: [prefix], once: true, signal };
+      const [delivered, kinds]: [RecordedEvent[], string[]] = [[], []];
+      for await (const message of store.subscribe(options)) {
+        kinds.push(message.kind);
+        if (message.kind === 'events') delivered.push(...message.events);
+      }
+      expect(idsOf(delivered)).to.deep.equal(idsOf(old));
+      expect(kinds.at(-1)).to.equal('caught-up');
+    });
+
     it('delivers the same that reading gives, old and live', async () => {
       const { store } = subject();
       const stream = newStream();

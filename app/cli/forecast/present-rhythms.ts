@@ -26,13 +26,9 @@ export async function* presentRhythms(
   const changed = new Map<string, Rhythm | null>();
   const kept = async (taskId: string): Promise<Rhythm | null> =>
     (await readModel.get(dueProjection, taskId))?.document.rhythm ?? null;
-  const done = new AbortController();
   const after = checkpoint ?? BEGINNING;
-  for await (const message of store.subscribe({
-    after,
-    prefixes: rhythmStreams,
-    signal: AbortSignal.any([signal, done.signal]),
-  })) {
+  const prefixes = rhythmStreams;
+  for await (const message of store.subscribe({ after, prefixes, once: true, signal })) {
     if (message.kind === 'caught-up') break;
     for (const event of message.events) {
       if (event.fault !== undefined) continue;
@@ -41,7 +37,6 @@ export async function* presentRhythms(
       changed.set(taskId, isKnown(rhythm, event) ? rhythm : evolveRhythmOf(rhythm, event));
     }
   }
-  done.abort();
   if (signal.aborted) throw new BrokenOff(signal.reason);
   for (const [taskId, rhythm] of changed) {
     if (rhythm !== null && rhythm.status !== 'canceled') yield { taskId, rhythm };

@@ -176,6 +176,7 @@ class SqliteEventStore implements EventStore {
     readonly after: Position;
     readonly prefixes?: readonly string[];
     readonly ahead?: boolean;
+    readonly once?: boolean;
     readonly signal: AbortSignal;
   }): AsyncGenerator<SubscriptionMessage, void, undefined> {
     const { reader, tail } = this.#open();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toIso } from '../../../domain/clock.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
@@ -9,6 +9,7 @@ import { newId } from '../../../domain/ids.ts';
 import { beginImport } from '../../../domain/operators/import.ts';
 import { holdCommand } from '../../../domain/operators/operations.ts';
 import { streams } from '../../../domain/streams.ts';
+import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
 import { addRaw, addRuns, addTask, onLog } from '../archive/small-log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
@@ -151,6 +152,24 @@ describe('svc doctor', function () {
     expect(found('fires')).to.include(orphan);
     expect(found('keys')).to.include(over).and.to.include('concurrency one');
     expect(found('events')).to.equal('damaged: revision 0 of key-broken, 0 of run-unfit');
+  });
+
+  it('tells of a log that is damaged in its midst, and so do those that read it', async () => {
+    await seed(async (store) => {
+      const id = await addTask(store, Date.now());
+      await addRuns(store, id, Date.now(), 400);
+    });
+    const file = logFile(directory());
+    const content = readFileSync(file);
+    writeFileSync(file, content.fill(0xff, content.length / 2));
+    const { of } = await look({}, '--quick');
+    expect(of('tasks')[0]).to.include({ verdict: 'fault' });
+    expect(of('tasks')[0]?.found).to.include(file).and.to.include('damaged');
+    for (const command of ['owed', 'simulate']) {
+      const { code, err } = await svc([command], { env: { SVC_DATA_DIR: directory() } });
+      expect(err).to.include(file).and.to.include('damaged');
+      expect(code).to.equal(6);
+    }
   });
 
   it('tells of a hold, of an import that was broken off, and of a time that lies ahead', async () => {

@@ -38,11 +38,12 @@ export async function* subscribe(
     readonly after: Position;
     readonly prefixes?: readonly string[];
     readonly ahead?: boolean;
+    readonly once?: boolean;
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { tail, closed } = source;
-  const { signal } = options;
+  const { signal, once = false } = options;
   const subscriber = new Subscriber(parsePosition(options.after), options.prefixes);
   const mayAhead = options.ahead === true && !signal.aborted;
   const ahead = mayAhead ? aheadOf(source, subscriber) : undefined;
@@ -58,12 +59,14 @@ export async function* subscribe(
   try {
     while (!signal.aborted) {
       if (closed.aborted) throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
-      const delivery = subscriber.take() ?? (await behind(source, subscriber, signal, ahead));
+      const delivery =
+        subscriber.take() ?? (await behind(source, subscriber, { signal, ahead, once }));
       if (delivery === undefined) {
         if (!subscriber.live) continue;
         if (told < subscriber.position) {
           told = subscriber.position;
           yield { kind: 'caught-up', position: formatPosition(told) };
+          if (once) return;
         } else {
           await subscriber.wait();
         }
@@ -85,8 +88,15 @@ export async function* subscribe(
 async function behind(
   source: SubscriptionSource,
   subscriber: Subscriber,
-  signal: AbortSignal,
-  ahead: ReadAhead | undefined,
+  {
+    signal,
+    ahead,
+    once,
+  }: {
+    readonly signal: AbortSignal;
+    readonly ahead: ReadAhead | undefined;
+    readonly once: boolean;
+  },
 ): Promise<(Pick<Page, 'events'> & { readonly error: Error | undefined }) | undefined> {
   if (subscriber.live) return undefined;
   // Also between pages, so that reading a long log leaves the event loop to others.
@@ -94,7 +104,7 @@ async function behind(
   const packed = await ahead?.next(subscriber.position);
   const page =
     packed === undefined
-      ? await read(source, subscriber, signal)
+      ? await read(source, subscriber, signal, once)
       : // Whether more has come since can't be said here.
         source.reader.unpacked({ ...packed, isLast: false }, { prefixes: subscriber.prefixes });
   if (page === undefined) return undefined;
@@ -121,17 +131,18 @@ function aheadOf(
   return new ReadAhead({ file: reader.file, until, prefixes }, telemetry);
 }
 
-/** Reads a page, again and again while the file can't be read; undefined when it was ended meanwhile. */
+/** Reads a page, unless `once` again and again while the file can't be read; undefined when it was ended meanwhile. */
 async function read(
   { reader, closed, telemetry }: SubscriptionSource,
   { position, prefixes }: Subscriber,
   signal: AbortSignal,
+  once: boolean,
 ): Promise<Page | undefined> {
   for (let retry = FIRST_RETRY; !signal.aborted && !closed.aborted;) {
     try {
       return reader.page(position, { prefixes });
     } catch (error) {
-      if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
+      if (once || !(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
       telemetry.log.warn(error.message, { retryMilliseconds: retry });
       await pause(retry, [signal, closed]);
       retry = Math.min(LAST_RETRY, retry * 2);
