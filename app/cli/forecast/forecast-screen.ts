@@ -1,4 +1,5 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
+import { counted as countOf } from '../../../domain/explain/words.ts';
 import { table, type Column } from '../terminal/table.ts';
 import { HOUR, type Forecast, type Peak } from './forecast.ts';
 import type { Paint } from '../terminal/paint.ts';
@@ -24,7 +25,7 @@ export function showForecast(
   const { from, to, total, tasks, hours } = forecast;
   const span = `${shortTime(toIso(from))} to ${shortTime(toIso(to))}`;
   const parts = [
-    `${counted(total)} fires of ${counted(tasks.counted)} active tasks, ${span}`,
+    `${countOf(total, 'fire')} of ${countOf(tasks.counted, 'active task')}, ${span}`,
     `${paint.strong('Fires per hour')} (UTC)\n${plotOf(forecast, width)}`,
     hourly ? hoursOf(hours) : daysOf(hours),
   ];

@@ -1,6 +1,7 @@
 import { parseInstant, readTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { catalogue } from '../../../domain/events/catalogue.ts';
+import { counted } from '../../../domain/explain/words.ts';
 import { load } from '../../../domain/handle.ts';
 import { isUuid } from '../../../domain/ids.ts';
 import { streamKinds, streams } from '../../../domain/streams.ts';
@@ -83,7 +84,7 @@ export async function exportRows(
     until: await instantOf('--until', until, zone),
     taskId,
   };
-  const counted = await withScreen(session, async (progress) => {
+  const rows = await withScreen(session, async (progress) => {
     progress.stage('exporting');
     const open = (): Promise<RowWriter> =>
       output === undefined ? Promise.resolve(toScreen(session.surroundings.out)) : toFile(output);
@@ -106,7 +107,7 @@ export async function exportRows(
     });
   });
   const where = output === undefined ? '' : ` to ${output}`;
-  session.aside(`${counted.toLocaleString('en')} ${of}${where}`);
+  session.aside(`${counted(rows, of === 'events' ? 'event' : 'run')}${where}`);
 }
 
 /**

@@ -74,7 +74,7 @@ function warningsOf(text: RecurrenceText, parts: RruleParts, taskZone: Zone): re
   if (parts.count !== null && text.dtstart === null && !/(?:^|;)\s*BY/i.test(text.rule)) {
     warnings.push(
       `COUNT=${parts.count} counts the moment at which the rule is set as the first, so that ` +
-        `${parts.count - 1} more come; a DTSTART says from when to count`,
+        `${parts.count - 1} more ${parts.count === 2 ? 'comes' : 'come'}; a DTSTART says from when to count`,
     );
   }
   return warnings;

@@ -34,7 +34,7 @@ describe('a subscription to EventStoreDB', () => {
   }
 
   const subscribe = (
-    options: { after?: string; prefixes?: readonly string[]; once?: boolean } = {},
+    options: { after?: string; prefixes?: readonly string[] } = {},
   ): ReturnType<EventStore['subscribe']> =>
     store.subscribe({ after: BEGINNING, signal: stop.signal, ...options });
 
@@ -368,22 +368,6 @@ describe('a subscription to EventStoreDB', () => {
       return false;
     });
     await ended;
-  });
-
-  it('is told of a server that is away, where it is followed once', async () => {
-    await fill(0, 2);
-    bench().server.stop();
-    const refused: unknown = await take(subscribe({ once: true }), () => false).catch(
-      (error: unknown) => error,
-    );
-    expect(refused).to.be.instanceOf(EventStoreError).with.property('code', 'UNAVAILABLE');
-  });
-
-  it('comes back a few times also where it is followed once', async () => {
-    await fill(0, 2);
-    bench().server.faults.onNextSubscriptions('unavailable', 'unavailable');
-    const { events } = await take(subscribe({ once: true }), () => false);
-    expect(numbersOf(events)).to.deep.equal([0, 1]);
   });
 
   it('ends while the server cannot be reached', async () => {
