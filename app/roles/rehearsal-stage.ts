@@ -39,6 +39,7 @@ export interface StageCalls extends Pick<
   'admit' | 'handOver' | 'released' | 'lost'
 > {
   readonly timer: Timer;
+  readonly onRequesting: () => () => void;
   readonly onRequested: (runId: string) => void;
 }
 
@@ -55,7 +56,7 @@ export class RehearsalStage {
    */
   constructor(means: StageMeans, events: readonly RecordedEvent[], calls: StageCalls) {
     const { store, tools, clock, hold, membership, runPipeline } = means;
-    const { timer, onRequested, ...ofExecutor } = calls;
+    const { timer, onRequesting, onRequested, ...ofExecutor } = calls;
     // What V8 compiles counts for objects of the same form: the log of a rehearsal has that of the real one.
     const log = decorated(store, decorated<EventStore>(new RehearsalLog(store, events), {}));
     const telemetry = telemetryOver(silent.log, new Metrics({ misuse: () => {}, ofNode: false }));
@@ -71,6 +72,7 @@ export class RehearsalStage {
     const isInstant = instantRuns(tasks, tools);
     const worker = new Worker({ ...shared, queue, executor, slots: 1, isInstant });
     scheduler.writer.early = worker.early;
+    scheduler.writer.onRequesting = onRequesting;
     scheduler.writer.onRequested = onRequested;
     scheduler.onSoon = (taskId, revision) => tasks.prepare(taskId, revision);
     const { signal } = this.#ending;

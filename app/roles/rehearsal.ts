@@ -113,6 +113,7 @@ function oneWay(clock: Clock, ends: Ends): StageCalls {
     released: () => ends.add(),
     lost: () => {},
     timer: (at, callback) => clock.at(at, callback),
+    onRequesting: () => () => {},
     onRequested: () => {},
   };
 }
@@ -128,6 +129,7 @@ function otherWay(clock: Clock, ends: Ends): StageCalls {
       const cancel = clock.at(at, callback);
       return () => cancel();
     },
+    onRequesting: () => () => {},
     onRequested: () => {},
   };
 }
