@@ -21,19 +21,19 @@ import {
   table,
   wide,
 } from './dom.js';
-import { Pages, settled } from './paging.js';
+import { Pages, settled, turns } from './paging.js';
 import { count, duration, moment, moments, when } from './times.js';
 
 export async function agentsView(place, { signal }) {
   const name = h('input', { type: 'search' });
   const results = h('div', { 'aria-live': 'polite' });
-  let asked = 0;
+  const nextTurn = turns(signal);
   async function load(before = []) {
-    const turn = (asked += 1);
+    const isLatest = nextTurn();
     try {
       const query = { name_filter: name.value.trim(), limit: 200, offset: before.length };
       const { body, headers } = await callFully('GET', 'agents', { query, signal });
-      if (turn !== asked) return;
+      if (!isLatest()) return;
       const agents = [...before, ...body];
       const total = Number(headers.get('x-total-count'));
       const rows = agents.map((agent) => [
@@ -54,7 +54,7 @@ export async function agentsView(place, { signal }) {
         total > agents.length && button('More', () => load(agents), '.small'),
       );
     } catch (error) {
-      if (!signal.aborted && turn === asked)
+      if (isLatest())
         put(
           results,
           failure(error, () => load(before)),
@@ -80,6 +80,7 @@ export async function agentView(place, { id, signal }) {
   const about = h('div');
   const which = choice([['', 'any'], 'pending', 'delivered', 'failed'], '');
   const pages = new Pages();
+  const nextTurn = turns(signal);
   const base = `agents/${id}`;
 
   async function load() {
@@ -124,9 +125,11 @@ export async function agentView(place, { id, signal }) {
   }
 
   async function list() {
+    const isLatest = nextTurn();
     try {
       const query = { state: which.value, limit: 25, cursor: pages.cursor };
       const page = await call('GET', `${base}/webhooks/deliveries`, { query, signal });
+      if (!isLatest()) return;
       const rows = page.items.map(deliveryRow);
       const columns = ['When', 'What', 'State', num('Attempts'), wide('Latest answer'), ''];
       const empty = nothing(
@@ -139,7 +142,7 @@ export async function agentView(place, { id, signal }) {
         pages.bar(page, 'delivery', list, 'deliveries'),
       );
     } catch (error) {
-      if (!signal.aborted) put(deliveries, failure(error, list));
+      if (isLatest()) put(deliveries, failure(error, list));
     }
   }
 

@@ -16,7 +16,7 @@ import {
 } from './dom.js';
 import { follow, liveMark } from './live.js';
 import { actor, learnAgents } from './names.js';
-import { keepInAddress, settled } from './paging.js';
+import { keepInAddress, settled, turns } from './paging.js';
 import { clockText, count, when } from './times.js';
 
 const PAGE = 50;
@@ -53,7 +53,7 @@ export async function auditView(place, { query, signal }) {
   let fresh = 0;
   let drawing = null;
   let again = null;
-  let asked = 0;
+  const nextTurn = turns(signal);
   let reading = 0;
   const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
   const what = () => ({
@@ -64,7 +64,7 @@ export async function auditView(place, { query, signal }) {
 
   /** @param after position that what is read has to have passed */
   async function load(cursor, after) {
-    const turn = (asked += 1);
+    const isLatest = nextTurn();
     clearTimeout(again);
     reading += 1;
     keepInAddress('audit', { ...what(), from: since.value, to: until.value });
@@ -73,7 +73,7 @@ export async function auditView(place, { query, signal }) {
         query: { ...what(), from: iso(since), to: iso(until), limit: PAGE, cursor, after },
         signal,
       });
-      if (turn !== asked) return;
+      if (!isLatest()) return;
       if (cursor === undefined) {
         const first = page.items[0]?.position ?? '';
         const newer = items.filter(({ position }) => position > first);
@@ -82,7 +82,7 @@ export async function auditView(place, { query, signal }) {
       } else items = [...items, ...page.items];
       show(page);
     } catch (error) {
-      if (signal.aborted || turn !== asked) return;
+      if (!isLatest()) return;
       // The view is behind for a moment: what was read before stays.
       if (error.status === 503 && after !== undefined) {
         again = setTimeout(() => void load(cursor, after), PAUSE);

@@ -3,6 +3,7 @@
 import { call, may } from './client.js';
 import { button, failure, h, nothing, num, partWith, put, state, table, wide } from './dom.js';
 import { runLink } from './names.js';
+import { turns } from './paging.js';
 import { count, duration, tookOf } from './times.js';
 
 /** Most fires of a month that are looked at one by one; of more, only what has run is counted. */
@@ -40,7 +41,7 @@ export async function fireCalendar(place, task, signal) {
   const today = new Date();
   let month = new Date(today.getFullYear(), today.getMonth(), 1);
   let chosen = dateOf(today);
-  let turn = 0;
+  const nextTurn = turns(signal);
   const grid = h('div');
   const day = h('div', { 'aria-live': 'polite' });
   const title = h('span.month', { 'aria-live': 'polite' });
@@ -52,16 +53,16 @@ export async function fireCalendar(place, task, signal) {
   };
 
   async function load() {
-    const mine = (turn += 1);
+    const isLatest = nextTurn();
     title.textContent = monthFormat.format(month);
     try {
       const data = await readMonth(task, month, signal);
-      if (mine !== turn) return;
+      if (!isLatest()) return;
       drawMonth(data);
       if (chosen === null) put(day);
       else await showDay(chosen);
     } catch (error) {
-      if (!signal.aborted && mine === turn) put(grid, failure(error, load));
+      if (isLatest()) put(grid, failure(error, load));
     }
   }
 

@@ -65,3 +65,16 @@ export function settled(milliseconds, act, signal) {
     if (!signal.aborted) timer = setTimeout(() => void act(), milliseconds);
   };
 }
+
+/**
+ * Who asks anew before the answer has come, having chosen something else, is shown the latest answer alone, whichever
+ * comes last.
+ * @returns {() => () => boolean} begins a turn: whether it is the latest still, of a view that nobody has left
+ */
+export function turns(signal) {
+  let latest = 0;
+  return () => {
+    const turn = (latest += 1);
+    return () => !signal.aborted && turn === latest;
+  };
+}

@@ -4,7 +4,7 @@ import { call, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import { button, failure, h, partWith, put, table, wide } from './dom.js';
 import { link } from './names.js';
-import { Pages } from './paging.js';
+import { Pages, turns } from './paging.js';
 
 /**
  * Shows the keys of a view.
@@ -13,13 +13,16 @@ import { Pages } from './paging.js';
 export async function parkedPart(place, name, { signal, changed }) {
   const base = `projections/${encodeURIComponent(name)}/parked`;
   const pages = new Pages();
+  const nextTurn = turns(signal);
 
   async function load() {
+    const isLatest = nextTurn();
     try {
       const query = { limit: 25, cursor: pages.cursor };
-      show(await call('GET', base, { query, signal }));
+      const page = await call('GET', base, { query, signal });
+      if (isLatest()) show(page);
     } catch (error) {
-      if (!signal.aborted) put(place, failure(error, load));
+      if (isLatest()) put(place, failure(error, load));
     }
   }
 

@@ -4,7 +4,7 @@ import { call, may, order } from './client.js';
 import { ask, reasonField } from './dialog.js';
 import { attempt, button, choice, failure, h, heading, labelled, put } from './dom.js';
 import { learnTitles, taskLink } from './names.js';
-import { keepInAddress, Pages, settled } from './paging.js';
+import { keepInAddress, Pages, settled, turns } from './paging.js';
 import { runsTable } from './runs-table.js';
 import { count } from './times.js';
 
@@ -23,7 +23,7 @@ export async function runsView(place, { query, signal }) {
   const results = h('div', { 'aria-live': 'polite' });
   const title = h('span.soft');
   const pages = new Pages();
-  let asked = 0;
+  const nextTurn = turns(signal);
   const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
   const asks = () => ({
     ...{ state: status.value, trigger: trigger.value, task_id },
@@ -31,7 +31,7 @@ export async function runsView(place, { query, signal }) {
   });
 
   async function load() {
-    const turn = (asked += 1);
+    const isLatest = nextTurn();
     keepInAddress('runs', {
       ...{ state: status.value, trigger: trigger.value, task_id },
       ...{ since: since.value, until: until.value },
@@ -43,12 +43,12 @@ export async function runsView(place, { query, signal }) {
       });
       const ids = page.items.map((run) => run.task_id);
       await learnTitles(task_id === null ? ids : [...ids, task_id], signal);
-      if (turn !== asked) return;
+      if (!isLatest()) return;
       if (task_id !== null)
         put(title, 'of ', taskLink(task_id), ' ', h('a', { href: '#/runs' }, 'all'));
       put(results, runsTable(page.items, { task: task_id === null }), pages.bar(page, 'run', load));
     } catch (error) {
-      if (!signal.aborted && turn === asked) put(results, failure(error, load));
+      if (isLatest()) put(results, failure(error, load));
     }
   }
   const changed = settled(

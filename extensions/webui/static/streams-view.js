@@ -2,7 +2,7 @@
 
 import { call } from './client.js';
 import { button, failure, h, heading, labelled, nothing, num, put, table, wide } from './dom.js';
-import { keepInAddress, settled } from './paging.js';
+import { keepInAddress, settled, turns } from './paging.js';
 import { count, when } from './times.js';
 
 const kinds = ['task-', 'fires-', 'run-', 'agent-', 'topic-', 'key-', 'projection-', 'refusals-'];
@@ -12,15 +12,15 @@ export async function streamsView(place, { query, signal }) {
     ...{ type: 'search', value: query.get('prefix') ?? '', spellcheck: 'false' },
   });
   const results = h('div', { 'aria-live': 'polite' });
-  let asked = 0;
+  const nextTurn = turns(signal);
 
   async function load(cursor, before = []) {
-    const turn = (asked += 1);
+    const isLatest = nextTurn();
     keepInAddress('streams', { prefix: prefix.value.trim() });
     try {
       const asks = { query: { prefix: prefix.value.trim(), limit: 50, cursor }, signal };
       const { items, next_cursor } = await call('GET', 'streams', asks);
-      if (turn !== asked) return;
+      if (!isLatest()) return;
       const all = [...before, ...items];
       const rows = all.map(({ stream, revision, last_at }) => [
         h('a', { href: `#/streams/${encodeURIComponent(stream)}` }, h('code', {}, stream)),
@@ -38,7 +38,7 @@ export async function streamsView(place, { query, signal }) {
         next_cursor !== null && button('More', () => load(next_cursor, all), '.small'),
       );
     } catch (error) {
-      if (!signal.aborted && turn === asked)
+      if (isLatest())
         put(
           results,
           failure(error, () => load(cursor, before)),

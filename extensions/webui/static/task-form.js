@@ -2,7 +2,7 @@
 
 import { call, callFully, order, reasonHeader, who } from './client.js';
 import { choice, h, heading, notify, put } from './dom.js';
-import { settled } from './paging.js';
+import { settled, turns } from './paging.js';
 import { defaults, example, hints, moreFields, readTask } from './task-fields.js';
 import { moment, when } from './times.js';
 
@@ -175,9 +175,9 @@ export async function taskForm(place, { id, signal }) {
       previewed.map((name) => [name, valueOf(name)]).filter(([, value]) => value !== ''),
     );
 
-  let turn = 0;
+  const nextTurn = turns(signal);
   async function preview() {
-    const mine = (turn += 1);
+    const isLatest = nextTurn();
     try {
       // A rule without DTSTART begins when it was set: as long as nobody changes it, that is not now.
       const asItIs = task !== null && !previewed.some(changed);
@@ -185,11 +185,11 @@ export async function taskForm(place, { id, signal }) {
       const body = { ...asks, count: 5 };
       // Not the service's own: what is still typed is mostly wrong, and no error of anybody.
       const said = await call('POST', 'ext/webui/api/preview', { body, signal });
-      if (mine !== turn) return;
+      if (!isLatest()) return;
       if (said.valid) showFires(said);
       else showRefused(said);
     } catch (error) {
-      if (!signal.aborted && mine === turn) put(upcoming, h('p.soft', {}, error.message));
+      if (isLatest()) put(upcoming, h('p.soft', {}, error.message));
     }
   }
 

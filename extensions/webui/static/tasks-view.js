@@ -15,7 +15,7 @@ import {
   table,
 } from './dom.js';
 import { learnTitle } from './names.js';
-import { keepInAddress, Pages, settled } from './paging.js';
+import { keepInAddress, Pages, settled, turns } from './paging.js';
 import { taskActions } from './task-actions.js';
 import { when } from './times.js';
 
@@ -31,10 +31,10 @@ export async function tasksView(place, { query, signal }) {
   const tag = h('input', { value: query.get('tag') ?? '' });
   const results = h('div', { 'aria-live': 'polite' });
   const pages = new Pages();
-  let asked = 0;
+  const nextTurn = turns(signal);
 
   async function load() {
-    const turn = (asked += 1);
+    const isLatest = nextTurn();
     const filters = {
       search: search.value.trim(),
       status: status.value,
@@ -48,9 +48,9 @@ export async function tasksView(place, { query, signal }) {
         signal,
       });
       // An answer to what was typed before is of no use any more.
-      if (turn === asked) show(page, Object.values(filters).some(Boolean));
+      if (isLatest()) show(page, Object.values(filters).some(Boolean));
     } catch (error) {
-      if (!signal.aborted) put(results, failure(error, load));
+      if (isLatest()) put(results, failure(error, load));
     }
   }
 

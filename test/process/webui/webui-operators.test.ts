@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import type { Page, Route } from 'playwright-core';
 import { toNewEvents } from '../../../domain/handle.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
@@ -206,6 +207,26 @@ describe('the web page, for operators and auditors', function () {
       receiver.closeAllConnections();
     });
 
+    /** What was chosen before is answered last: it does not take the place of what is chosen by then. */
+    async function expectLatestChoice(page: Page): Promise<void> {
+      const state = page.getByLabel('State');
+      const held = new Promise<Route>((resolve) => {
+        void page.route('**/webhooks/deliveries?*state=failed*', resolve, { times: 1 });
+      });
+      await state.selectOption('failed');
+      await state.selectOption('pending');
+      await page.getByText('Nothing was sent.').waitFor();
+      const answer = page.waitForResponse(/state=failed/);
+      await (await held).continue();
+      await (await answer).finished();
+      await page.evaluate(
+        'new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))',
+      );
+      expect(await page.getByText('Nothing was sent.').isVisible()).to.equal(true);
+      await state.selectOption('');
+      await page.getByRole('row', { name: /webhook.test/ }).waitFor();
+    }
+
     it('shows what was sent and answered, and sends it again', async () => {
       const { page, complaints } = browsing();
       const { port } = receiver.address() as AddressInfo;
@@ -226,6 +247,7 @@ describe('the web page, for operators and auditors', function () {
         await page.getByLabel('State').selectOption('');
         await sent.waitFor();
       }
+      await expectLatestChoice(page);
       await sent.locator('summary').click();
       await sent.getByText('gone <script>').waitFor();
       await browsing().expectAccessible();
