@@ -4,6 +4,7 @@ import type { EventStore } from '../event-store.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import { streams } from '../streams.ts';
 import type { Asked } from './asked.ts';
+import { backfilled, type BackfillFinder } from './backfilled.ts';
 import { explainFired, explainSkippedSpan } from './decided.ts';
 import { endOf, findDecisions, startOf } from './decisions.ts';
 import { evidenceOf, type Explanation, type Verdict } from './explanation.ts';
@@ -27,6 +28,7 @@ export interface ExplainRequest {
   /** An agent's name; null where it is not known. */
   readonly nameOf: (agentId: string) => Promise<string | null>;
   readonly findRuns: RunFinder;
+  readonly findBackfills: BackfillFinder;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface ExplainRequest {
  * @throws Refusal `NOT_FOUND`
  */
 export async function explainTask(request: ExplainRequest): Promise<Explanation> {
-  const { store, taskId, at, now, findRuns } = request;
+  const { store, taskId, at, now, findRuns, findBackfills } = request;
   const start = Math.floor(at / SECOND) * SECOND;
   const end = start + SECOND - 1;
   const [history, decisions, orders] = await Promise.all([
@@ -49,17 +51,19 @@ export async function explainTask(request: ExplainRequest): Promise<Explanation>
   const asked: Asked = { store, taskId, at, now, history, era, decisions, orders, words };
   const due = dueWithin(asked, start, end);
   const verdict = await judge(asked, due, findRuns);
+  const since =
+    due === null ? { sentences: [], evidence: [] } : await backfilled(asked, due.at, findBackfills);
   const nominal = due?.at ?? at;
   return {
     task_id: taskId,
     at: toIso(at),
     fired: verdict.fired,
     reason: verdict.reason,
-    message: [...verdict.sentences, ...noteOf(due)].join(' '),
+    message: [...verdict.sentences, ...noteOf(due), ...since.sentences].join(' '),
     run_id: verdict.runId,
     previous_fire: isoOrNull(previousFire(asked, nominal)),
     next_fire: isoOrNull(nextFire(asked, nominal)),
-    evidence: evidenceOf(verdict.evidence),
+    evidence: evidenceOf([...verdict.evidence, ...since.evidence]),
   };
 }
 

@@ -1,6 +1,5 @@
 import {
   cancelBackfillCommand,
-  overlaps,
   planBackfill,
   previewBackfill,
   requestBackfillCommand,
@@ -41,6 +40,7 @@ import { HttpError, badRequest, forbidden, notFound } from '../../errors.ts';
 import { listPage } from '../listing.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
+import { overlappingBackfills } from './overlapping-backfills.ts';
 import { mayChange } from './task-definitions.ts';
 
 const read = ['tasks:read'] as const;
@@ -48,9 +48,6 @@ const write = ['tasks:write'] as const;
 
 /** Nominal times that a dry run shows. */
 const SHOWN = 20;
-
-/** How many of a task's latest backfills are looked at for what they have run. */
-const MOST_EARLIER = 100;
 
 const request = endpoint<RequestBackfill>({
   method: 'post',
@@ -75,7 +72,8 @@ const request = endpoint<RequestBackfill>({
     const { only = 'missing', concurrency = DEFAULT_CONCURRENCY, dry_run = false } = body;
     const { timezone } = task.definition;
     const span = spanOf(body, timezone);
-    const earlier = only === 'missing' ? await earlierBackfills(call, taskId, span) : [];
+    const earlier =
+      only === 'missing' ? await overlappingBackfills(dependencies.readModel, taskId, span) : [];
     const ask = { ...span, only, concurrency };
     const ids = earlier.map((backfill) => backfill.id);
     const plan = planBackfill(taskId, task, ask, ids, context.now);
@@ -195,17 +193,6 @@ function accepted(
     headers: { Location: `/backfills/${id}` },
     position: position ?? null,
   };
-}
-
-/** The task's latest backfills that share some of a span. */
-async function earlierBackfills(
-  { dependencies }: Pick<Call, 'dependencies'>,
-  taskId: string,
-  span: { readonly from: Instant; readonly to: Instant },
-): Promise<readonly BackfillDocument[]> {
-  const query = { ...backfillsOf(taskId), limit: MOST_EARLIER };
-  const found = await dependencies.readModel.find(backfillsProjection, query);
-  return found.map(({ document }) => document).filter((backfill) => overlaps(backfill, span));
 }
 
 /** @throws HttpError 400 naming each of the two that is no timestamp */

@@ -3,6 +3,7 @@ import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
 import { ABOUT } from '../../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Filter } from '../../../projections/read-model.ts';
+import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { Explanation } from '../../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
@@ -10,6 +11,7 @@ import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
 import { instantOf } from '../history/instant.ts';
 import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
+import { overlappingBackfills } from './overlapping-backfills.ts';
 
 /** Most runs by hand or by event that are named on either side of the instant. */
 const MOST_NEARBY = 3;
@@ -40,6 +42,7 @@ const explain = endpoint<unknown, ExplainQuery>({
       now: context.now,
       nameOf: (agentId) => nameOf(dependencies, agentId),
       findRuns: () => findRuns(dependencies, taskId, at, ownPosition),
+      findBackfills: (nominal) => findBackfills(dependencies, taskId, nominal, ownPosition),
     });
     return { body: explanation };
   },
@@ -55,17 +58,34 @@ async function nameOf(
   return 'name' in state ? state.name : null;
 }
 
+type Views = Pick<ApiDependencies, 'readModel' | 'positions' | 'telemetry'>;
+
+/** Looks up the backfills whose span holds a nominal time. Without their view the rest stands all the same: null. */
+async function findBackfills(
+  dependencies: Views,
+  taskId: string,
+  nominal: Instant,
+  ownPosition: Position,
+): Promise<readonly string[] | null> {
+  const { readModel, positions } = dependencies;
+  const span = { from: nominal, to: nominal };
+  return withoutView(dependencies, taskId, 'backfills', async () => {
+    if (ownPosition !== '') await positions.wait(backfillsProjection, ownPosition, LIMIT);
+    return (await overlappingBackfills(readModel, taskId, span)).map(({ id }) => id);
+  });
+}
+
 /**
  * Looks up the runs by hand or by event about an instant, the nearest first. The view says which there are; what
  * they are is read from the log. Without the view the rest of the explanation stands all the same: null.
  */
 async function findRuns(
-  dependencies: Pick<ApiDependencies, 'readModel' | 'positions' | 'telemetry'>,
+  dependencies: Views,
   taskId: string,
   at: Instant,
   ownPosition: Position,
 ): Promise<readonly string[] | null> {
-  const { readModel, positions, telemetry } = dependencies;
+  const { readModel, positions } = dependencies;
   const side = async (
     listed: boolean,
     span: Filter,
@@ -87,7 +107,7 @@ async function findRuns(
       distance: Math.abs(Date.parse(queued_at) - at),
     }));
   };
-  try {
+  return withoutView(dependencies, taskId, 'runs', async () => {
     if (ownPosition !== '') await positions.wait(runsProjection, ownPosition, LIMIT);
     const after: Filter = { field: 'queued_at', op: 'lte', value: toIso(at + ABOUT) };
     const before: Filter = { field: 'queued_at', op: 'gte', value: toIso(at - ABOUT) };
@@ -102,9 +122,21 @@ async function findRuns(
       .sort((a, b) => a.distance - b.distance)
       .slice(0, 2 * MOST_NEARBY)
       .map(({ id }) => id);
+  });
+}
+
+/** What is looked up in a view; null, and told in the log, where the view can't be read. */
+async function withoutView<T>(
+  { telemetry }: Views,
+  task: string,
+  view: string,
+  look: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await look();
   } catch (error) {
     if (!(error instanceof ReadModelError)) throw error;
-    telemetry.log.warn('an explanation goes without the view of runs', { task: taskId, error });
+    telemetry.log.warn('an explanation goes without a view', { task, view, error });
     return null;
   }
 }

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { toIso } from '../../../../domain/clock.ts';
+import { backfillRunId } from '../../../../domain/ids.ts';
+import { streams } from '../../../../domain/streams.ts';
+import type { ApiAnswer } from '../../../support/api-client.ts';
+import { request } from '../../../projections/recorded.ts';
+import { useRunningApi } from '../../../support/running-api.ts';
+import { ExplainedWorld, hour } from './explaining.ts';
+
+describe('an explanation of a time that was backfilled', () => {
+  const api = useRunningApi();
+  let world: ExplainedWorld;
+  before(async () => {
+    world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
+  });
+
+  /** An hourly task that nothing has fired for three hours, and a backfill of these. */
+  async function backfilled(fields: object = {}) {
+    const task = await world.create({ misfire_policy: 'skip', misfire_grace_seconds: 60 });
+    const at = world.nextHour;
+    await world.until(at + 2 * hour + 1_800_000).decide(task);
+    const span = { from: toIso(at), to: toIso(at + 2 * hour), ...fields };
+    const headers = { 'x-reason': 'the outage' };
+    const { client } = world.person;
+    const answer = await client.post(`/tasks/${task}/backfill`, span, { headers });
+    expect(answer.status, answer.text).to.equal(202);
+    return { task, at, backfill: answer.textAt('details.backfill_id') };
+  }
+
+  /** What whoever looks after backfills makes of one of its times. */
+  async function runIt(task: string, at: number, backfill: string): Promise<string> {
+    const nominal = toIso(at);
+    const run = backfillRunId(task, nominal, backfill);
+    const data = request({ task_id: task, trigger: 'backfill', scheduled_for: nominal });
+    await api().append(streams.run(run), [{ type: 'RunRequested', data }]);
+    return run;
+  }
+
+  const evidenceIn = (answer: ApiAnswer) =>
+    answer.json['evidence'] as { type: string; actor: string; reason: string | null }[];
+
+  it('says why its fire did not run, and what the backfill made of it', async () => {
+    const { task, at, backfill } = await backfilled();
+    const run = await runIt(task, at + hour, backfill);
+    await world.work(task, run, 3);
+    const answer = await world.explain(task, at + hour);
+    expect(answer.json).to.include({ fired: false, reason: 'missed', run_id: null });
+    expect(answer.textAt('message')).to.match(
+      new RegExp(
+        `Beside the schedule there is run ${run} \\(requested by a backfill for .*succeeded`,
+      ),
+    );
+    const evidence = evidenceIn(answer);
+    expect(evidence.map(({ type }) => type)).to.deep.equal([
+      ...['FiresSkipped', 'BackfillRequested', 'RunRequested', 'RunSucceeded'],
+    ]);
+    expect(evidence[1]).to.include({ actor: world.person.id, reason: 'the outage' });
+  });
+
+  it('says nothing of times that a backfill has not come to, left out, or does not have', async () => {
+    const { task, at, backfill } = await backfilled({ to: toIso(world.nextHour + hour) });
+    await runIt(task, at, backfill);
+    for (const nominal of [at + hour, at + 2 * hour, at + 100 * hour]) {
+      expect((await world.explain(task, nominal)).textAt('message')).not.to.contain('backfill');
+    }
+  });
+
+  it('goes without it, and says so, where the view of backfills is away', async () => {
+    const { task, at } = await backfilled();
+    api().views.away = true;
+    try {
+      const answer = await world.explain(task, at);
+      expect(answer.json).to.include({ fired: false, reason: 'missed' });
+      expect(answer.textAt('message')).to.contain('could not be looked up');
+    } finally {
+      api().views.away = false;
+    }
+  });
+});
