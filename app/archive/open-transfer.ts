@@ -38,7 +38,7 @@ async function openTransfer(
   }
   if (!create && !existsSync(logFile(directory))) {
     const advice = 'set SVC_DATA_DIR or --data-dir';
-    throw new ArchiveFault('refused', `there is no store in ${directory}: ${advice}`);
+    throw new ArchiveFault('absent', `there is no store in ${directory}: ${advice}`);
   }
   return openSqliteTransfer({ directory, create, telemetry: silent });
 }

@@ -85,10 +85,17 @@ export async function withScreen<T>(
   }
 }
 
+/** A folder without a store is a mistyped one, as with every command on the stores. */
+const codeOf: Readonly<Record<ArchiveFault['kind'], ExitCode>> = {
+  absent: exitCodes.usage,
+  refused: exitCodes.conflict,
+  damaged: exitCodes.failure,
+  failed: exitCodes.failure,
+};
+
 async function faultOf(error: unknown): Promise<unknown> {
   if (error instanceof ArchiveFault) {
-    const code: ExitCode = error.kind === 'refused' ? exitCodes.conflict : exitCodes.failure;
-    return new CommandFault(code, error.message, error);
+    return new CommandFault(codeOf[error.kind], error.message, error);
   }
   if (error instanceof Refusal) return new CommandFault(exitCodes.conflict, error.message, error);
   if (error instanceof EventStoreError) {

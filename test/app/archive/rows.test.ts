@@ -185,7 +185,7 @@ describe('svc export --format', function () {
       [['export', '--format', 'csv', '--since', 'soon'], 2],
       [['export', '--format', 'csv', '--task', 'report'], 2],
       [['export', '--format', 'csv', '--of', 'runs'], 5],
-      [['export', '--format', 'csv', '--data-dir', nowhere], 5],
+      [['export', '--format', 'csv', '--data-dir', nowhere], 2],
     ];
     for (const [words, code] of wrong) {
       const called = await svc(words, { env: { SVC_DATA_DIR: directory.path } });

@@ -149,7 +149,15 @@ describe('the command line on the stores themselves', () => {
 
   it('refuses a folder without a store, and makes none', async () => {
     const nowhere = join(directory(), 'nowhere');
-    for (const words of [['simulate'], ['admin', 'reset']]) {
+    const into = join(nowhere, 'archive');
+    for (const words of [
+      ['simulate'],
+      ['owed'],
+      ['admin', 'reset'],
+      ['backup', into],
+      ['export', into],
+      ['export', '--format', 'csv'],
+    ]) {
       const called = await svc([...words, '--data-dir', nowhere], { env: {}, clock });
       expect(called.code).to.equal(2);
       expect(called.err).to.include(`there is no store in ${nowhere}`);
