@@ -120,7 +120,6 @@ describe('a write on a replica set', () => {
     await server.resume();
     // A driver that has not heard yet of each of its connections' end may try two of them in vain.
     await eventually(async () => (await writer.checkpoint()) === BEGINNING, {
-      limitMs: 2_000,
       what: 'the server to be found again, with the checkpoint where it was',
     });
     expect(amounts()).to.deep.equal([]);

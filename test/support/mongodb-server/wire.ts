@@ -28,11 +28,14 @@ const MORE_TO_COME = 2;
 
 /** Cuts a connection's bytes into requests. */
 export class RequestReader {
-  #rest: Buffer = Buffer.alloc(0);
+  /** What has come and is no whole message yet, put together only when it is: a large one comes in hundreds of parts. */
+  #parts: Buffer[] = [];
+  #length = 0;
 
   /** Length of the message that has come in part, in bytes; 0 where none has. */
   get due(): number {
-    return this.#rest.length < HEADER ? 0 : this.#rest.readInt32LE(0);
+    const [first] = this.#parts;
+    return first === undefined || first.length < HEADER ? 0 : first.readInt32LE(0);
   }
 
   /**
@@ -40,14 +43,19 @@ export class RequestReader {
    * @throws Error for what is not the protocol
    */
   push(chunk: Buffer): Request[] {
-    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#parts.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < HEADER || this.#length < this.due) return [];
+    let rest = this.#parts.length === 1 ? chunk : Buffer.concat(this.#parts);
     const requests: Request[] = [];
-    while (this.#rest.length >= HEADER) {
-      const length = this.#rest.readInt32LE(0);
-      if (this.#rest.length < length) break;
-      requests.push(parse(this.#rest.subarray(0, length)));
-      this.#rest = this.#rest.subarray(length);
+    while (rest.length >= HEADER) {
+      const length = rest.readInt32LE(0);
+      if (rest.length < length) break;
+      requests.push(parse(rest.subarray(0, length)));
+      rest = rest.subarray(length);
     }
+    this.#parts = rest.length === 0 ? [] : [rest];
+    this.#length = rest.length;
     return requests;
   }
 }
