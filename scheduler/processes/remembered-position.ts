@@ -7,18 +7,16 @@ import {
 import { placeInLog, rememberEvent } from '../../domain/remembered-event.ts';
 import type { Coordination } from '../coordination.ts';
 
+type LogOfPlace = Pick<EventStore, 'reaches' | 'hasHad' | 'readAll' | 'readAllBackwards'>;
+
 /** A place in the log that is remembered under a name, together with an event by which its log is known. */
 export class RememberedPosition {
   readonly #coordination: Coordination;
-  readonly #store: Pick<EventStore, 'reaches' | 'hasHad' | 'readAllBackwards'>;
+  readonly #store: LogOfPlace;
   readonly #name: string;
   #last: RecordedEvent | null = null;
 
-  constructor(
-    coordination: Coordination,
-    store: Pick<EventStore, 'reaches' | 'hasHad' | 'readAllBackwards'>,
-    name: string,
-  ) {
+  constructor(coordination: Coordination, store: LogOfPlace, name: string) {
     this.#coordination = coordination;
     this.#store = store;
     this.#name = name;

@@ -32,6 +32,7 @@ describe('the place of a subscription of an extension', () => {
     const store = {
       head: async () => HEAD,
       reaches: async (position: Position) => position <= HEAD,
+      readAll: async () => [],
       readAllBackwards: async () => [],
       hasHad: async ({ id }: { id: string }) => log.ids.includes(id),
       async *subscribe({ after, signal }: { after: Position; signal: AbortSignal }) {

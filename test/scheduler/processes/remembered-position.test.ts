@@ -24,6 +24,7 @@ describe('a remembered place in the log', () => {
       hasHad: async () => had,
       readAllBackwards: async (before: Position | null) =>
         event.position < (before ?? '') ? [event] : [],
+      readAll: async (after: Position) => (event.position > after ? [event] : []),
     };
     return new RememberedPosition(coordination, store, 'place');
   };
@@ -45,6 +46,9 @@ describe('a remembered place in the log', () => {
   it('is what was remembered, also by a release that remembers no event', async () => {
     remembered.set('place', '07');
     expect(await recall(false)).to.equal('07');
+    await remember('06', event);
+    remembered.set('place', '07');
+    expect(await recall(true)).to.equal('07');
     await remember('04', event);
     expect(await recall(true)).to.equal('04');
   });
@@ -65,8 +69,13 @@ describe('a remembered place in the log', () => {
     expect(await recall(false)).to.equal(BEGINNING);
   });
 
-  it('is known by what came where it is, so that this does not come again', async () => {
+  it('is known by what stands where it is, so that this does not come again', async () => {
     await remember('05', event);
     expect(await recall(true)).to.equal('05');
+    await remember('05', { ...event, position: '03' });
+    expect(await recall(true)).to.equal('05');
+    await remember('05', null);
+    expect(await recall(true)).to.equal('05');
+    expect(await recall(false)).to.equal(BEGINNING);
   });
 });

@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { SystemClock } from '../../app/clock.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
+import { newId } from '../../domain/ids.ts';
+import { compileTopicPattern } from '../../domain/schedule/topic-pattern.ts';
+import { publishEvent } from '../../domain/topics/publishing.ts';
+import { Subscription } from '../../extensions/host/lent/subscription.ts';
+import { silent } from '../../observability/telemetry.ts';
+import type { Coordination } from '../../scheduler/coordination.ts';
+import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { eventually, Signal } from '../support/signals.ts';
+import { useTemporaryDirectory } from '../support/temporary-directory.ts';
+
+const NAME = 'extension x orders.#';
+
+describe('what a subscription of an extension is given of the log', () => {
+  const directory = useTemporaryDirectory();
+  const clock = new SystemClock();
+  let store: EventStore;
+  let coordination: Coordination;
+
+  beforeEach(async () => {
+    const codec = createEventCodec();
+    store = await openSqliteEventStore({ directory: directory(), codec, telemetry: silent });
+    coordination = await openSqliteCoordination({ directory: directory(), telemetry: silent });
+  });
+
+  afterEach(async () => {
+    await coordination.close();
+    await store.close();
+  });
+
+  const order = async (n: number): Promise<void> => {
+    const event = { topic: 'orders.new', payload: { n }, source_agent_id: newId(clock.now()) };
+    const [now, commandId] = [clock.now(), newId(clock.now())];
+    const context = { now, commandId, correlationId: commandId, actor: 'service', source: 'test' };
+    await publishEvent(store, event, [], context);
+  };
+
+  /** As in a process that has its turn. */
+  const subscribe = async () => {
+    const given = new Signal<unknown>('orders');
+    const subscription = new Subscription({
+      ...{ what: 'a subscriber', name: NAME, store, coordination, clock, telemetry: silent },
+      pattern: compileTopicPattern('orders.#'),
+      handle: async ({ data }) => given.send(data['n']),
+      failed: () => {},
+    });
+    await subscription.begin();
+    const stop = new AbortController();
+    const ended = subscription.run(stop.signal, 1);
+    const end = async (): Promise<void> => {
+      stop.abort();
+      await ended;
+    };
+    return { given, subscription, end };
+  };
+
+  /** Until the place is remembered behind all that was published: what ends a handler's work has it come again. */
+  const remembered = () =>
+    eventually(async () => (await coordination.recall(NAME)) === `at ${await store.head()}`);
+
+  it('is what is published once it has begun', async () => {
+    await order(1);
+    await order(2);
+    const { given, end } = await subscribe();
+    await order(3);
+    await given.wait((n) => n === 3);
+    await end();
+    expect(given.values).to.deep.equal([3]);
+  });
+
+  it('comes once, however often its process is started anew', async () => {
+    const first = await subscribe();
+    await order(1);
+    await order(2);
+    await remembered();
+    await first.end();
+    await (await subscribe()).end();
+    const { given, end } = await subscribe();
+    await order(3);
+    await given.wait((n) => n === 3);
+    await end();
+    expect(given.values).to.deep.equal([3]);
+  });
+
+  it('is nothing that was published while it was unsubscribed', async () => {
+    const first = await subscribe();
+    await order(1);
+    await remembered();
+    await first.end();
+    await first.subscription.forget();
+    await order(2);
+    const { given, end } = await subscribe();
+    await order(3);
+    await given.wait((n) => n === 3);
+    await end();
+    expect(given.values).to.deep.equal([3]);
+  });
+
+  it('goes on from where an older release was, which remembers no event', async () => {
+    const first = await subscribe();
+    await order(1);
+    await remembered();
+    await first.end();
+    await order(2);
+    await coordination.remember(NAME, `at ${await store.head()}`, 1);
+    const { given, end } = await subscribe();
+    await order(3);
+    await given.wait((n) => n === 3);
+    await end();
+    expect(given.values).to.deep.equal([3]);
+  });
+});
