@@ -46,7 +46,7 @@ export class Leadership {
     return this.currentFence;
   }
 
-  /** Calls back when leadership is won, lost, or won anew with another fence, until {@link offChange}. */
+  /** Calls back when leadership is won, lost, or won anew after it had run out unseen, until {@link offChange}. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }
@@ -112,7 +112,7 @@ export class Leadership {
 
   private async renew(): Promise<void> {
     const asked = this.clock.now();
-    const { fence } = this;
+    const { fence, heldUntil } = this;
     try {
       const lease = await this.coordination.acquire(this.name, this.owner, this.lease);
       this.heldUntil = lease === null ? Number.NEGATIVE_INFINITY : asked + this.lease;
@@ -121,8 +121,10 @@ export class Leadership {
       this.telemetry.count('lease_failures_total', { lease: this.name });
       this.telemetry.log.warn('a lease could not be renewed', { lease: this.name, error });
     }
-    // A larger fence: it was lost and won again unseen, while this process slept.
-    if (this.led === this.leads && (!this.led || this.fence === fence)) return;
+    // A larger fence: it was lost and won again unseen, while this process slept. One that had run out was nobody's
+    // either, though it is the same again: who found it so waits to be told.
+    const isSame = this.fence === fence && this.clock.now() < heldUntil;
+    if (this.led === this.leads && (!this.led || isSame)) return;
     this.led = this.leads;
     const change = this.led ? 'won' : 'lost';
     this.telemetry.count('lease_changes_total', { lease: this.name, change });

@@ -113,6 +113,21 @@ describe('leadership', () => {
     expect(one.leads).to.equal(false);
   });
 
+  it('is told of again to who waits for it, where it ran out unseen and is the same one', async () => {
+    const one = run('one');
+    await world.clock.advance(1);
+    const { fence } = one;
+    // The machine slept.
+    world.clock.setTo(world.clock.now() + 2 * lease);
+    expect(one.leads).to.equal(false);
+    const { signal } = new AbortController();
+    const told: string[] = [];
+    void one.untilLeading(signal).then(() => told.push('leads'));
+    await world.clock.advance(lease);
+    expect([one.leads, one.fence]).to.deep.equal([true, fence]);
+    expect(told).to.deep.equal(['leads']);
+  });
+
   it('goes to the next at once when it is given back, with a larger fence', async () => {
     const one = run('one');
     await world.clock.advance(1000);
