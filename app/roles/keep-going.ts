@@ -37,7 +37,7 @@ export async function keepGoing(options: {
     let begun = Number.POSITIVE_INFINITY;
     try {
       await work(() => {
-        begun = clock.steady();
+        begun = Math.min(begun, clock.steady());
         ongoing.state = 'going';
         ongoing.problem = null;
       });

@@ -62,6 +62,23 @@ describe('ongoing work', () => {
     await going.end();
   });
 
+  it('has gone on since it said first that it has started: what follows the log says so whenever it is level', async () => {
+    const begun: number[] = [];
+    going.keep('following', async (started) => {
+      begun.push(clock.now());
+      started();
+      await clock.sleep(60_000, going.signal);
+      started();
+      throw new Error('the views are away');
+    });
+    await settle();
+    await clock.advance(121_000);
+    const [first = 0] = begun;
+    expect(begun.map((at) => at - first)).to.deep.equal([0, 60_100, 120_200]);
+    expect(logged.map(({ level }) => level)).to.deep.equal(['error', 'error']);
+    await going.end();
+  });
+
   it('is told of as not going until it has started', async () => {
     const ready = deferred();
     going.keep('counting', async (started) => {
