@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { isUnfinished } from './durable-folder.ts';
 
 /**
@@ -8,8 +8,14 @@ import { isUnfinished } from './durable-folder.ts';
  */
 export const STAGING = '.restoring';
 
-/** What a restore that is under way, or was broken off, has in a data directory; undefined where there is none. */
+/**
+ * What a restore that is under way, or was broken off, has in a data directory; undefined where there is none, and where
+ * the directory can't be looked into: who puts something there says why.
+ */
 export function stagingIn(directory: string): string | undefined {
-  if (!existsSync(directory)) return undefined;
-  return readdirSync(directory).find((name) => isUnfinished(name, STAGING));
+  try {
+    return readdirSync(directory).find((name) => isUnfinished(name, STAGING));
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeBackup } from '../../../app/archive/make-archive.ts';
 import { restore } from '../../../app/archive/restore.ts';
@@ -37,10 +37,9 @@ describe('a folder that a log is being restored into', () => {
     refuseHalfRestore(there());
   });
 
-  it('is left as it is by a start where the restore was killed, so that it can be run again', async () => {
-    mkdirSync(path('there/.restoring.unfinished-1-abcdef'), { recursive: true });
+  const startThere = async (): Promise<string> => {
     const configuration = readConfiguration({ SVC_DATA_DIR: path('there'), SVC_PORT: '0' });
-    const refused = await startService({
+    return startService({
       ...{ configuration, clock, telemetry: createTelemetry({ level: 'silent' }) },
       secrets: () => undefined,
     }).then(
@@ -50,8 +49,18 @@ describe('a folder that a log is being restored into', () => {
       },
       (error: unknown) => String(error),
     );
+  };
+
+  it('is left as it is by a start where the restore was killed, so that it can be run again', async () => {
+    mkdirSync(path('there/.restoring.unfinished-1-abcdef'), { recursive: true });
+    const refused = await startThere();
     expect(refused).to.include('run svc restore again');
     expect(refused).to.include(path('there/.restoring.unfinished-1-abcdef'));
     expect(readdirSync(path('there'))).to.deep.equal(['.restoring.unfinished-1-abcdef']);
+  });
+
+  it('is not looked for where there is no folder: the setting that names it is refused', async () => {
+    writeFileSync(path('there'), '');
+    expect(await startThere()).to.include(`SVC_DATA_DIR: ${path('there')} can't be made`);
   });
 });
