@@ -2,6 +2,7 @@ import { BEGINNING, type EventStore, type RecordedEvent } from '../../../domain/
 import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { idOf } from '../../../domain/streams.ts';
 import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../../projections/views/due.ts';
+import { isOfLog } from '../../../projections/of-log.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { BrokenOff } from '../calling/faults.ts';
 
@@ -10,7 +11,7 @@ const PAGE = 500;
 /**
  * The rhythm of every task that is not canceled, each once, as the log has it now: the view `due`, and over it what
  * the log says after the view. In memory are a page of the view and the tasks that changed since; where there is no
- * view, all tasks.
+ * view, or one of another log, all tasks.
  *
  * @throws EventStoreError `UNAVAILABLE`, ReadModelError; BrokenOff when the signal is aborted
  */
@@ -21,7 +22,8 @@ export async function* presentRhythms(
 ): AsyncGenerator<{ readonly taskId: string; readonly rhythm: Rhythm }> {
   // Who follows a log that is away waits until it is back: whoever asks here waits for an answer.
   await store.head();
-  const seen = (await readModel.liveGeneration(dueProjection)) !== null;
+  const isThere = (await readModel.liveGeneration(dueProjection)) !== null;
+  const seen = isThere && (await isOfLog(dueProjection, store, readModel));
   const checkpoint = seen ? await readModel.checkpoint(dueProjection) : null;
   const changed = new Map<string, Rhythm | null>();
   const kept = async (taskId: string): Promise<Rhythm | null> =>
