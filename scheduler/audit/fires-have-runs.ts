@@ -89,9 +89,7 @@ export class FiresHaveRuns implements AuditCheck {
       this.open = [];
       this.fence = fence;
     }
-    const again = this.open;
-    this.open = [];
-    for (const each of again) await this.verify(each, findings);
+    await this.verifyOpen(findings);
     await this.goOn(findings, signal);
     await this.place.remember(this.open[0]?.before ?? this.verified, fence);
   }
@@ -125,6 +123,21 @@ export class FiresHaveRuns implements AuditCheck {
       this.verified = page.upTo;
       if (page.isEnd) return;
       await this.clock.sleep(REST, signal);
+    }
+  }
+
+  /** Once more those whose runs could not be made up. What can't be looked at now stays open. */
+  private async verifyOpen(findings: Findings): Promise<void> {
+    const again = this.open;
+    this.open = [];
+    let looked = 0;
+    try {
+      for (const each of again) {
+        await this.verify(each, findings);
+        looked += 1;
+      }
+    } finally {
+      this.open.push(...again.slice(looked));
     }
   }
 

@@ -103,6 +103,28 @@ describe("the scheduler's audit", () => {
     expect(audited.telemetry.audited('fire_without_run')).to.deep.equal(once);
   });
 
+  it('keeps the fires whose runs it could not make up, where the log is away at the next pass', async () => {
+    for (const task of ['t', 'u']) await world.createTask(task, hourly);
+    const audited = await start();
+    const { store } = audited.process;
+    let away = true;
+    store.onAppend = (stream) => {
+      if (away && stream.startsWith('run-')) throw new EventStoreError('UNAVAILABLE', 'away');
+    };
+    await world.clock.advance(hour + minute);
+    await audited.pass();
+    store.onRead = (stream) => {
+      if (stream.startsWith('run-')) throw new EventStoreError('UNAVAILABLE', 'away');
+    };
+    expect((await audited.pass()).faults).to.include('fires_have_runs');
+    [away, store.onRead] = [false, () => {}];
+    await audited.pass();
+    for (const task of ['t', 'u']) {
+      const { fired, requested } = await world.outcome(task);
+      expect(requested).to.deep.equal(fired).that.is.not.deep.equal([]);
+    }
+  });
+
   it('goes on from the place up to which fires are verified, unless the log does not reach it', async () => {
     await world.createTask('t', hourly);
     const first = await start();
