@@ -24,6 +24,7 @@ import { backfillsPart } from './backfills.js';
 import { changeLine } from './changes.js';
 import { follow, liveMark } from './live.js';
 import { actor, learnTitle, link } from './names.js';
+import { turns } from './paging.js';
 import { runsTable } from './runs-table.js';
 import { backfillButton, taskActions } from './task-actions.js';
 import { scheduleOf } from './tasks-view.js';
@@ -252,12 +253,15 @@ function explainer(id, signal) {
     value: localField(new Date()),
   });
   const answer = h('div', { 'aria-live': 'polite' });
+  const nextTurn = turns(signal);
   const submit = async (event) => {
     event.preventDefault();
+    const isLatest = nextTurn();
     try {
       if (at.value === '') throw new Error('Say when.');
       const query = { at: new Date(at.value).toISOString() };
       const told = await call('GET', `tasks/${id}/explain`, { query, signal });
+      if (!isLatest()) return;
       put(
         answer,
         h('p', {}, state(told.reason ?? 'open'), ' ', told.message),
@@ -275,7 +279,7 @@ function explainer(id, signal) {
         ),
       );
     } catch (error) {
-      if (!signal.aborted) put(answer, failure(error));
+      if (isLatest()) put(answer, failure(error));
     }
   };
   return part(

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Route } from 'playwright-core';
 import {
   ServiceProcess,
   credentialsIn,
@@ -153,6 +154,31 @@ describe('the web page', function () {
       await page.getByRole('button', { name: 'Cancel' }).click();
       await here().answer('Cancel the task', 'not needed any more');
       await page.locator('.state', { hasText: 'canceled' }).first().waitFor();
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it('explains the moment that was asked about last, whichever answer comes last', async () => {
+      const { page, complaints } = here();
+      await here().logIn(credentials);
+      await here().create('Explained', [{ uses: 'echo' }]);
+      const held = new Promise<Route>((resolve) => {
+        void page.route('**/explain?*', resolve, { times: 1 });
+      });
+      const explain = page.getByRole('button', { name: 'Explain' });
+      await explain.click();
+      const route = await held;
+      await explain.click();
+      const latest = page.locator('.state', { hasText: 'not in schedule' });
+      await latest.waitFor();
+      const answer = page.waitForResponse('**/explain?*');
+      const said = { reason: 'paused', message: 'Of a moment before.', run_id: null };
+      const beside = { previous_fire: null, next_fire: null, evidence: [] };
+      await route.fulfill({ json: { ...said, ...beside } });
+      await (await answer).finished();
+      await page.evaluate(
+        'new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))',
+      );
+      expect(await latest.isVisible()).to.equal(true);
       expect(complaints).to.deep.equal([]);
     });
 
