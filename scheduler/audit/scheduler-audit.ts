@@ -65,7 +65,7 @@ export function createSchedulerAudit(parts: {
   });
 }
 
-/** A worker's audit of its queue: each worker looks at its own. */
+/** A worker's audit of its queue: each worker looks at its own, once it holds all. */
 export function createQueueAudit(parts: {
   readonly store: EventStore;
   readonly readModel: ReadModel;
@@ -74,12 +74,12 @@ export function createQueueAudit(parts: {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }): Audit {
-  const { coordination, clock, telemetry } = parts;
+  const { coordination, queue, clock, telemetry } = parts;
   return new Audit({
     checks: [new QueueAgrees(parts)],
     clock,
     telemetry,
-    isWanted: () => true,
+    isWanted: () => queue.isCurrent,
     publish: async (report) => {
       // Of many workers, the last that found something is told of.
       if (Object.keys(report.findings).length === 0 && report.faults.length === 0) return;

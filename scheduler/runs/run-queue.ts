@@ -52,6 +52,8 @@ export class RunQueue {
   private readonly runs = new TransientMap<string, QueuedRun>();
   private readonly ready = new Heap<QueuedRun>(goesBefore);
   private readonly later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
+  /** False until the end of the log was reached: what is over by now may not be known. */
+  private current = false;
   /** Something may be there to take. */
   onReady: () => void = () => {};
   /** A run that this process works on was changed by somebody else (or by this process itself). */
@@ -75,6 +77,11 @@ export class RunQueue {
     return this.ready.size + this.later.size;
   }
 
+  /** Whether the end of the log was reached, so that what is unfinished is in here, and nothing else. */
+  get isCurrent(): boolean {
+    return this.current;
+  }
+
   get(id: string): QueuedRun | undefined {
     return this.runs.get(id);
   }
@@ -85,6 +92,7 @@ export class RunQueue {
 
   /** Loads the unfinished runs, then follows the log until the signal is aborted. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
+    this.current = false;
     // What was known before a break may have ended since; what is being worked on stays.
     for (const run of [...this.runs.values()].filter(({ taken }) => !taken)) {
       run.ended = true;
@@ -101,14 +109,13 @@ export class RunQueue {
       [unfinished],
       (document) => this.add(fromDocument(document)),
     );
-    let caughtUp = false;
     for await (const message of this.store.subscribe({ after, prefixes: ['run-'], signal })) {
       if (message.kind === 'events') {
         for (const event of message.events) this.take(event);
         // What was queued before the end of the log is known may have been taken since.
-        if (caughtUp) this.onReady();
-      } else if (!caughtUp) {
-        caughtUp = true;
+        if (this.current) this.onReady();
+      } else if (!this.current) {
+        this.current = true;
         ready();
         this.onReady();
       }

@@ -1,14 +1,18 @@
+import { once as eventOnce } from 'node:events';
 import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
 import { load } from '../../../domain/handle.ts';
 import { requireRun, runFold } from '../../../domain/runs/run.ts';
+import { silent } from '../../../observability/telemetry.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import type { Audit } from '../../../scheduler/audit/audit.ts';
 import { parseReport, QUEUE_REPORT } from '../../../scheduler/audit/report.ts';
 import { createQueueAudit } from '../../../scheduler/audit/scheduler-audit.ts';
-import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { RunQueue, type QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { Signal } from '../../support/signals.ts';
 import { CountingTelemetry, passOf, plant, SleepersClock } from './audit-world.ts';
 import { minute } from '../scheduler-world.ts';
+import { WatchedStore } from '../watched-store.ts';
 import { WorkerWorld, type WorkerProcess } from '../runs/worker-world.ts';
 
 const once = { found: 1, mended: 1 };
@@ -62,6 +66,35 @@ describe("a worker's audit of its queue", () => {
     }
     expect([...telemetry.counts]).to.deep.equal([]);
     expect(await world.world.coordination.recall(QUEUE_REPORT)).to.equal(null);
+  });
+
+  it('does not look at a queue that has not come to the end of the log', async () => {
+    await world.request('t');
+    await world.world.idle();
+    const { readModel, coordination } = world.world;
+    const store = new WatchedStore(world.world.store);
+    const subscribe = store.subscribe.bind(store);
+    const begun = new Signal('the request to be taken in');
+    const stop = new AbortController();
+    store.subscribe = async function* (asked) {
+      for await (const message of subscribe(asked)) {
+        if (message.kind !== 'events') continue;
+        yield { ...message, events: message.events.slice(0, 1) };
+        begun.send();
+        await eventOnce(stop.signal, 'abort');
+        return;
+      }
+    };
+    const behind = new RunQueue(store, readModel, world.clock, silent);
+    const followed = behind.follow(stop.signal, () => {});
+    await begun.wait();
+    expect(behind.size).to.equal(1);
+    audit = createQueueAudit({ store, readModel, coordination, queue: behind, clock, telemetry });
+    const ran = audit.run(stop.signal);
+    await world.clock.advance(5 * minute);
+    stop.abort();
+    await Promise.all([followed, ran]);
+    expect([...telemetry.counts]).to.deep.equal([]);
   });
 
   it('takes in a run that the queue has lost, and it is carried out', async () => {
