@@ -116,6 +116,7 @@ export class RunQueue {
         if (this.current) this.onReady();
       } else if (!this.current) {
         this.current = true;
+        for (const run of this.runs.values()) this.line(run);
         ready();
         this.onReady();
       }
@@ -246,6 +247,8 @@ export class RunQueue {
   }
 
   private line(run: QueuedRun): void {
+    // Without a view all runs that ever were come by: those that are unfinished line up when these are known.
+    if (!this.current) return;
     // One that is taken is put back by who has taken it: here it would be passed over, and lost.
     if (run.state === 'running' || run.taken) return;
     if (run.runAt <= this.clock.now()) this.ready.push(run);

@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { silent } from '../../../observability/telemetry.ts';
+import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
+import { Signal } from '../../support/signals.ts';
+import { WorkerWorld } from './worker-world.ts';
+
+describe('a queue that has no view to begin with', () => {
+  let world: WorkerWorld;
+
+  beforeEach(async () => {
+    world = await WorkerWorld.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  it('puts in line what is unfinished at the end of the log, and nothing that has ended by then', async () => {
+    await world.task('t', ['a']);
+    const one = await world.start('one');
+    for (let n = 0; n < 3; n += 1) await world.request('t');
+    await world.world.idle();
+    await one.worker.drain(0);
+    const waiting = await world.request('t');
+    const { store, readModel, clock } = world.world;
+    const queue = new RunQueue(store, readModel, clock, silent);
+    const level = new Signal('the queue to be level');
+    const stop = new AbortController();
+    const followed = queue.follow(stop.signal, () => level.send());
+    expect(queue.isCurrent).to.equal(false);
+    await level.wait();
+    expect(queue).to.include({ size: 1, waiting: 1, isCurrent: true });
+    expect(queue.next(clock.now())?.id).to.equal(waiting);
+    expect(queue.next(clock.now())).to.equal(null);
+    stop.abort();
+    await followed;
+  });
+});
