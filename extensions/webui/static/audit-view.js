@@ -118,7 +118,8 @@ export async function auditView(place, { query, signal }) {
     following.abort();
     if (signal.aborted) return;
     following = new AbortController();
-    if (until.value !== '') {
+    // Of what is over, and of what the service does itself, nothing is told live.
+    if (until.value !== '' || by.value.trim() === 'service') {
       live.say('refused');
       return;
     }

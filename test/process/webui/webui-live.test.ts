@@ -172,6 +172,17 @@ describe('the web page, while things go on', function () {
       expect(followed).to.deep.equal([]);
     });
 
+    it('does not ask to be told live of the service, which nobody is', async () => {
+      const { page } = browsing();
+      const followed: string[] = [];
+      page.on('request', (request) => {
+        if (request.url().includes('/audit/live')) followed.push(request.url());
+      });
+      await browsing().logIn(service().credentials, 'audit?actor=service');
+      await page.locator('.live[data-how=refused]').waitFor();
+      expect(followed).to.deep.equal([]);
+    });
+
     it('shows what was done between the list and its going live', async () => {
       const { page } = browsing();
       await browsing().logIn(service().credentials, 'tasks');
