@@ -1,4 +1,4 @@
-import type { Clock } from '../../domain/clock.ts';
+import { fromIso, type Clock } from '../../domain/clock.ts';
 import { load } from '../../domain/handle.ts';
 import { operationsFold } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
@@ -77,9 +77,11 @@ export function createHealth(options: {
   const scheduler = async (): Promise<HealthCheck> => {
     const members = await coordination.alive();
     const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
-    const { hold } = (await load(store, streams.operations(), operationsFold)).state;
-    const overdue =
-      hold === null ? await overdueTasks(stores, clock.now() - OVERDUE) : { count: 0, names: [] };
+    const { hold, released } = (await load(store, streams.operations(), operationsFold)).state;
+    const before = clock.now() - OVERDUE;
+    // What was due during a hold could be decided from its end on.
+    const isLate = hold === null && (released === null || fromIso(released.at) < before);
+    const overdue = isLate ? await overdueTasks(stores, before) : { count: 0, names: [] };
     const audit = auditState(parseReport(await coordination.recall(SCHEDULER_REPORT)));
     const queues = auditState(parseReport(await coordination.recall(QUEUE_REPORT)));
     return schedulerCheck({ led, hold, overdue, audit, queues, now: clock.now() });

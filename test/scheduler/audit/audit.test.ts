@@ -6,6 +6,7 @@ import { EventStoreError } from '../../../domain/event-store.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
 import { changeKey, concurrencyOf } from '../../../domain/keys/key-stream.ts';
 import { holdKey } from '../../../domain/keys/key.ts';
+import { holdCommand, releaseCommand } from '../../../domain/operators/operations.ts';
 import {
   cancelTaskCommand,
   pauseTaskCommand,
@@ -14,6 +15,7 @@ import {
   updateTaskCommand,
 } from '../../../domain/tasks/task-commands.ts';
 import { silent } from '../../../observability/telemetry.ts';
+import { dueProjection } from '../../../projections/views/due.ts';
 import { Audit } from '../../../scheduler/audit/audit.ts';
 import { AuditedProcess, CountingTelemetry, plant } from './audit-world.ts';
 import { minute, START, World } from '../scheduler-world.ts';
@@ -313,6 +315,19 @@ describe("the scheduler's audit", () => {
     expect((await world.outcome('t')).fired).to.have.length(1);
     const check = await schedulerHealth();
     expect(check['message']).to.match(/^the audit has not passed since /);
+  });
+
+  it('calls no task overdue that a hold has kept back, until the end of that is a minute ago', async () => {
+    const { store, clock } = world;
+    await world.createTask('t', hourly);
+    await holdCommand(store, 'a restore', world.context());
+    await clock.advance(2 * hour);
+    await world.project([dueProjection]);
+    await releaseCommand(store, 'skip', world.context());
+    await clock.advance(minute);
+    expect((await schedulerHealth())['message']).not.to.include('overdue');
+    await clock.advance(1000);
+    expect((await schedulerHealth())['message']).to.match(/^1 task is overdue /);
   });
 
   it('goes on with its other parts where one fails, and tells of it', async () => {
