@@ -212,7 +212,8 @@ describe('a run whose steps leave a great deal', () => {
   const large = 'x'.repeat(200 * KIB);
   /** A tool that says as much as it gives. */
   const talk: Tool['run'] = (text, { log }) => {
-    for (let line = 0; line < 40; line += 1) log('info', JSON.stringify(text).slice(0, 1000));
+    const said = JSON.stringify(text).slice(0, 1000);
+    for (let line = 0; line < 40; line += 1) log('info', said);
     return text;
   };
   const bytesOf = (ends: readonly StepEnd[]): number => JSON.stringify(ends).length;
