@@ -77,6 +77,8 @@ export interface EventStore {
    *   a thread of its own, ahead of the consumer. Default: false
    * @param options.once whether the log is followed only up to where it ends: it then ends by itself, with a `caught-up`,
    *   and where it can't be read it does not wait for ever, but throws. Default: false
+   * @param options.onPassed told now and then how far it has looked, where nothing stood that is wanted: of a part that is
+   *   left out no message comes, however long it takes. Default: nobody is told
    * @throws EventStoreError `NEWER_SCHEMA` when it meets an event that this release does not know; `UNAVAILABLE` with
    *   `once`
    */
@@ -85,6 +87,7 @@ export interface EventStore {
     readonly prefixes?: readonly string[];
     readonly ahead?: boolean;
     readonly once?: boolean;
+    readonly onPassed?: (position: Position) => void;
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage>;
 

@@ -33,6 +33,8 @@ export class Filling {
   #progressBefore: number | null = null;
   /** Of the log when this began. */
   #end: Position = BEGINNING;
+  /** Where nothing stood that is the view's, the log was looked at up to here. */
+  #looked: Position = BEGINNING;
   #state: RebuildState = 'paused';
   #detail: string | null = null;
 
@@ -103,6 +105,12 @@ export class Filling {
     this.#detail = detail;
   }
 
+  /** All that is the view's up to here was taken, or is being taken. */
+  get looked(): Position {
+    const { passed } = this.feeder;
+    return passed < this.#looked ? this.#looked : passed;
+  }
+
   /** How far it is; what its order says stands beside it. */
   status(): FillingStatus {
     const seconds = Math.max(0.001, (this.#options.clock.steady() - this.#began) / 1000);
@@ -128,11 +136,14 @@ export class Filling {
     await feeder.open(true);
     this.#detail = null;
     this.#end = await this.#options.store.head();
+    this.#looked = feeder.passed;
+    this.#progressBefore ??= this.#progress();
     const own = new AbortController();
     const messages = this.#options.store.subscribe({
       after: feeder.passed,
       prefixes: feeder.projection.streams,
       ahead: this.#options.rate === undefined,
+      onPassed: (position) => (this.#looked = position),
       signal: AbortSignal.any([signal, own.signal]),
     });
     try {
@@ -159,7 +170,6 @@ export class Filling {
 
   /** Keeps to the rate. */
   async #rest(signal: AbortSignal): Promise<void> {
-    this.#progressBefore ??= this.#progress();
     const { rate, clock } = this.#options;
     if (rate === undefined) return;
     const due = this.#began + ((this.feeder.handled - this.#handledBefore) / rate) * 1000;
@@ -168,6 +178,6 @@ export class Filling {
 
   #progress(): number {
     if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
-    return Math.min(ALMOST, shareOfLog(this.feeder.passed, this.#end));
+    return Math.min(ALMOST, shareOfLog(this.looked, this.#end));
   }
 }

@@ -64,7 +64,7 @@ export class ReplayFilling {
 
   /** 0..1, of the log up to its end. */
   get progress(): number {
-    return shareOfLog(this.#feeder.passed, this.#options.until);
+    return shareOfLog(this.#filling.looked, this.#options.until);
   }
 
   /**
@@ -86,7 +86,14 @@ export class ReplayFilling {
 /** A log that ends at a position, for who follows it: what comes later is not there. */
 export function endingAt(store: EventStore, until: Position): EventStore {
   const subscribe: EventStore['subscribe'] = async function* (options) {
-    for await (const message of store.subscribe(options)) {
+    const ended = new AbortController();
+    const signal = AbortSignal.any([options.signal, ended.signal]);
+    const onPassed = (position: Position): void => {
+      options.onPassed?.(position < until ? position : until);
+      // Of what stands behind it, none is wanted: it may be most of the log.
+      if (position >= until) ended.abort();
+    };
+    for await (const message of store.subscribe({ ...options, signal, onPassed })) {
       if (message.kind === 'events') {
         const events: readonly RecordedEvent[] = message.events.filter(
           ({ position }) => position <= until,
@@ -99,6 +106,9 @@ export function endingAt(store: EventStore, until: Position): EventStore {
       }
       yield { kind: 'caught-up', position: until };
       return;
+    }
+    if (ended.signal.aborted && !options.signal.aborted) {
+      yield { kind: 'caught-up', position: until };
     }
   };
   return decorated(store, { subscribe });

@@ -152,6 +152,7 @@ class EventStoreDb implements EventStore {
     readonly after: Position;
     readonly prefixes?: readonly string[];
     readonly once?: boolean;
+    readonly onPassed?: (position: Position) => void;
     readonly signal: AbortSignal;
   }): AsyncIterable<SubscriptionMessage> {
     const parts = {

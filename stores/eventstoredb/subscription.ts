@@ -41,6 +41,7 @@ export class Subscription {
   readonly #parts: SubscriptionParts;
   readonly #prefixes: readonly string[] | undefined;
   readonly #once: boolean;
+  readonly #onPassed: ((position: Position) => void) | undefined;
   readonly #signal: AbortSignal;
   #position: Position;
   /** Failed attempts since the last time something came through. */
@@ -52,12 +53,14 @@ export class Subscription {
       readonly after: Position;
       readonly prefixes?: readonly string[];
       readonly once?: boolean;
+      readonly onPassed?: (position: Position) => void;
       readonly signal: AbortSignal;
     },
   ) {
     this.#parts = parts;
     this.#prefixes = options.prefixes;
     this.#once = options.once ?? false;
+    this.#onPassed = options.onPassed;
     this.#signal = options.signal;
     this.#position = options.after;
   }
@@ -132,13 +135,13 @@ export class Subscription {
         continue;
       }
       const hint = feed.takeHint();
-      if (hint !== undefined) this.#position = later(this.#position, hint);
+      if (hint !== undefined) this.#passTo(hint);
       if (feed.ended !== undefined) return feed.ended;
 
       const wait = probe.look(this.#position);
       if (probe.failure !== undefined) return wordsOf(probe.failure);
       if (probe.silent) return 'an event that is in the log did not come';
-      this.#position = later(this.#position, probe.nothingUpTo);
+      this.#passTo(probe.nothingUpTo);
       if (probe.takeCaughtUp()) {
         this.#failures = 0;
         yield { kind: 'caught-up', position: this.#position };
@@ -148,6 +151,13 @@ export class Subscription {
       await feed.wait(wait);
     }
     return undefined;
+  }
+
+  /** Nothing that is wanted stands up to there. */
+  #passTo(position: Position): void {
+    const before = this.#position;
+    this.#position = later(before, position);
+    if (this.#position !== before) this.#onPassed?.(this.#position);
   }
 
   /** @throws EventStoreError `NEWER_SCHEMA`, after what came before that event */

@@ -58,6 +58,23 @@ export function describeSubscribing(subject: Subject): void {
       expect(kinds.at(-1)).to.equal('caught-up');
     });
 
+    it('says how far it has looked where nothing is wanted, up to where it says that this was all', async () => {
+      const { store } = subject();
+      const start = await store.head();
+      await store.append(newStream(), events(3), 'none');
+      const head = await store.head();
+      const passed: string[] = [];
+      const onPassed = (position: string): void => void passed.push(position);
+      const { signal } = new AbortController();
+      const options = { after: start, prefixes: [newPrefix()], once: true, onPassed, signal };
+      for await (const message of store.subscribe(options)) {
+        expect(message.kind).to.equal('caught-up');
+        if (message.kind === 'caught-up') expect(passed.at(-1)).to.equal(message.position);
+      }
+      expect(passed.at(-1) ?? '').to.satisfy((position: string) => position >= head);
+      expect(passed).to.deep.equal([...passed].sort());
+    });
+
     it('delivers the same that reading gives, old and live', async () => {
       const { store } = subject();
       const stream = newStream();

@@ -177,6 +177,7 @@ class SqliteEventStore implements EventStore {
     readonly prefixes?: readonly string[];
     readonly ahead?: boolean;
     readonly once?: boolean;
+    readonly onPassed?: (position: Position) => void;
     readonly signal: AbortSignal;
   }): AsyncGenerator<SubscriptionMessage, void, undefined> {
     const { reader, tail } = this.#open();

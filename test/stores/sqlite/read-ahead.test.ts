@@ -137,6 +137,25 @@ describe('reading the log ahead', function () {
     expect(read).to.have.lengthOf(24_001);
   });
 
+  for (const ahead of [false, true]) {
+    it(`tells on the way how far it has come where nothing is wanted${ahead ? ', of the thread too' : ''}`, async () => {
+      const store = await open();
+      const appends = Array.from({ length: 21 }, (_, i) => {
+        return { stream: `one-${i}`, events: events(1_000), expected: 'none' } as const;
+      });
+      await store.appendInOrder(appends);
+      const passed: number[] = [];
+      const onPassed = (position: string): void => void passed.push(Number(position));
+      const { signal } = new AbortController();
+      const options = { after: '', prefixes: ['two-'], once: true, ahead, onPassed, signal };
+      for await (const message of store.subscribe(options)) {
+        expect(message.kind).to.equal('caught-up');
+      }
+      expect(passed.slice(0, 5)).to.deep.equal([4_000, 8_000, 12_000, 16_000, 20_000]);
+      expect(passed.at(-1)).to.equal(21_000);
+    });
+  }
+
   it('is over with the store, whoever holds on to what was delivered', async () => {
     const store = await open();
     await store.appendInOrder(

@@ -39,11 +39,12 @@ export async function* subscribe(
     readonly prefixes?: readonly string[];
     readonly ahead?: boolean;
     readonly once?: boolean;
+    readonly onPassed?: (position: Position) => void;
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { tail, closed } = source;
-  const { signal, once = false } = options;
+  const { signal, once = false, onPassed } = options;
   const subscriber = new Subscriber(parsePosition(options.after), options.prefixes);
   const mayAhead = options.ahead === true && !signal.aborted;
   const ahead = mayAhead ? aheadOf(source, subscriber) : undefined;
@@ -73,6 +74,7 @@ export async function* subscribe(
         continue;
       }
       if (delivery.events.length > 0) yield { kind: 'events', events: delivery.events };
+      else onPassed?.(formatPosition(subscriber.position));
       if (delivery.error !== undefined) throw delivery.error;
     }
   } finally {

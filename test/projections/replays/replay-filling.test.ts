@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import {
+  BEGINNING,
+  type EventStore,
+  type SubscriptionMessage,
+} from '../../../domain/event-store.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { endingAt, ReplayFilling } from '../../../projections/replays/replay-filling.ts';
+import { topicsProjection } from '../../../projections/views/topics.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { deferred, eventually } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const at = (position: number): string => String(position).padStart(16, '0');
+
+/** A log of 100 positions in which nothing stands that is wanted: it says how far it has looked, and goes on when told. */
+function emptyLog(steps: readonly number[], goOn: () => Promise<void>): EventStore {
+  const log: Pick<EventStore, 'head' | 'subscribe'> = {
+    head: async () => at(100),
+    async *subscribe({ onPassed, signal }): AsyncGenerator<SubscriptionMessage> {
+      for (const step of steps) {
+        if (signal.aborted) return;
+        onPassed?.(at(step));
+        await goOn();
+      }
+      if (!signal.aborted) yield { kind: 'caught-up', position: at(100) };
+    },
+  };
+  return log as EventStore;
+}
+
+describe('the filling of a view of which little stands in the log', () => {
+  const directory = useTemporaryDirectory();
+
+  it('shows how far the log was looked at, though nothing came', async () => {
+    const readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const gate = deferred();
+    try {
+      const filling = new ReplayFilling({
+        store: emptyLog([40], () => gate.promise),
+        ...{ readModel, clock: new VirtualClock(), telemetry: silent, fence: 1 },
+        ...{ projection: topicsProjection, generation: 1, until: at(80), rate: null },
+        skipped: new Set(),
+      });
+      const filled = filling.run(new AbortController().signal);
+      await eventually(() => filling.progress === 0.5);
+      gate.resolve();
+      expect(await filled).to.equal(0);
+      expect(filling.progress).to.equal(1);
+    } finally {
+      gate.resolve();
+      await readModel.close();
+    }
+  });
+});
+
+describe('a log that ends at a position', () => {
+  const messagesOf = async (
+    log: EventStore,
+    signal = new AbortController().signal,
+  ): Promise<readonly SubscriptionMessage[]> => {
+    const messages: SubscriptionMessage[] = [];
+    for await (const message of log.subscribe({ after: BEGINNING, signal })) messages.push(message);
+    return messages;
+  };
+
+  it('is not looked through behind it', async () => {
+    const looked: number[] = [];
+    const log = emptyLog([40, 80, 90], async () => void looked.push(looked.length));
+    expect(await messagesOf(endingAt(log, at(60)))).to.deep.equal([
+      { kind: 'caught-up', position: at(60) },
+    ]);
+    expect(looked).to.have.lengthOf(2);
+  });
+
+  it('says nothing to who has ended it', async () => {
+    const ending = new AbortController();
+    const log = emptyLog([40, 80], async () => ending.abort());
+    expect(await messagesOf(endingAt(log, at(60)), ending.signal)).to.deep.equal([]);
+  });
+});
