@@ -2,11 +2,12 @@ import {
   STREAM_NAME,
   type AllStreamResolvedEvent,
   type AllStreamSubscription,
+  type Position as LogPosition,
 } from '@eventstore/db-client';
 import type { Position } from '../../domain/event-store.ts';
 import type { Connection } from './connecting/connection.ts';
 import { wordsOf } from './connecting/faults.ts';
-import { fromPosition, toPosition } from './position.ts';
+import { fromPosition, isKnown, toPosition } from './position.ts';
 import { eventOf, type ClientEvent } from './recorded.ts';
 
 /** How many events are held here before the server is asked to wait. */
@@ -53,7 +54,7 @@ export class Feed {
           ...filterOf(prefixes),
           checkpointReached: (_subscription, place) => {
             // Only noted, for an exception here would hang the subscription without a word.
-            this.#note(toPosition(place));
+            this.#note(place);
           },
         },
       },
@@ -132,9 +133,16 @@ export class Feed {
    * have passed it on, and only then pass it on: `PumpLiveMessages` of their Enumerators.AllSubscriptionFiltered sends
    * a checkpoint at the place where it begins. What stood in the log before the subscription was made is passed on in
    * order by all of them, and those that say when it has caught up, which 23.10 was the first to do, keep it after that.
+   *
+   * From 24.2 on they may fall behind a slow client and catch up anew. Where they then come to the end, those from 25.0 on
+   * name where their last page began, which is behind the whole log where the page before ended with it; those before may
+   * name none (-1), where they had passed on nothing yet. Who believed the first would be in a place that the log has not
+   * come to, and be taken for a view of another one; who believed the second would pass over all that comes. Behind the
+   * log no event stands, so of what came since only the place of one is believed.
    */
-  #note(hint: Position): void {
-    if (hint > this.#end && !this.#keepsOrder) return;
+  #note(place: LogPosition): void {
+    const hint = toPosition(place);
+    if (hint > this.#end && !(this.#keepsOrder && mayBeOfAnEvent(place))) return;
     this.#hint = hint;
     this.wake();
   }
@@ -144,6 +152,11 @@ export class Feed {
     this.#ended ??= reason;
     this.wake();
   }
+}
+
+/** Where an event stands that was committed by itself, as all are since 24.2; where a page begins is no such place. */
+function mayBeOfAnEvent(place: LogPosition): boolean {
+  return isKnown(place) && place.commit === place.prepare;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { BEGINNING, type EventStore } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
+import type { Log } from '../../support/eventstoredb-server/log.ts';
+import { NO_PLACE } from '../../support/eventstoredb-server/messages.ts';
 import {
   numbered,
   numbersOf,
@@ -74,6 +76,32 @@ describe('what an EventStoreDB server says of how far a subscription is', () => 
       else expect(after).to.equal(second?.position);
       stop.abort();
       await ended;
+    });
+  }
+
+  for (const [what, placeIn] of [
+    ['a place behind the whole log', ({ behindAll }: Log) => behindAll],
+    ['no place', () => NO_PLACE],
+  ] as const) {
+    it(`is not believed of one that fell behind, caught up anew and names ${what}`, async () => {
+      const { server } = bench();
+      server.faults.saysCaughtUp = true;
+      await fill(0, 2, 'task-1');
+      const [, second] = await store.readStream('task-1');
+      const arrived = new Signal<number>('events that arrived');
+      const taken = take(subscribe(), ({ events }) => {
+        arrived.send(events.length);
+        return events.length >= 3;
+      });
+      await arrived.wait((count) => count === 2);
+      const [subscription] = server.subscriptions;
+      await subscription?.fallBehind(placeIn(server.log));
+      // The answer comes over the same connection: what was told before has arrived by then.
+      await store.head();
+      subscription?.drop();
+      expect(await takenUp.wait()).to.equal(second?.position);
+      await fill(2, 3, 'task-1');
+      expect(numbersOf((await taken).events)).to.deep.equal([0, 1, 2]);
     });
   }
 });

@@ -68,6 +68,11 @@ export class Log {
     return this.#all;
   }
 
+  /** Where a page of a read would begin that comes after all there is (`nextPos` in the server's AllReader). */
+  get behindAll(): Place {
+    return { commit: BigInt(this.#offset), prepare: 0n };
+  }
+
   /** The same log, as a backup has it: with the places and times of its events. It goes on by itself. */
   copy(): Log {
     const copy = new Log();

@@ -18,6 +18,9 @@ const UNKNOWN = '18446744073709551615';
 /** .NET counts time in units of 100 ns. */
 const TICKS_PER_MILLISECOND = 10_000n;
 
+/** The same as a place. */
+export const NO_PLACE: Place = { commit: BigInt(UNKNOWN), prepare: BigInt(UNKNOWN) };
+
 /** An event in the answer to a read or a subscription. */
 export function eventMessage(event: StoredEvent, withPosition: boolean): streams.ReadResp {
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
@@ -60,6 +63,10 @@ export function checkpointMessage(place: Place): streams.ReadResp {
 
 export function caughtUpMessage(): streams.ReadResp {
   return new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp());
+}
+
+export function fellBehindMessage(): streams.ReadResp {
+  return new streams.ReadResp().setFellBehind(new streams.ReadResp.FellBehind());
 }
 
 export function streamNotFoundMessage(stream: string): streams.ReadResp {

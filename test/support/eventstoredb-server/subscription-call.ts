@@ -7,6 +7,7 @@ import {
   confirmationMessage,
   consumerTooSlow,
   eventMessage,
+  fellBehindMessage,
   unavailable,
 } from './messages.ts';
 import { fail, placeOf, send, type ReadCall } from './read-call.ts';
@@ -58,6 +59,17 @@ export class OpenSubscription {
   /** Keeps it open and sends nothing from now on. */
   fallSilent(): void {
     this.#silent = true;
+  }
+
+  /**
+   * Falls behind its client and catches up with the end anew, as servers from 24.2 on do where live events come faster
+   * than they are taken (`GoLive` and `CatchUp` of their Enumerator.AllSubscriptionFiltered).
+   * @param place what they name as the end
+   */
+  async fallBehind(place: Place): Promise<void> {
+    await send(this.#call, fellBehindMessage());
+    await send(this.#call, checkpointMessage(place));
+    await send(this.#call, caughtUpMessage());
   }
 
   /** Serves until it is over. */
