@@ -118,13 +118,13 @@ export class MongoViewWriter implements ViewWriter {
     const writer = new MongoViewWriter(connection, projection, options);
     try {
       await connection.run('open_writer', (db) => writer.#claim(db));
+      // The index over tombstones alone makes the collection, which transactions need to be there.
+      await writer.#makeIndexes(options.bulk);
+      return writer;
     } catch (error) {
       await writer.close();
       throw error;
     }
-    // The index over tombstones alone makes the collection, which transactions need to be there.
-    await writer.#makeIndexes(options.bulk);
-    return writer;
   }
 
   checkpoint(): Promise<Position> {

@@ -290,6 +290,21 @@ describe('a write on a replica set', () => {
     expect(made.map(({ body }) => body['commitQuorum'])).to.deep.equal(['majority', 'majority']);
   });
 
+  it('leaves no session behind where its indexes can not be made, however often that is tried', async () => {
+    server.fault({
+      command: 'createIndexes',
+      times: Infinity,
+      effect: { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'not authorized' },
+    });
+    const sessions = new Set<string>();
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await rejectsWith('UNAVAILABLE', writerOf(readModel, projection, { generation: 2 }));
+      const known = server.documents('svc', '_checkpoints');
+      sessions.add(String(known.find(({ generation }) => generation === 2)?.['session']));
+    }
+    expect(sessions.size).to.equal(1);
+  });
+
   it('makes indexes where the server does not know how not to wait', async () => {
     server.fault({
       command: 'createIndexes',
