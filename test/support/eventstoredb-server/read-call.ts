@@ -76,7 +76,9 @@ function ofAllFrom(
   const place = placeOf(from);
   if (backwards) {
     const end = place === undefined ? log.all.length : log.indexOf(place);
-    return log.all.slice(0, from.hasStart() ? 0 : end).reverse();
+    // Where a page begins, (its end, 0), the event right before it counts as behind it (`AllReader`).
+    const right = place?.prepare === 0n && place.commit > 0n ? 1 : 0;
+    return log.all.slice(0, from.hasStart() ? 0 : Math.max(0, end - right)).reverse();
   }
   if (from.hasEnd()) return [];
   return log.all.slice(place === undefined ? 0 : log.indexOf(place));

@@ -122,9 +122,10 @@ export class OpenSubscription {
    */
   #checkpointAt(event: StoredEvent, page: number, live: boolean): Place {
     const first = live ? undefined : this.#log.all[page];
-    return first === undefined
-      ? { commit: BigInt(event.commit), prepare: BigInt(event.prepare) }
-      : { commit: BigInt(first.commit), prepare: BigInt(first.prepare) - 1n };
+    if (first === undefined)
+      return { commit: BigInt(event.commit), prepare: BigInt(event.prepare) };
+    const alone = first.commit === first.prepare;
+    return { commit: BigInt(first.commit), prepare: alone ? 0n : BigInt(first.prepare) - 1n };
   }
 
   /** See {@link Faults.betweenPlaceAndEvent}. */
