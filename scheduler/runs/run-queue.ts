@@ -2,7 +2,8 @@ import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts'
 import { type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
-import { idOf } from '../../domain/streams.ts';
+import { sideBySide } from '../../domain/side-by-side.ts';
+import { idOf, streams } from '../../domain/streams.ts';
 import { TransientMap } from '../../domain/transient-map.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -36,6 +37,9 @@ export interface QueuedRun {
   /** It has ended; kept by whoever still holds a reference. */
   ended: boolean;
 }
+
+/** How many streams of runs are read side by side. */
+const SIDE_BY_SIDE = 32;
 
 /** The revision of a run of whose stream nothing is known. */
 const NOT_WRITTEN = -1;
@@ -109,6 +113,7 @@ export class RunQueue {
       [unfinished],
       (document) => this.add(fromDocument(document)),
     );
+    await this.catchUpTaken();
     for await (const message of this.store.subscribe({ after, prefixes: ['run-'], signal })) {
       if (message.kind === 'events') {
         for (const event of message.events) this.take(event);
@@ -218,6 +223,18 @@ export class RunQueue {
   restore(run: RunDocument): void {
     this.add(fromDocument(run));
     this.onReady();
+  }
+
+  /**
+   * What became of the runs that this process works on, as far as the view knows it already: of that the log tells no
+   * more. One that is to be canceled, or was taken away, would go on for as long as its step does.
+   */
+  private async catchUpTaken(): Promise<void> {
+    const taken = [...this.runs.values()].filter((run) => run.taken);
+    await sideBySide(taken, SIDE_BY_SIDE, async ({ id, revision }) => {
+      const behind = { from: revision + 1, faulty: true };
+      for (const event of await this.store.readStream(streams.run(id), behind)) this.take(event);
+    });
   }
 
   private take(event: RecordedEvent): void {

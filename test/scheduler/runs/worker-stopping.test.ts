@@ -3,6 +3,7 @@ import { toIso } from '../../../domain/clock.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../../domain/events/catalogue.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { deferred } from '../../support/signals.ts';
 import { minute } from '../scheduler-world.ts';
@@ -43,6 +44,21 @@ describe('a worker that is to stop something', () => {
       expect(
         (await world.typesOf(runId)).filter((type) => type === 'CancelRequested'),
       ).to.have.lengthOf(1);
+    });
+
+    it('stops one that was canceled while its following of runs was broken off', async () => {
+      await world.task('t', ['hold:a']);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      one.store.onMessage = async (message, prefixes) => {
+        if (!prefixes.includes('run-') || message.kind !== 'events') return;
+        one.store.onMessage = () => {};
+        // When it follows again, it does so from behind what the view has seen.
+        await world.world.project([runsProjection]);
+        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+      };
+      await world.cancel(runId);
+      expect(await world.run(runId)).to.include({ state: 'canceled' });
     });
 
     it('gives up what does not stop, and refuses what it says later', async () => {
