@@ -157,7 +157,11 @@ class Call {
     const controller = new AbortController();
     return new Promise((resolve) => {
       let cancelGiveUp = (): void => {};
+      let over = false;
       const finish = (outcome: CallOutcome): void => {
+        // What was given up says later that it has stopped.
+        if (over) return;
+        over = true;
         cancelTimeout();
         cancelGiveUp();
         this.signal.removeEventListener('abort', stop);

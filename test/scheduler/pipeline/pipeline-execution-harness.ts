@@ -26,6 +26,7 @@ export interface Given {
   readonly signal?: AbortSignal;
   readonly isStopped?: () => boolean;
   readonly record?: Environment['record'];
+  readonly telemetry?: Environment['telemetry'];
 }
 
 /** How an attempt went. */
@@ -80,6 +81,7 @@ export async function execute(given: Given): Promise<Went> {
         recorded.push([...steps]);
       },
       random: () => 1,
+      ...(given.telemetry === undefined ? {} : { telemetry: given.telemetry }),
     },
   );
   const ends = [...recorded.flat(), ...result.steps];

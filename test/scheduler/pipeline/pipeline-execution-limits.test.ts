@@ -116,6 +116,17 @@ describe('a step that takes too long', () => {
     expect(clock.pending).to.equal(0);
   });
 
+  it('is told of once, though its tool says later that it has stopped', async () => {
+    const clock = new VirtualClock();
+    const told: unknown[] = [];
+    const telemetry = { observe: (...given: readonly unknown[]) => void told.push(given[2]) };
+    const running = execute({ clock, pipeline: [{ uses: 'hang' }], tools: { hang }, telemetry });
+    await clock.advance(30_000);
+    await running;
+    await settle();
+    expect(told).to.deep.equal([{ tool: 'hang', outcome: 'failure' }]);
+  });
+
   it('is given up though it does not listen', async () => {
     const clock = new VirtualClock();
     const deaf = deferred();
