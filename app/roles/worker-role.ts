@@ -74,7 +74,11 @@ export function startWorkerRole(options: {
   });
   hold.onChange(() => worker.wake());
   keys.hasRoom = (run) => worker.hasRoom(run);
-  const takeOver = new TakeOver({ ...shared, coordination });
+  const takeOver = new TakeOver({
+    ...shared,
+    coordination,
+    failed: (run, task) => failures.afterEnd(run, task),
+  });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   const { signal } = going;
   membership.onAlive = () => worker.wake();

@@ -78,7 +78,7 @@ export class RunsHaveWorkers implements AuditCheck {
     try {
       const freed = await freeRun({ store, tasks, clock, source }, run);
       // Not: it has gone on meanwhile.
-      if (freed) findings.add('run_of_gone_worker', run.id, true, { worker: run.owner });
+      if (freed !== null) findings.add('run_of_gone_worker', run.id, true, { worker: run.owner });
     } catch (error) {
       findings.add('run_of_gone_worker', run.id, false, { worker: run.owner, error });
     }

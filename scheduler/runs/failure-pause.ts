@@ -16,8 +16,8 @@ const LOOK_EVERY = 20;
 
 /**
  * Pauses a task whose last `pause_after_failures` runs have all failed, since somebody last changed it. Asked after
- * each failed run, by the worker that led it: should it die before the pause is written, the next failure
- * writes it. Tasks without the setting cost nothing.
+ * each failed run, by the worker that led it, or that ended it as its workers were gone: should it die before the pause
+ * is written, the next failure writes it. Tasks without the setting cost nothing.
  */
 export class FailurePause {
   private readonly store: EventStore;
@@ -47,7 +47,12 @@ export class FailurePause {
 
   /** A run has been led as far as it went here. */
   after(run: QueuedRun, task: LiveTask): void {
-    if (task.definition.pause_after_failures === null || !run.ended) return;
+    if (run.ended) this.afterEnd(run, task);
+  }
+
+  /** A run has ended, though the queue here may not have heard of it. */
+  afterEnd(run: Pick<QueuedRun, 'id' | 'taskId'>, task: LiveTask): void {
+    if (task.definition.pause_after_failures === null) return;
     const looking = this.look(run).catch((error: unknown) => {
       this.telemetry.log.warn(
         'could not see whether a task fails too often; its next failure tells',
@@ -66,7 +71,7 @@ export class FailurePause {
     await Promise.all(this.underWay);
   }
 
-  private async look(run: QueuedRun): Promise<void> {
+  private async look(run: Pick<QueuedRun, 'id' | 'taskId'>): Promise<void> {
     const [last] = await this.store.readStream(streams.run(run.id), {
       direction: 'backwards',
       limit: 1,

@@ -1,11 +1,13 @@
 import type { Clock } from '../../domain/clock.ts';
 import { isConflict, type EventStore } from '../../domain/event-store.ts';
+import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { deadlineOf, retryTime, runFold, takeOver } from '../../domain/runs/run.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
+import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Membership } from '../processes/membership.ts';
@@ -28,6 +30,7 @@ export class TakeOver {
   private readonly coordination: Coordination;
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
+  private readonly failed: (run: QueuedRun, task: LiveTask) => void;
 
   constructor(options: {
     readonly store: EventStore;
@@ -37,6 +40,8 @@ export class TakeOver {
     readonly coordination: Coordination;
     readonly clock: Clock;
     readonly telemetry: Telemetry;
+    /** A run has failed here, as its workers went away too often; default: nobody is told. */
+    readonly failed?: (run: QueuedRun, task: LiveTask) => void;
   }) {
     this.store = options.store;
     this.queue = options.queue;
@@ -45,6 +50,7 @@ export class TakeOver {
     this.coordination = options.coordination;
     this.clock = options.clock;
     this.telemetry = options.telemetry;
+    this.failed = options.failed ?? (() => {});
   }
 
   /** Looks at once and then every third of a lease, until the signal is aborted. */
@@ -104,12 +110,13 @@ export class TakeOver {
       { store, tasks, clock, source: membership.id },
       { ...run, owner: run.owner },
     );
-    if (!freed) return false;
+    if (freed === null) return false;
     this.telemetry.count('runs_taken_over_total');
     this.telemetry.log.info('a run of a worker that is gone is freed', {
       run: run.id,
       worker: run.owner,
     });
+    if (freed.event.type === 'RunFailed') this.failed(run, freed.task);
     return true;
   }
 }
@@ -122,10 +129,18 @@ export interface AbandonedRun extends Pick<QueuedRun, 'id' | 'taskId' | 'taskRev
   readonly revision: number;
 }
 
+/** A run that was taken from its worker. */
+export interface FreedRun {
+  /** What was written of it. */
+  readonly event: RunEvent;
+  /** At the revision that it is pinned to. */
+  readonly task: LiveTask;
+}
+
 /**
  * Takes a run from a worker that is gone: it goes on elsewhere, or has failed where that has happened too often.
  *
- * @returns false when it is not that worker's any more
+ * @returns null when it is not that worker's any more
  * @throws EventStoreError all that the log throws but a lost race; Refusal `NOT_FOUND` of its task
  */
 export async function freeRun(
@@ -137,25 +152,26 @@ export async function freeRun(
     readonly source: string;
   },
   run: AbandonedRun,
-): Promise<boolean> {
+): Promise<FreedRun | null> {
   const { store, tasks, clock, source } = parts;
   const stream = streams.run(run.id);
   const { state, revision } = await load(store, stream, runFold);
-  if (state.state !== 'running' || state.lease_owner !== run.owner) return false;
+  if (state.state !== 'running' || state.lease_owner !== run.owner) return null;
   const now = clock.now();
   const task = await tasks.at(run.taskId, run.taskRevision);
   const { definition } = task;
   const deadline = deadlineOf(state, definition.timeout_seconds);
   const retryAt = retryTime(state.attempt, definition, now, Math.random, 0, deadline);
   const events = takeOver(state, now, retryAt, definition.payload as JsonObject);
-  if (events.length === 0) return false;
+  const [event] = events;
+  if (event === undefined) return null;
   const commandId = newId(now);
   const context = { commandId, actor: 'service', source, correlationId: run.id, now };
   try {
     await store.append(stream, toNewEvents(stream, events, context), revision);
   } catch (error) {
-    if (isConflict(error)) return false; // somebody else was faster
+    if (isConflict(error)) return null; // somebody else was faster
     throw error;
   }
-  return true;
+  return { event, task };
 }

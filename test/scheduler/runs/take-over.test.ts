@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { NewEvent } from '../../../domain/event-store.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { deferred, type Deferred } from '../../support/signals.ts';
 import { LEASE, WorkerWorld } from './worker-world.ts';
@@ -138,6 +139,21 @@ describe('taking over', () => {
       expect((await world.eventsOf(runId)).at(-1)?.data).to.include({
         error: 'its worker went away 6 times',
       });
+    });
+
+    it('pauses its task where that is to be after so many failures', async function () {
+      this.timeout(180_000);
+      const runId = await died({ max_retries: 0, pause_after_failures: 1 });
+      await dieTimes(runId, 5);
+      const last = await world.start('last');
+      last.store.afterAppend = async (_, events) => {
+        if (events.some(({ type }) => type === 'RunFailed')) {
+          await world.world.project([runsProjection]);
+        }
+      };
+      await world.clock.advance(LEASE + 20 * second);
+      expect(await world.run(runId)).to.include({ state: 'failed' });
+      expect(await world.world.task('t')).to.include({ status: 'paused' });
     });
   });
 

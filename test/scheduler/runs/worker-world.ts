@@ -13,6 +13,7 @@ import { LiveStreams } from '../../../projections/reading/live-streams.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
+import { FailurePause } from '../../../scheduler/runs/failure-pause.ts';
 import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
 import { RunQueue, type QueuedRun } from '../../../scheduler/runs/run-queue.ts';
@@ -214,18 +215,23 @@ export class WorkerProcess {
       const run = (_args: JsonValue, call: ToolCall): unknown => world.call(id, kind, call);
       tools.register({ name: kind, description: kind, schema: {}, run });
     }
+    const failurePause = new FailurePause({ ...shared, readModel, name: id });
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
         options.runPipeline ?? pipelineRunner({ ...shared, tools, secrets: () => undefined }),
       admit: taskAdmission(tasks, clock),
-      released: () => {},
+      released: (run, task) => failurePause.after(run, task),
       lost: () => {},
       random: () => 0.5,
     });
     this.worker = new Worker({ ...shared, executor, slots: 8, ...options });
     membership.onAlive = () => this.worker.wake();
-    this.takeOver = new TakeOver({ ...shared, coordination });
+    this.takeOver = new TakeOver({
+      ...shared,
+      coordination,
+      failed: (run, task) => failurePause.afterEnd(run, task),
+    });
     const { signal } = this.#stop;
     this.#works.push(
       membership.run(signal),
