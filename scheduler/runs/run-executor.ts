@@ -296,7 +296,9 @@ class Execution implements RunHandle {
     const [end] = events.slice(-1);
     const handOver = end && this.options.handOver?.(this.run, task, end);
     try {
-      await this.append(events, undefined, handOver);
+      events = await this.append(events, undefined, handOver, () =>
+        endingEvents(task, outcome, this.cause, at),
+      );
     } catch (error) {
       if (!isRefusedData(error)) throw error;
       const message = `its end could not be recorded: ${error.message}`;
@@ -329,19 +331,22 @@ class Execution implements RunHandle {
    * Appends with the revision that is known here. While the log is away it tries again for as long as this
    * worker counts as alive. A conflict with nothing but a request to cancel is no loss: the run is still ours.
    * @param handOver what goes along behind them; it is tried once
+   * @param ifCanceled what is to be written where they would have the run wait for an attempt that is not wanted any more
+   * @returns what was written
    */
   private async append(
     events: readonly RunEvent[],
     now = this.options.clock.now(),
     handOver?: HandOver | null,
-  ): Promise<void> {
+    ifCanceled?: () => readonly RunEvent[],
+  ): Promise<readonly RunEvent[]> {
     const { store, queue, membership, clock } = this.options;
     const { run } = this;
     const stream = streams.run(run.id);
-    const commandId = newId(now);
     const [source, traceparent] = [membership.id, this.span?.traceparent];
+    const commandId = newId(now);
     const by = { commandId, actor: 'service', source, correlationId: run.id, traceparent, now };
-    const newEvents = toNewEvents(stream, events, by);
+    let newEvents = toNewEvents(stream, events, by);
     let along = handOver ?? null;
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -356,7 +361,7 @@ class Execution implements RunHandle {
         for (const event of events) queue.applied(run, event, (revision += 1));
         if (behind === undefined) along?.failed();
         else along?.done(behind);
-        return;
+        return events;
       } catch (error) {
         const wasAlone = along === null;
         along?.failed();
@@ -364,8 +369,12 @@ class Execution implements RunHandle {
         const isOurs = isPassing(error) || (isConflict(error) && error.stream === stream);
         // The one behind was refused, and these may stand in the log: alone, they say so.
         if (!wasAlone && !isOurs) continue;
-        if (isConflict(error)) this.revision = await this.stillOurs(error);
-        else if (!isPassing(error) || !membership.alive) throw error;
+        if (isConflict(error)) {
+          this.revision = await this.stillOurs(error);
+          if (!ifCanceled || events.at(-1)?.type !== 'RunAttemptFailed') continue;
+          events = ifCanceled();
+          newEvents = toNewEvents(stream, events, { ...by, commandId: newId(now) });
+        } else if (!isPassing(error) || !membership.alive) throw error;
         // Who comes after this process finds out.
         else if (this.draining && attempt >= WRITE_PAUSES.length) throw error;
         else await clock.sleep(WRITE_PAUSES[Math.min(attempt, WRITE_PAUSES.length - 1)] ?? 1000);

@@ -3,6 +3,7 @@ import { toIso } from '../../../domain/clock.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../../domain/events/catalogue.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
+import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { deferred } from '../../support/signals.ts';
@@ -122,6 +123,25 @@ describe('a worker that is to stop something', () => {
       await world.let('one', runId, 'a');
       const types = await world.typesOf(runId);
       expect(types.filter((type) => ['Succeeded', 'Canceled'].includes(type))).to.have.lengthOf(1);
+    });
+
+    it('ends one whose attempt fails just then, which is not tried again', async () => {
+      await world.task('t', ['a', 'b'], { retry_delay_seconds: 3600 });
+      world.fails('b');
+      const one = await world.start('one');
+      one.store.onAppend = async (stream, events) => {
+        if (!events.some(({ type }) => type === 'RunAttemptFailed')) return;
+        one.store.onAppend = () => {};
+        await cancelRunCommand(world.world.store, stream.slice(4), world.world.context());
+      };
+      const runId = await world.request('t');
+      expect(await world.run(runId)).to.include({ state: 'canceled', attempt: 1 });
+      const [canceled] = (await world.eventsOf(runId)).slice(-1);
+      expect(canceled?.data).to.have.nested.property('output.summary.executed_steps', 2);
+      expect(
+        (await world.typesOf(runId)).filter((type) => type === 'StepCompleted'),
+      ).to.have.lengthOf(2);
+      expect(one.queue.size).to.equal(0);
     });
 
     it('cancels one whose worker died before it heard of it', async () => {
