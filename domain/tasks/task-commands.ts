@@ -2,10 +2,10 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal, invalid, notFound } from '../errors.ts';
 import type { AppendResult, EventStore, Position } from '../event-store.ts';
 import type { FiresEvent, TaskEvent } from '../events/catalogue.ts';
-import { handle, type CommandContext, type Handled } from '../handle.ts';
+import { handle, load, type CommandContext, type EventPlace, type Handled } from '../handle.ts';
 import { manualRunId } from '../ids.ts';
 import { compileSchedule, ScheduleError, type Schedule } from '../schedule/schedule.ts';
-import { decidedBy, nextFireOf } from './rhythm.ts';
+import { decidedBy, evolveRhythm, nextFireOf, type Rhythm } from './rhythm.ts';
 import { streams } from '../streams.ts';
 import { cancelRun, runFold } from '../runs/run.ts';
 import { payloadOfBegun } from '../runs/run-payload.ts';
@@ -216,25 +216,31 @@ export async function nextRunAt(
 }
 
 /**
- * Nominal time of the next fire of an active task: all before it is decided. null where there is none, and for tasks that
- * do not fire by time now.
+ * Nominal time from which on the schedule of an active task is still to decide: what a pause held back, or was due by the
+ * rule before a change, as long as that is owed; else its next fire. null where it has nothing to decide.
  */
-export async function nextFireAt(
-  store: EventStore,
-  taskId: string,
-  task: LiveTask,
-): Promise<string | null> {
-  if (task.status !== 'active' || task.definition.schedule_kind === 'event') return null;
-  return nextFire(task, await lastDecision(store, taskId));
+export async function undecidedFrom(store: EventStore, taskId: string): Promise<string | null> {
+  const last = await lastDecision(store, taskId);
+  const evolve = (before: Rhythm | null, event: TaskEvent, at: EventPlace): Rhythm | null => {
+    const rhythm = evolveRhythm(before, event, at);
+    // Behind what it rests on, and before all that has made something owed since.
+    return at.revision === last?.data.task_revision ? evolveRhythm(rhythm, last, last) : rhythm;
+  };
+  const { state } = await load(store, streams.task(taskId), { initial: null, evolve });
+  if (state?.status !== 'active') return null;
+  return state.owed[0]?.from ?? nextFireOf(state);
 }
 
 /** What the task's rhythm said last; null before the first fire. */
-async function lastDecision(store: EventStore, taskId: string): Promise<FiresEvent | null> {
+async function lastDecision(
+  store: EventStore,
+  taskId: string,
+): Promise<(FiresEvent & EventPlace) | null> {
   const [last] = await store.readStream(streams.fires(taskId), {
     direction: 'backwards',
     limit: 1,
   });
-  return last === undefined ? null : (last as unknown as FiresEvent);
+  return last === undefined ? null : (last as unknown as FiresEvent & EventPlace);
 }
 
 /** Whether the next fire was put off to later than now. @param last what the rhythm said last */

@@ -24,7 +24,7 @@ import { hasEnded, runFold, type RunState } from '../../domain/runs/run.ts';
 import { placesOf, requestRun } from '../../domain/runs/run-request.ts';
 import type { Schedule } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
-import { nextFireAt, scheduleOf, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
+import { undecidedFrom, scheduleOf, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
 import { requireTask, taskFold, type LiveTask } from '../../domain/tasks/task.ts';
 import type { BackfillRivals } from './backfill-rivals.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
@@ -303,8 +303,7 @@ export class BackfillWork {
     if (overlap_policy !== 'allow' && (await this.isTaskBusy(pinned))) {
       return { ...nothing(upTo), lookAgain: true };
     }
-    const owed =
-      request.only === 'missing' ? await nextFireAt(this.store, this.taskId, task) : null;
+    const owed = request.only === 'missing' ? await undecidedFrom(this.store, this.taskId) : null;
     return this.choose(known, schedule, free, owed);
   }
 

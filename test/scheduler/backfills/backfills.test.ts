@@ -112,6 +112,28 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).state).to.equal('completed');
   });
 
+  it('leaves to the schedule what it owes of a pause, or of the rule before a change', async () => {
+    const three = { from: START, to: START + 3 * minute };
+    const ends = { ends_at: toIso(START + 60 * minute) };
+    await world.createTask('changed', { misfire_policy: 'all' });
+    await pauseTaskCommand(world.command('t'));
+    world.clock.jumpTo(START + 3.5 * minute);
+    await resumeTaskCommand({ ...world.command('t'), missed: 'all' });
+    await updateTaskCommand({ ...world.command('changed'), changes: ends });
+    await all.start('one');
+    await all.request('b', 't', three);
+    await all.request('c', 'changed', three);
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal([...minutes(0, 0), ...minutes(0, 0)]);
+    await world.start('scheduler');
+    await world.clock.advance(1000);
+    expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 3));
+    expect((await world.outcome('changed')).fired).to.deep.equal(minutes(1, 3));
+    await all.endAll();
+    expect(await all.requested()).to.have.lengthOf(2);
+    for (const id of ['b', 'c']) expect((await all.backfill(id)).state).to.equal('completed');
+  });
+
   it('leaves out a fire whose run is still to be requested', async () => {
     const scheduler = await world.start('scheduler');
     let fires = 0;
