@@ -1,4 +1,4 @@
-import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import {
   BACKFILL_PRIORITY,
   advanceBackfill,
@@ -36,9 +36,6 @@ const MOST_LOOKED_AT = 256;
 
 /** Decisions of the task's own schedule that are looked through for a fire whose run is about to be requested. */
 const LATEST_FIRES = 100;
-
-/** Older fires than this have their runs: whoever follows the log makes up what is missing. Milliseconds. */
-const RECENT = 600_000;
 
 /** What a step came to. */
 export type Stepped =
@@ -83,7 +80,8 @@ export class BackfillWork {
   private told = new Set<string>();
   private readonly ended = new Map<string, BackfillOutcome>();
   /** What the schedule fired last, as of when it was read. */
-  private fired: ReadonlySet<string> | null = null;
+  private fired: { readonly revision: number; readonly nominals: ReadonlySet<string> } | null =
+    null;
   /** Its runs, as far as they were looked at here. */
   private readonly own = new Set<string>();
 
@@ -349,24 +347,24 @@ export class BackfillWork {
     request: DataOf<'BackfillRequested'>,
     times: readonly string[],
   ): Promise<readonly boolean[]> {
-    const fired = request.only === 'all' ? null : await this.firedLately(times);
+    const fired = request.only === 'all' ? null : await this.firedLately();
     const has = await haveRuns(this.store, { ...request, earlier: this.rivals.ids }, times);
     return times.map((nominal, index) => has[index] === true || fired?.has(nominal) === true);
   }
 
-  /** Nominal times that the schedule fired last. */
-  private async firedLately(times: readonly string[]): Promise<ReadonlySet<string>> {
-    const last = times.at(-1);
-    const recent = last !== undefined && fromIso(last) > this.clock.now() - RECENT;
-    if (this.fired !== null && !recent) return this.fired;
-    const decisions = await this.store.readStream(streams.fires(this.taskId), {
-      direction: 'backwards',
-      limit: LATEST_FIRES,
-    });
-    const fired = decisions.flatMap((event) =>
+  /** Nominal times that the schedule fired last, however long ago they are: a fire may be decided late. */
+  private async firedLately(): Promise<ReadonlySet<string>> {
+    const stream = streams.fires(this.taskId);
+    const backwards = { direction: 'backwards' } as const;
+    const [last] = await this.store.readStream(stream, { ...backwards, limit: 1 });
+    const revision = last?.revision ?? -1;
+    if (this.fired?.revision === revision) return this.fired.nominals;
+    const decisions = await this.store.readStream(stream, { ...backwards, limit: LATEST_FIRES });
+    const nominals = decisions.flatMap((event) =>
       event.type === 'Fired' ? [event.data.nominal] : [],
     );
-    return (this.fired = new Set(fired));
+    this.fired = { revision, nominals: new Set(nominals) };
+    return this.fired.nominals;
   }
 
   /** Whether a run that is not of this backfill holds the task, or waits for it. */

@@ -147,6 +147,25 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).progress).to.include({ requested: 0, existing: 2 });
   });
 
+  it('leaves out a fire of long ago that was decided just now, its run still to be requested', async () => {
+    await world.createTask('late', { misfire_policy: 'all' });
+    world.clock.jumpTo(START + 30 * minute);
+    await all.start('one');
+    await all.request('b', 'late', { from: START, to: START + 3 * minute });
+    await all.endAll();
+    const store = world.connect();
+    store.onAppend = (stream) => {
+      if (stream.startsWith('run-')) store.dead = true;
+    };
+    const scheduler = await world.start('scheduler', { store });
+    scheduler.kill();
+    await world.clock.advance(1000);
+    await all.endAll();
+    expect((await world.outcome('late')).fired).to.include.members(minutes(1, 3));
+    expect(await all.requested()).to.deep.equal(minutes(0, 0));
+    expect((await all.backfill('b')).progress).to.include({ requested: 1, existing: 3 });
+  });
+
   it('counts how its runs ended', async () => {
     await all.start('one');
     await all.request('b', 't', { from: START - 3 * minute, to: START });
