@@ -17,6 +17,9 @@ export type OverlapDecision =
 /**
  * What a new run does when another of its task is not over: `skip` gives way, `queue` lets one wait and skips
  * the next, `cancel_running` waits for what it is to cancel to have ended. A run that has its place keeps it.
+ *
+ * A run of a backfill gives way by waiting, behind all others, whatever the policy: nobody would ask for it again. And
+ * as it waits it keeps no other from coming.
  */
 export function claimOverlap(
   state: KeyState,
@@ -24,11 +27,13 @@ export function claimOverlap(
   policy: Exclude<OverlapPolicy, 'allow'>,
   now: Instant,
 ): OverlapDecision {
-  const { holders, waiters } = state;
+  const { holders } = state;
+  const waiters = state.waiters.filter(({ trigger }) => trigger !== 'backfill');
   const isMine = ({ run_id }: { readonly run_id: string }): boolean => run_id === claim.run_id;
   const known = holders.some(isMine) || waiters.some(isMine);
+  const givesWay = !known && claim.trigger !== 'backfill';
   const [first] = [...holders, ...waiters];
-  if (!known && first !== undefined) {
+  if (givesWay && first !== undefined) {
     if (policy === 'skip') return { outcome: 'skip', because_of: first.run_id };
     // Without a holder, the first in line is the one that is about to go.
     const waiting = holders.length > 0 ? waiters[0] : waiters[1];

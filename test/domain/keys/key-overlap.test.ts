@@ -21,6 +21,8 @@ const claim = (run_id: string, since = now): KeyClaim => ({
   attempt: 0,
 });
 
+const at = { revision: 0, metadata: {} as never };
+
 function after(
   state: KeyState,
   run: KeyClaim,
@@ -28,7 +30,6 @@ function after(
 ): KeyState {
   const decision = claimOverlap(state, run, policy, now);
   const last = decision.outcome === 'skip' ? undefined : decision.events.at(-1);
-  const at = { revision: 0, metadata: {} as never };
   return last === undefined ? state : (keyFold.evolve(null, last, at) ?? state);
 }
 
@@ -42,6 +43,24 @@ describe('the overlap of runs of a task', () => {
         outcome: 'held',
         events: [],
       });
+    });
+  }
+
+  for (const policy of ['skip', 'queue'] as const) {
+    it(`lets a run of a backfill wait under ${policy}, which keeps no other from going before it`, () => {
+      const backfilled = { ...claim('z', now - 1000), trigger: 'backfill', priority: 10 } as const;
+      const busy = policy === 'skip' ? one : after(one, claim('b'), policy);
+      const decision = claimOverlap(busy, backfilled, policy, now);
+      expect(decision.outcome).to.equal('waiting');
+      const free = [...busy.holders, ...busy.waiters].reduce<KeyState>(
+        (state, { run_id }) => {
+          const [released] = releaseKey(state, run_id);
+          return released === undefined ? state : (keyFold.evolve(null, released, at) ?? state);
+        },
+        after(busy, backfilled, policy),
+      );
+      expect(free.waiters.map(({ run_id }) => run_id)).to.deep.equal(['z']);
+      expect(claimOverlap(free, claim('c'), policy, now).outcome).to.equal('held');
     });
   }
 

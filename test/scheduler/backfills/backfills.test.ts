@@ -283,6 +283,22 @@ describe('a backfill', () => {
       });
     }
 
+    it('loses none to runs that come as it asks for its own', async () => {
+      await world.createTask('o', { overlap_policy: 'queue' });
+      const one = await all.start('one');
+      one.store.afterAppend = async (stream) => {
+        if (!stream.startsWith('backfill-')) return;
+        one.store.afterAppend = () => {};
+        // One holds the task, and one waits for it: there the policy lets no other wait.
+        const task = await world.task('o');
+        await requestManualRun(world.store, 'o', task, world.context());
+        await requestManualRun(world.store, 'o', task, world.context());
+      };
+      await all.request('b', 'o', before);
+      expect(await all.requested()).to.deep.equal(minutes(-9, -9));
+      expect((await all.backfill('b')).progress.outcomes).to.include({ skipped: 0 });
+    });
+
     it('goes through all of them, one by one', async () => {
       await world.createTask('o', { overlap_policy: 'skip' });
       await all.start('one');
