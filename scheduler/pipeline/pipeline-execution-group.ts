@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
@@ -49,6 +50,8 @@ async function runAll(
 ): Promise<Failed | null> {
   const { clock } = progress.environment;
   const controller = new AbortController();
+  // Each step that runs listens: that is no leak.
+  setMaxListeners(0, controller.signal);
   let failed: Failed | null = null;
   let broken: { readonly error: unknown } | null = null;
   const fail = (step: string, failure: Failure): void => {

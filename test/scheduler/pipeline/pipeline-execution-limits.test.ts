@@ -141,6 +141,19 @@ describe('a step that takes too long', () => {
     await settle();
   });
 
+  it('is listened for by many steps side by side, which is no leak', async () => {
+    const warned: string[] = [];
+    const note = ({ name }: Error): void => void warned.push(name);
+    process.on('warning', note);
+    const parallel = Array.from({ length: 11 }, () => ({ uses: 'hang' }));
+    const clock = new VirtualClock();
+    const running = execute({ clock, pipeline: [{ parallel }], tools: { hang } });
+    await clock.advance(30_000);
+    expect((await running).result).to.include({ kind: 'failed' });
+    process.off('warning', note);
+    expect(warned).to.deep.equal([]);
+  });
+
   it('may have more time', async () => {
     const clock = new VirtualClock();
     const pipeline = [{ uses: 'sleep', with: { seconds: 3600 }, timeout_seconds: 4000 }];
