@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { expect } from 'chai';
 import { decorated } from '../../../domain/decorated.ts';
 import { join } from 'node:path';
@@ -174,6 +175,7 @@ describe('the retention of records', () => {
     const readModel = await openSqliteReadModel({ directory, telemetry: silent });
     const { store } = harness;
     const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
     const clock = new SystemClock();
     const parts = { store, readModel, projections: views, telemetry: silent, clock, fence: 1 };
     const projector = createProjector(parts);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { expect } from 'chai';
 import { SystemClock } from '../../../app/clock.ts';
 import { projections } from '../../../app/projecting/projections.ts';
@@ -48,6 +49,7 @@ describe('a task that is to be paused after failures', () => {
     store = await openSqliteEventStore({ ...shared, codec: createEventCodec() });
     readModel = await openSqliteReadModel(shared);
     stop = new AbortController();
+    setMaxListeners(0, stop.signal);
     const projector = createProjector({
       store,
       readModel,
