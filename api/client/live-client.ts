@@ -54,7 +54,9 @@ export class LiveClient {
     this.#clock = options.clock;
     this.#mostPending = options.mostPending;
     this.signal = this.#gone.signal;
-    options.response.once('close', () => this.#gone.abort());
+    // Of one that left before its stream could begin no other word would come.
+    if (options.response.closed) this.#gone.abort();
+    else options.response.once('close', () => this.#gone.abort());
   }
 
   /** Position of the last change that it has behind it. */

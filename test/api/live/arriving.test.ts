@@ -1,0 +1,52 @@
+import { get } from 'node:http';
+import { EventStream } from '../../support/event-stream.ts';
+import { RunningApi } from '../../support/running-api.ts';
+import { deferred, eventually, type Deferred } from '../../support/signals.ts';
+
+describe('clients of live streams, before theirs has begun', () => {
+  let api: RunningApi;
+  const opened: EventStream[] = [];
+  beforeEach(async () => {
+    api = await RunningApi.start();
+  });
+  afterEach(async () => {
+    for (const stream of opened.splice(0)) stream.close();
+    await api.close();
+  });
+
+  const open = async (path: string): Promise<EventStream> => {
+    const stream = await EventStream.open(`${api.url}${path}`, api.admin.client.token);
+    opened.push(stream);
+    return stream;
+  };
+
+  /** Keeps all who ask where the log ends waiting, as a server far away does. */
+  const holdHead = (): { asked: () => number; gate: Deferred<void> } => {
+    const { store } = api;
+    const head = store.head.bind(store);
+    const gate = deferred();
+    let asked = 0;
+    store.head = async () => {
+      asked += 1;
+      await gate.promise;
+      return head();
+    };
+    return { asked: () => asked, gate };
+  };
+
+  for (const path of ['/audit/live', '/runs/live']) {
+    it(`that have gone leave nothing behind at ${path}`, async () => {
+      const held = holdHead();
+      const headers = { authorization: `Bearer ${String(api.admin.client.token)}` };
+      const leaving = get(`${api.url}${path}`, { agent: false, headers }).on('error', () => {});
+      await eventually(() => held.asked() === 1);
+      leaving.destroy();
+      const ended = `http_requests_total{method="GET",endpoint="${path}"} 1`;
+      await eventually(async () => (await api.metricsText()).includes(ended));
+      held.gate.resolve();
+      const staying = await open(path);
+      await staying.named('live.started');
+      await eventually(() => api.live.size + api.auditTail.size === 1);
+    });
+  }
+});
