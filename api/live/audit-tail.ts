@@ -24,6 +24,8 @@ export class AuditTail {
   readonly #telemetry: Telemetry;
   readonly #beat: number;
   readonly #clients = new Map<LiveClient, Promise<void>>();
+  /** Those who have been told that there is room, and do not watch yet. */
+  #opening = 0;
   #closed = false;
 
   /** @param options.beat milliseconds */
@@ -50,11 +52,16 @@ export class AuditTail {
    */
   async open(): Promise<Position> {
     if (this.#closed) throw unavailable('stream_store', 'the service is stopping');
-    if (this.#clients.size >= MOST_CLIENTS) {
+    if (this.#clients.size + this.#opening >= MOST_CLIENTS) {
       const message = `more than ${MOST_CLIENTS} auditors can't watch at once`;
       throw unavailable('stream_store', message);
     }
-    return this.#store.head();
+    this.#opening += 1;
+    try {
+      return await this.#store.head();
+    } finally {
+      this.#opening -= 1;
+    }
   }
 
   /** Tells a client what it asks for, from where it is, until it goes or is not let in any longer. */

@@ -43,6 +43,8 @@ export class LiveRuns {
   readonly #clients = new Set<LiveClient>();
   /** Those of them that hear what comes; the others are still being brought up. */
   readonly #level = new Set<LiveClient>();
+  /** Those who have been told that there is room, and do not watch yet. */
+  #opening = 0;
   readonly #outgoing: LiveSending;
   readonly #waiting: (() => void)[] = [];
   #replaying = 0;
@@ -83,15 +85,20 @@ export class LiveRuns {
    */
   async open(): Promise<Position> {
     if (this.#closed) throw unavailable('stream_store', 'the service is stopping');
-    if (this.#clients.size >= this.#mostClients) {
+    if (this.#clients.size + this.#opening >= this.#mostClients) {
       throw unavailable(
         'stream_store',
         `more than ${this.#mostClients} clients can't watch at once`,
       );
     }
-    this.#beginning ??= this.#begin();
-    await this.#beginning;
-    return this.#reached;
+    this.#opening += 1;
+    try {
+      this.#beginning ??= this.#begin();
+      await this.#beginning;
+      return this.#reached;
+    } finally {
+      this.#opening -= 1;
+    }
   }
 
   /** Tells a client what comes after the place where it is, for as long as it is there. */

@@ -1,7 +1,11 @@
 import { get } from 'node:http';
+import { expect } from 'chai';
 import { EventStream } from '../../support/event-stream.ts';
 import { RunningApi } from '../../support/running-api.ts';
 import { deferred, eventually, type Deferred } from '../../support/signals.ts';
+
+/** Auditors who watch one process at a time. */
+const MOST_AUDITORS = 50;
 
 describe('clients of live streams, before theirs has begun', () => {
   let api: RunningApi;
@@ -49,4 +53,20 @@ describe('clients of live streams, before theirs has begun', () => {
       await eventually(() => api.live.size + api.auditTail.size === 1);
     });
   }
+
+  it('take the room that there is, and no more, when they come all at once', async () => {
+    const held = holdHead();
+    let answered = 0;
+    const all = Array.from({ length: MOST_AUDITORS + 10 }, async () => {
+      const stream = await open('/audit/live');
+      answered += 1;
+      return stream;
+    });
+    await eventually(() => held.asked() + answered === MOST_AUDITORS + 10);
+    held.gate.resolve();
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).to.have.length(MOST_AUDITORS);
+    expect(statuses.filter((status) => status === 503)).to.have.length(10);
+    expect(api.auditTail.size).to.equal(MOST_AUDITORS);
+  });
 });
