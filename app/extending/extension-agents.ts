@@ -25,8 +25,15 @@ function scopesOf({ granted }: Grantee): readonly string[] {
   return scopes;
 }
 
-/** A token is made anew this long before its end. Milliseconds. */
+/** A token is made anew this long before its end, or for the second half of a shorter life. Milliseconds. */
 const MARGIN = 60_000;
+
+interface Kept {
+  readonly token: string;
+  readonly sid: string;
+  /** From then on another one is made. */
+  readonly until: Instant;
+}
 
 /** The agents `ext-<id>`, as which extensions act by themselves. Each is made when it is needed for the first time. */
 export class ExtensionAgents implements AgentPort {
@@ -36,7 +43,7 @@ export class ExtensionAgents implements AgentPort {
   readonly #settings: Parameters<typeof signToken>[3];
   readonly #life: number;
   readonly #signal: AbortSignal;
-  readonly #tokens = new Map<string, { readonly token: string; readonly until: Instant }>();
+  readonly #tokens = new Map<string, Kept>();
 
   /** @param options.tokenSeconds life of an access token */
   constructor(options: {
@@ -63,12 +70,15 @@ export class ExtensionAgents implements AgentPort {
 
   async tokenOf(extension: Grantee): Promise<string> {
     const now = this.#clock.now();
-    const kept = this.#tokens.get(extension.id);
-    if (kept !== undefined && kept.until - MARGIN > now) return kept.token;
-    const agent = await this.#agent(extension);
     const sub = agentIdOf(extension.id);
+    const kept = this.#tokens.get(extension.id);
+    if (kept !== undefined && kept.until > now && (await this.#counts(sub, kept))) {
+      return kept.token;
+    }
+    const agent = await this.#agent(extension);
     const sid = newId(now);
-    const until = now + this.#life * 1000;
+    const life = this.#life * 1000;
+    const until = now + life;
     const data = {
       agent_id: sub,
       refresh_id: newId(now),
@@ -81,8 +91,19 @@ export class ExtensionAgents implements AgentPort {
     const claims = { sub, type: 'access', name: agent.name, sid, jti: newId(now) } as const;
     const scope = agent.scopes.join(' ');
     const token = signToken({ ...claims, scope }, this.#life, now, this.#settings);
-    this.#tokens.set(extension.id, { token, until });
+    this.#tokens.set(extension.id, { token, sid, until: until - Math.min(MARGIN, life / 2) });
     return token;
+  }
+
+  /** An administrator may end its session, as anybody's, and a new secret does. */
+  async #counts(sub: string, { sid }: Kept): Promise<boolean> {
+    const { agents, sessions } = this.#indexes;
+    const [{ state: agent }, { state: session }] = await Promise.all([
+      agents.get(sub),
+      sessions.get(sid),
+    ]);
+    if (agent.status !== 'registered' || session.status !== 'open') return false;
+    return session.credentials_revision === (agent.credentials?.revision ?? null);
   }
 
   async publish(extension: Grantee, topic: string, payload: object): Promise<string> {

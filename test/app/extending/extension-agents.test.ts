@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { ExtensionAgents } from '../../../app/extending/extension-agents.ts';
+import { Going } from '../../../app/roles/going.ts';
+import { followIndexes } from '../../../app/roles/live-indexes.ts';
+import { createTelemetry } from '../../../observability/create-telemetry.ts';
+import { RunningApi } from '../../support/running-api.ts';
+import { eventually } from '../../support/signals.ts';
+
+const extension = { id: 'mail', granted: [] };
+
+describe("an extension's own agent", () => {
+  let api: RunningApi;
+  let going: Going;
+  beforeEach(async () => {
+    api = await RunningApi.start();
+    going = new Going(api.clock, createTelemetry({ level: 'silent' }));
+  });
+  afterEach(async () => {
+    await going.end();
+    await api.close();
+  });
+
+  const agentsOf = async (tokenSeconds: number): Promise<ExtensionAgents> => {
+    const { store, readModel, clock, settings } = api;
+    const indexes = followIndexes(store, readModel, going);
+    await eventually(() => going.notGoing().length === 0);
+    const { signal } = going;
+    return new ExtensionAgents({
+      ...{ store, indexes, clock, signal, tokenSeconds },
+      jwtKey: settings.jwtKey,
+    });
+  };
+  const statusBy = async (token: string): Promise<number> =>
+    (await api.admin.client.as(token).get('/tasks')).status;
+  const sessions = (): number =>
+    api.store.appended.filter((stream) => stream.startsWith('session-')).length;
+
+  it('calls with one token for as long as that counts', async () => {
+    const agents = await agentsOf(3600);
+    const token = await agents.tokenOf(extension);
+    expect(await agents.tokenOf(extension)).to.equal(token);
+    expect(await statusBy(token)).to.equal(200);
+    expect(sessions()).to.equal(1);
+  });
+
+  it('calls with another one after its sessions were ended', async () => {
+    const agents = await agentsOf(3600);
+    const token = await agents.tokenOf(extension);
+    const id = await agents.idOf(extension);
+    expect((await api.admin.client.post(`/agents/${id}/credentials`)).status).to.equal(200);
+    expect(await statusBy(token)).to.equal(401);
+    await eventually(async () => (await agents.tokenOf(extension)) !== token);
+    const next = await agents.tokenOf(extension);
+    expect(await statusBy(next)).to.equal(200);
+    await api.admin.client.post('/agents/auth/revoke', { token: next });
+    await eventually(async () => (await agents.tokenOf(extension)) !== next);
+    expect(await statusBy(await agents.tokenOf(extension))).to.equal(200);
+    expect(sessions()).to.equal(4);
+  });
+
+  it('begins no session for each call where tokens last a minute', async () => {
+    const agents = await agentsOf(60);
+    const token = await agents.tokenOf(extension);
+    expect(await agents.tokenOf(extension)).to.equal(token);
+    api.clock.shift(45_000);
+    const next = await agents.tokenOf(extension);
+    expect(next).to.not.equal(token);
+    expect(await statusBy(next)).to.equal(200);
+  });
+});
