@@ -66,14 +66,16 @@ async function recentEvents({
 }: Call<unknown, RecentQuery>): Promise<readonly object[]> {
   const events: object[] = [];
   let bytes = 0;
+  let last: Parameters<typeof recentQuery>[2] = null;
   while (events.length < count && bytes < MOST_BYTES) {
     const limit = Math.min(PAGE, count - events.length);
-    const query = recentQuery(topic, limit, events.length);
+    const query = recentQuery(topic, limit, last);
     const page: readonly Kept[] = await readModel.find(publishedProjection, query);
-    for (const { document } of page) {
+    for (const { key, document } of page) {
       if (!document.listed || bytes >= MOST_BYTES) continue;
       bytes += JSON.stringify(document.payload).length;
       events.push(shown(document));
+      last = { key, document };
     }
     if (page.length < limit) break;
   }
