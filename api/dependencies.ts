@@ -38,6 +38,8 @@ export interface ApiDependencies {
   readonly tools: ToolSchemas;
   /** Up to where every publication has got its runs. */
   readonly requestedUpTo: () => Promise<Position>;
+  /** Aborted when the service stops: who waits for something is answered then, before connections are closed. */
+  readonly stopping: AbortSignal;
 }
 
 export interface ApiSettings {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { hostname } from 'node:os';
@@ -103,9 +104,12 @@ class Service implements RunningService {
   /** As the projector of this process has said last; null while it does not lead. */
   private views: readonly ProjectionStatus[] | null = null;
   private started = false;
+  private readonly stopping = new AbortController();
 
   constructor(options: Parameters<typeof startService>[0]) {
     this.options = options;
+    // Each request that waits listens: that is no leak.
+    setMaxListeners(0, this.stopping.signal);
     this.going = new Going(options.clock, options.telemetry);
     this.member = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   }
@@ -190,6 +194,7 @@ class Service implements RunningService {
     const steps: readonly (() => Promise<void> | undefined)[] = [
       () => this.scheduler?.stop(),
       () => this.worker?.drain(),
+      async () => this.stopping.abort(),
       () => this.live?.close(),
       () => this.extensions?.host.endConnections(),
       () => this.auditTail?.close(),
@@ -359,6 +364,7 @@ class Service implements RunningService {
       },
       tools: tools.registry,
       requestedUpTo: () => new RememberedPosition(coordination, store, CHECKPOINT).recall(),
+      stopping: this.stopping.signal,
     };
   }
 

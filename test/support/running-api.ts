@@ -57,6 +57,8 @@ export class RunningApi {
   readonly readModel: ReadModel;
   /** Up to where runs are requested; null: the whole log. */
   readonly requestedUpTo: { position: Position | null };
+  /** Aborted by a test as when the service stops. */
+  readonly stopping: AbortController;
   /** Moved as far as a test says: tokens expire and reservations grow old at once. */
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
@@ -81,6 +83,7 @@ export class RunningApi {
     this.views = parts.views;
     this.readModel = parts.readModel;
     this.requestedUpTo = parts.requestedUpTo;
+    this.stopping = parts.stopping;
     this.clock = parts.clock;
     this.live = parts.live;
     this.auditTail = parts.auditTail;
@@ -119,6 +122,7 @@ export class RunningApi {
     const store = new FaultyEventStore(log);
     const views = { away: false };
     const requestedUpTo = { position: null };
+    const stopping = new AbortController();
     const readModel: ReadModel = faultyReadModel(kept, views);
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
@@ -196,6 +200,7 @@ export class RunningApi {
       },
       tools: tools.registry,
       requestedUpTo: async () => requestedUpTo.position ?? log.head(),
+      stopping: stopping.signal,
     };
     const metricsText = (): Promise<string> => telemetry.metrics.text();
     const about = { timestamp: toIso(clock.now()), version: settings.version };
@@ -215,6 +220,7 @@ export class RunningApi {
       views,
       readModel: kept,
       requestedUpTo,
+      stopping,
       clock,
       live,
       auditTail,

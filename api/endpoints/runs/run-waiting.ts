@@ -1,4 +1,4 @@
-import type { Position } from '../../../domain/event-store.ts';
+import { EventStoreError, type Position } from '../../../domain/event-store.ts';
 import type { RunEvent } from '../../../domain/events/catalogue.ts';
 import { load } from '../../../domain/handle.ts';
 import { hasEnded, runFold } from '../../../domain/runs/run.ts';
@@ -10,18 +10,20 @@ import type { ApiDependencies } from '../../dependencies.ts';
 /** How long the view may take to show the end of a run. Milliseconds. */
 const LIMIT = 2000;
 
+type Waiting = Pick<ApiDependencies, 'store' | 'readModel' | 'positions' | 'clock' | 'stopping'>;
+
 /**
- * A run once it has ended, or as it is when the time is over; null while the view does not show it: the run is
- * requested all the same, and a client that is told of a fault would ask for another.
+ * A run once it has ended, or as it is when the time is over or the service stops; null while the view does not show it:
+ * the run is requested all the same, and a client that is told of a fault would ask for another.
  * @param seconds to wait at most
  */
 export async function runAtEnd(
-  dependencies: Pick<ApiDependencies, 'store' | 'readModel' | 'positions' | 'clock'>,
+  dependencies: Waiting,
   runId: string,
   seconds: number,
 ): Promise<RunDocument | null> {
   const { positions, readModel } = dependencies;
-  const position = await endOf(dependencies, runId, seconds);
+  const position = await knownEndOf(dependencies, runId, seconds);
   if (position !== null) await positions.wait(runsProjection, position, LIMIT);
   try {
     return (await readModel.get(runsProjection, runId))?.document ?? null;
@@ -31,9 +33,23 @@ export async function runAtEnd(
   }
 }
 
+/** As {@link endOf}; null where the log can't be followed now. */
+async function knownEndOf(
+  dependencies: Waiting,
+  runId: string,
+  seconds: number,
+): Promise<Position | null> {
+  try {
+    return await endOf(dependencies, runId, seconds);
+  } catch (error) {
+    if (error instanceof EventStoreError) return null;
+    throw error;
+  }
+}
+
 /** Follows the run's stream. @returns position of the last event that it has seen */
 async function endOf(
-  { store, clock }: Pick<ApiDependencies, 'store' | 'clock'>,
+  { store, clock, stopping }: Waiting,
   runId: string,
   seconds: number,
 ): Promise<Position | null> {
@@ -42,7 +58,10 @@ async function endOf(
   let { state, position } = loaded;
   if (hasEnded(state) || position === null) return position;
   const stop = new AbortController();
-  const forget = clock.after(seconds * 1000, () => stop.abort());
+  const end = (): void => stop.abort();
+  const forget = clock.after(seconds * 1000, end);
+  stopping.addEventListener('abort', end, { once: true });
+  if (stopping.aborted) end();
   try {
     const following = store.subscribe({
       after: position,
@@ -59,7 +78,8 @@ async function endOf(
     }
   } finally {
     forget();
-    stop.abort();
+    stopping.removeEventListener('abort', end);
+    end();
   }
   return position;
 }

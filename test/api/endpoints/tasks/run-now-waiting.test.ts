@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { RunningApi } from '../../../support/running-api.ts';
+import { eventually } from '../../../support/signals.ts';
+import { plainTask } from '../../plain-task.ts';
+
+describe('a run that its caller waits for', () => {
+  let api: RunningApi;
+  beforeEach(async () => {
+    api = await RunningApi.start();
+  });
+  afterEach(() => api.close());
+
+  const runNow = async () => {
+    const { id, client } = api.admin;
+    const task = await client.post('/tasks', plainTask(id));
+    return client.post(`/tasks/${task.textAt('id')}/run_now?wait=60`);
+  };
+  const requested = (): boolean => api.store.appended.some((stream) => stream.startsWith('run-'));
+
+  it('is answered as it is when the service stops', async () => {
+    const asked = runNow();
+    await eventually(requested);
+    api.stopping.abort();
+    const answer = await asked;
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.at('details.run.state')).to.equal('queued');
+  });
+
+  it('is answered though the log can not be followed: it is requested', async () => {
+    const append = api.store.append.bind(api.store);
+    api.store.append = async (...given) => {
+      const appended = await append(...given);
+      api.store.away ||= given[0].startsWith('run-');
+      return appended;
+    };
+    const answer = await runNow();
+    api.store.away = false;
+    expect(answer.status, answer.text).to.equal(200);
+    expect(requested()).to.equal(true);
+  });
+});
