@@ -278,6 +278,8 @@ describe('the web page', function () {
       await here().create('Stepped through', [{ uses: 'echo' }]);
       await page.getByRole('button', { name: 'Pause' }).click();
       await here().answer('Pause', 'for a look');
+      // What is drawn anew between pressing and letting go takes no click.
+      await page.getByRole('row', { name: /for a look/ }).waitFor();
       await page.getByRole('link', { name: 'Step through its events' }).click();
       await page.getByRole('heading', { name: '1: TaskPaused' }).waitFor();
       const stood = page.getByRole('region', { name: 'State at this event' });
