@@ -27,11 +27,44 @@ function append(element, children) {
   }
 }
 
+/** What a pointer holds down: were it drawn anew meanwhile, letting go would be no click on it. */
+let pressed = null;
+/** What is to be drawn around it once it is let go. */
+const waiting = new Map();
+
+addEventListener(
+  'pointerdown',
+  ({ button: which, isPrimary, target }) => {
+    // The list of a choice keeps to itself what happens to the pointer in it.
+    if (which === 0 && isPrimary && target.closest('select') === null) pressed = target;
+  },
+  true,
+);
+addEventListener('pointerup', letGo, true);
+addEventListener('pointercancel', letGo, true);
+addEventListener('blur', letGo);
+
+function letGo() {
+  pressed = null;
+  // The click comes right after.
+  if (waiting.size > 0) setTimeout(drawWaiting);
+}
+
+function drawWaiting() {
+  for (const [element, children] of [...waiting]) put(element, ...children);
+}
+
 /**
  * Puts children in the place of those that were there. What is drawn anew, as live views are all the time, does not take
- * the focus from who goes by keyboard: what is called as what had it has it again.
+ * the focus from who goes by keyboard: what is called as what had it has it again. Nor does it take the click from who
+ * holds something of it down: then it is drawn once that is let go.
  */
 export function put(element, ...children) {
+  if (pressed !== null && element.contains(pressed)) {
+    waiting.set(element, children);
+    return element;
+  }
+  waiting.delete(element);
   const had = element.contains(document.activeElement) ? document.activeElement : null;
   // Of several that are called alike, nobody knows which it was.
   const name = had !== null && had !== element && calledAs(element, nameOf(had)).length === 1;

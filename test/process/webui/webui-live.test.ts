@@ -65,6 +65,26 @@ describe('the web page, while things go on', function () {
       await page.getByText('Nothing runs now.').waitFor();
     });
 
+    it('is drawn anew around what is held down once that is let go, which is a click on it', async () => {
+      const task = await makeSleeper('held.down');
+      await publish('held.down');
+      const { page } = browsing();
+      await browsing().logIn(service().credentials);
+      const listed = page.getByRole('link', { name: 'Sleeps on held.down' });
+      await listed.hover();
+      await page.locator('.live[data-how=live]').waitFor();
+      await page.mouse.down();
+      await publish('held.down');
+      // The figures are drawn last.
+      await tile(/^Running1\s*1 waiting/).waitFor();
+      expect(await listed.count()).to.equal(1);
+      await page.mouse.up();
+      await page.getByRole('heading', { level: 1, name: 'Sleeps on held.down' }).waitFor();
+      await page.goBack();
+      await listed.nth(1).waitFor();
+      await service().client.post(`${task}/cancel`);
+    });
+
     it('shows no run that has ended while the lists were on their way', async () => {
       const task = await makeSleeper('alone');
       const { page } = browsing();
