@@ -219,17 +219,28 @@ export class Following {
     }
   }
 
+  /** Does not reject: whoever stops it goes on, and would else wait for what is over already. */
   async #end(): Promise<void> {
-    const { feeder, telemetry } = this.#options;
+    const { feeder } = this.#options;
     try {
       if (this.#state === 'following') await feeder.flush();
     } catch (error) {
       // Nothing is lost: the checkpoint is older, and the same events come again.
-      telemetry.log.info('the last checkpoint of a view could not be kept', {
-        projection: feeder.projection.name,
-        error: error instanceof Error ? error.message : String(error),
-      });
+      this.#sayUnended('the last checkpoint of a view could not be kept', error);
     }
-    await feeder.close();
+    try {
+      await feeder.close();
+    } catch (error) {
+      // What was written stays written, and what was not comes again.
+      this.#sayUnended('a view could not be closed in order', error);
+    }
+  }
+
+  #sayUnended(what: string, error: unknown): void {
+    const { feeder, telemetry } = this.#options;
+    telemetry.log.info(what, {
+      projection: feeder.projection.name,
+      error: error instanceof Error ? error.message : String(error),
+    });
   }
 }

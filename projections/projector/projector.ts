@@ -122,7 +122,14 @@ export function createProjector(options: ProjectorOptions): Projector {
   return {
     async run(signal) {
       await Promise.all([keepFeedFilled(signal), followOrders(signal), runViews(signal)]);
-      await parking.close();
+      try {
+        await parking.close();
+      } catch (error) {
+        // All of it is written: what is held back is, before the view goes on.
+        telemetry.log.info('what is held back could not be closed in order', {
+          error: messageOf(error),
+        });
+      }
     },
     status() {
       const { fault } = feed;

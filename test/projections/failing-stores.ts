@@ -19,6 +19,19 @@ export function withWrites(
   });
 }
 
+/** A read model of which each writer's closing goes through `close`, which may fail. */
+export function withCloses(
+  readModel: ReadModel,
+  close: (name: string, go: () => Promise<void>) => Promise<void>,
+): ReadModel {
+  return decorated(readModel, {
+    openWriter: async (projection, options) => {
+      const writer = await readModel.openWriter(projection, options);
+      return decorated(writer, { close: () => close(projection.name, () => writer.close()) });
+    },
+  });
+}
+
 /** A read model that fills generations in bulk only once `gate` has resolved. */
 export function withFillingAfter(readModel: ReadModel, gate: Promise<void>): ReadModel {
   return decorated(readModel, {
