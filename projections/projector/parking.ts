@@ -138,7 +138,7 @@ export class Parking {
         await writer.write({ documents, from, to });
       } catch (error) {
         this.#writer = null;
-        await writer.close();
+        await closed(writer);
         throw error;
       }
     });
@@ -150,12 +150,21 @@ export class Parking {
     const live = await this.#readModel.liveGeneration(parkedProjection);
     const options = { generation: live ?? 1, bulk: false, fence: this.#fence };
     const writer = await this.#readModel.openWriter(parkedProjection, options);
-    if (live === null) {
+    if (live !== null) return writer;
+    try {
       // A checkpoint makes it a view that can be read.
       const from = await writer.checkpoint();
       if (from === BEGINNING) await writer.write({ documents: [], from, to: from });
       await this.#readModel.switchTo(parkedProjection, options.generation);
+      return writer;
+    } catch (error) {
+      await closed(writer);
+      throw error;
     }
-    return writer;
   }
+}
+
+/** Lets go of a writer that has failed; why it did says more than that it could not be closed in order either. */
+async function closed(writer: ViewWriter): Promise<void> {
+  await writer.close().catch(() => undefined);
 }
