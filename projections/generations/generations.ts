@@ -89,7 +89,7 @@ export class Generations {
     if (generation === null) return null;
     const isOfOther = await isOfOtherLog(projection, store, readModel, clock, signal);
     if (!isOfOther) return { generation, position: await readModel.checkpoint(projection) };
-    await throwAway(projection, readModel, telemetry);
+    await throwAway(projection, store, readModel, telemetry);
     return null;
   }
 

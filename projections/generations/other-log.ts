@@ -2,8 +2,12 @@ import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { isOfLog, type KnownLog } from '../of-log.ts';
+import { parkedProjection as parked } from '../projector/parking.ts';
 import { ReadModelError, type Projection, type ReadModel } from '../read-model.ts';
 import { inShape } from './shapes.ts';
+
+/** As any other view, for what asks nothing of its documents. */
+const parkedProjection = parked as unknown as Projection;
 
 /**
  * Views of another log, as it is where an older copy of the log was put in its place: they have passed more than this
@@ -47,15 +51,25 @@ export class LostLogError extends Error {
   }
 }
 
-/** Throws away all generations of a view of another log. @throws ReadModelError */
+/** Throws away all generations of a view of another log. @throws ReadModelError; EventStoreError */
 export async function throwAway(
   projection: Projection,
+  store: KnownLog,
   readModel: ReadModel,
   telemetry: Telemetry,
 ): Promise<void> {
   const { name, schema } = projection;
   const what = 'a view is of another log than this one: it is thrown away, and made anew';
   telemetry.log.error(what, { projection: name, schema });
+  // First, as nothing tells of that log once its views have gone. What is held back for an event behind this log's end
+  // would be so in a generation of the same number, too, whose events it then takes for later ones.
+  if (!(await isOfLog(parkedProjection, store, readModel))) {
+    await discardAll(parkedProjection, readModel);
+  }
+  await discardAll(projection, readModel);
+}
+
+async function discardAll(projection: Projection, readModel: ReadModel): Promise<void> {
   await readModel.withdraw(projection);
   for (const generation of await readModel.generations(projection)) {
     await readModel.discard(projection, generation);
@@ -80,7 +94,7 @@ export async function throwAwayOfOtherLog(
         const shape = inShape(projection, schema);
         if (await isOfLog(shape, store, readModel)) continue;
         if ((await store.head()) === BEGINNING) throw new LostLogError(projection);
-        await throwAway(shape, readModel, telemetry);
+        await throwAway(shape, store, readModel, telemetry);
       }
     } catch (error) {
       if (!(error instanceof ReadModelError)) throw error;

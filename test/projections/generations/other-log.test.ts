@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { decorated } from '../../../domain/decorated.ts';
 import type { Projection } from '../../../projections/read-model.ts';
+import { parkedProjection } from '../../../projections/projector/parking.ts';
 import { loadView } from '../../../projections/reading/load-view.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { QuickClock } from '../../support/quick-clock.ts';
@@ -71,6 +72,36 @@ describe('views beside an older log', () => {
       expect(await keysOf(runsProjection)).to.deep.equal([...all.keys()].sort());
     });
     expect(await newer.readModel.landmark(runsProjection)).to.include({ stream: 'run-since-7-1' });
+  });
+
+  it('are made anew without what was held back of that log, where it went further', async () => {
+    const fragile: Projection = {
+      ...(runsProjection as Projection),
+      evolve: () => {
+        throw new Error('broken');
+      },
+    };
+    addRuns(newer, 'new', 1);
+    await newer.append();
+    newer.start([fragile]);
+    await eventually(async () => {
+      expect(await newer.readModel.count(parkedProjection, [])).to.equal(1);
+    });
+    await newer.stop();
+    newer.start([runsProjection], { store: older.store, clock });
+    await eventually(async () => {
+      expect(await keysOf(runsProjection)).to.have.length(2);
+    });
+    for (let i = 2; i < 8; i += 1) addRuns(older, `since-${i}`, 2);
+    await older.append();
+    addRuns(older, 'new', 1);
+    expect((await older.append()) > (await newer.store.head())).to.equal(true);
+    const expected = folded(runsProjection, older.log.events);
+    await eventually(async () => {
+      expect(await keysOf(runsProjection)).to.have.length(15);
+    });
+    const found = await newer.readModel.get(runsProjection, 'new-0');
+    expect(found?.document).to.deep.equal(expected.get('new-0'));
   });
 
   it('stay, where what they took last was cut from the log since', async () => {
