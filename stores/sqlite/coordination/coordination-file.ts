@@ -28,7 +28,8 @@ export class CoordinationFile {
 
   /** Runs an action on the present file; a second time, on a new file, when it turns out to be damaged. */
   run<T>(action: (statements: Statements) => T): T {
-    if (fileNumber(this.#file) !== this.#number) this.#reopen();
+    // Closed where it could not be opened again when it was to be.
+    if (!this.#database.isOpen || fileNumber(this.#file) !== this.#number) this.#reopen();
     try {
       return action(this.#statements);
     } catch (error) {
@@ -47,7 +48,7 @@ export class CoordinationFile {
   }
 
   #reopen(): void {
-    this.#database.close();
+    this.close();
     this.#database = openSound(this.#file, this.#telemetry);
     this.#statements = prepare(this.#database);
     this.#number = fileNumber(this.#file);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { silent } from '../../../observability/telemetry.ts';
-import type { Coordination } from '../../../scheduler/coordination.ts';
+import { CoordinationError, type Coordination } from '../../../scheduler/coordination.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
 import { deleteDatabase } from '../../../stores/sqlite/database-file.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
@@ -63,6 +63,20 @@ describe('the file of the embedded coordination store', () => {
     deleteDatabase(file());
     expect(await two.acquire('lease', 'two', 1_000)).to.not.equal(null);
     expect(await one.acquire('lease', 'one', 1_000)).to.equal(null);
+  });
+
+  it('is gone back to once it can be opened again, after it could not', async () => {
+    const coordination = await open();
+    await coordination.acquire('lease', 'one', 1_000);
+    deleteDatabase(file());
+    mkdirSync(file());
+    const refused: unknown = await coordination.recall('x').catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(CoordinationError);
+    expect(String(refused)).to.contain('cannot be opened');
+    const again: unknown = await coordination.recall('x').catch((error: unknown) => error);
+    expect(String(again)).to.contain('cannot be opened');
+    rmdirSync(file());
+    expect(await coordination.acquire('lease', 'two', 1_000)).to.not.equal(null);
   });
 
   it('is brought up to date from a file of the first release, whose leases and lives go on', async () => {
