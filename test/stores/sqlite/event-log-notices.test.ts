@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { openNotices, type Notices } from '../../../stores/sqlite/event-log/following/notices.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
@@ -121,5 +122,25 @@ describe('notices between processes', () => {
     await one.close();
     await one.close();
     one.publish('nothing');
+  });
+
+  it('end with a member, also where another does not read what it is told', async () => {
+    const notices = await open();
+    const [name = ''] = readdirSync(join(directory(), 'peers'));
+    // As of a process that was stopped: it is connected, and takes nothing.
+    const stopped = connect(join(directory(), 'peers', name));
+    try {
+      stopped.pause();
+      stopped.write('stopped\n');
+      await once(stopped, 'connect');
+      const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+      for (let i = 0; i < 20_000; i += 1) {
+        notices.publish(`${'x'.repeat(200)} ${i}`);
+        if (i % 10 === 0) await turn();
+      }
+      await notices.close();
+    } finally {
+      stopped.destroy();
+    }
   });
 });

@@ -117,9 +117,16 @@ class SocketNotices implements Notices {
     this.#closed = true;
     for (const socket of this.#sockets) socket.destroySoon();
     const server = this.#server;
-    if (server === undefined) return;
-    await new Promise<void>((resolve) => server.close(() => resolve()));
-    this.#forgetServer();
+    const closed = new Promise<void>((resolve) => {
+      if (server === undefined) resolve();
+      else server.close(() => resolve());
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    // The system has what it could take. What has not gone by now waits for a process that does not read: for ever, if
+    // that was stopped.
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+    if (server !== undefined) this.#forgetServer();
   }
 
   #forgetServer(): void {
