@@ -60,40 +60,43 @@ export function openGeneration(
     };
     const existed = fileNumber(file) !== undefined;
     if (!existed) files.unsetLive(projection, generation);
-    let database: Database;
+    const prepared = (opened: Database): OpenGeneration => {
+      let database = opened;
+      try {
+        let filling = fillingOf(database);
+        if (existed && filling !== null && (filling === '' || filling !== startOfMachine)) {
+          database.close();
+          database = beginAnew('its bulk fill was cut short');
+          filling = fillingOf(database);
+        }
+        requireFields(database, projection, columns, file);
+        addLandmark(database);
+        if (filling !== null && !bulk) {
+          inTransaction(database, () => createTallies(database, projection, columns));
+          finishFilling(database, projection, columns);
+        }
+        const fills = filling !== null && bulk;
+        database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
+        keepPages(database, fills ? KEPT_PAGES.filling : KEPT_PAGES.following);
+        return {
+          database,
+          columns,
+          file,
+          fileNumber: fileNumber(file),
+          bulk: fills,
+          goesOn: existed,
+        };
+      } catch (error) {
+        if (database.isOpen) database.close();
+        throw error;
+      }
+    };
     try {
-      database = open(file, projection, columns, bulk);
+      return prepared(open(file, projection, columns, bulk));
     } catch (error) {
+      // Whichever page of it was met first: what is damaged stays so.
       if (faultOf(error) !== 'corrupt') throw error;
-      database = beginAnew(describeFault('view', file, error));
-    }
-    try {
-      let filling = fillingOf(database);
-      if (existed && filling !== null && (filling === '' || filling !== startOfMachine)) {
-        database.close();
-        database = beginAnew('its bulk fill was cut short');
-        filling = fillingOf(database);
-      }
-      requireFields(database, projection, columns, file);
-      addLandmark(database);
-      if (filling !== null && !bulk) {
-        inTransaction(database, () => createTallies(database, projection, columns));
-        finishFilling(database, projection, columns);
-      }
-      const fills = filling !== null && bulk;
-      database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
-      keepPages(database, fills ? KEPT_PAGES.filling : KEPT_PAGES.following);
-      return {
-        database,
-        columns,
-        file,
-        fileNumber: fileNumber(file),
-        bulk: fills,
-        goesOn: existed,
-      };
-    } catch (error) {
-      if (database.isOpen) database.close();
-      throw error;
+      return prepared(beginAnew(describeFault('view', file, error)));
     }
   });
 }

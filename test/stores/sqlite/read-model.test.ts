@@ -71,6 +71,21 @@ describe('the files of the embedded read model', function () {
     expect(errors.join()).to.match(/begun anew.*not a database/);
   });
 
+  it('begin anew when one is damaged where it says how far it is', async () => {
+    const projection = thingsProjection();
+    const before = await open();
+    await fill(before, projection, [thing('a', 1, {})]);
+    await before.close();
+    overwriteTable(fileOf(projection), 'checkpoint');
+    const readModel = await open();
+    const writer = await writerOf(readModel, projection);
+    expect(await writer.checkpoint()).to.equal(BEGINNING);
+    expect(await readModel.liveGeneration(projection)).to.equal(null);
+    await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
+    await writer.close();
+    expect(errors.join()).to.match(/begun anew.*damaged/);
+  });
+
   it('are no view when the live one is gone', async () => {
     const projection = thingsProjection();
     const before = await open();
@@ -336,4 +351,15 @@ function select(file: string, sql: string): unknown[] {
     .map((row: object) => ({ ...row }));
   database.close();
   return rows;
+}
+
+/** Overwrites the first page of a table. */
+function overwriteTable(file: string, table: string): void {
+  const database = new DatabaseSync(file);
+  const sql = 'SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size() WHERE name = ?';
+  const { rootpage, page_size } = database.prepare(sql).get(table) as Record<string, number>;
+  database.close();
+  const content = readFileSync(file);
+  content.fill(0xff, ((rootpage ?? 0) - 1) * (page_size ?? 0), (rootpage ?? 0) * (page_size ?? 0));
+  writeFileSync(file, content);
 }
