@@ -43,7 +43,8 @@ class Connection {
       const counted = plan.reduce((sum, statement) => sum + this.#number(statement), 0);
       return { id, kind: 'count', count: counted };
     } finally {
-      this.#database.exec('COMMIT');
+      // A disk that fails has ended it already; to end it again would say that, and not what was wrong.
+      if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
 

@@ -194,11 +194,13 @@ export class SqliteReadModel implements ReadModel {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#writers].map((writer) => writer.close()));
+    // One that can't be closed in order keeps nothing else open.
+    const closed = await Promise.allSettled([...this.#writers].map((writer) => writer.close()));
     await this.#pool.close();
     for (const { view } of this.#views.values()) view.close();
     this.#views.clear();
     this.#files.close();
+    for (const each of closed) if (each.status === 'rejected') throw each.reason;
   }
 
   /** Reads on this thread; tries again with what is live now when the file went away meanwhile. */
