@@ -304,6 +304,8 @@ export class SqliteReadModel implements ReadModel {
   /**
    * Throws away a damaged file and says that it is not live: it can be built anew from the log. Its writer,
    * wherever it is, finds the file gone with its next batch.
+   *
+   * @throws ReadModelError `UNAVAILABLE` where the register can't be written now: it is tried again with the next reading
    */
   #condemn(
     projection: Projection,
@@ -318,11 +320,15 @@ export class SqliteReadModel implements ReadModel {
       error: error instanceof Error ? error.message : String(error),
     });
     this.#forget(projection);
-    this.#files.exclusively(() => {
-      if (fileNumber(file) !== number) return;
-      this.#files.unsetLive(projection, generation);
-      deleteDatabase(file);
-    });
+    try {
+      this.#files.exclusively(() => {
+        if (fileNumber(file) !== number) return;
+        this.#files.unsetLive(projection, generation);
+        deleteDatabase(file);
+      });
+    } catch (fault) {
+      throw unavailable('files of the view', projection.name, fault);
+    }
   }
 
   #onFiles<T>(projection: Projection, action: () => T): T {

@@ -1,12 +1,21 @@
 import { expect } from 'chai';
-import { truncateSync } from 'node:fs';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { silent } from '../../../observability/telemetry.ts';
 import type { Query, ReadModel } from '../../../projections/read-model.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { ReaderPool } from '../../../stores/sqlite/read-model/reader-pool.ts';
 import { SqliteReadModel } from '../../../stores/sqlite/read-model/sqlite-read-model.ts';
 import { ViewFiles } from '../../../stores/sqlite/read-model/view-files.ts';
-import { at, thing, thingsProjection, writerOf } from '../../contracts/read-model-things.ts';
+import {
+  at,
+  fill,
+  rejectsWith,
+  thing,
+  thingsProjection,
+  writerOf,
+} from '../../contracts/read-model-things.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -51,5 +60,35 @@ describe('an embedded view that the disk does not give', () => {
     expect(String(error)).to.contain('disk I/O error');
     expect(pool.threads).to.equal(0);
     expect(() => files.ping()).to.throw();
+  });
+});
+
+describe('an embedded view that is damaged', () => {
+  const directory = useTemporaryDirectory();
+  const projection = thingsProjection();
+  leavesNothingOpen();
+
+  it('can not be read for now, while another process keeps it from being thrown away', async () => {
+    const { name, schema } = projection;
+    const file = join(directory(), `${name}-s${schema}-g1.db`);
+    const open = (): Promise<ReadModel> =>
+      openSqliteReadModel({ directory: directory(), telemetry: silent });
+    const before = await open();
+    const documents = Array.from({ length: 500 }, (_, i) => {
+      return thing(`k${i}`, 1, { about: 'x'.repeat(2_000) });
+    });
+    await fill(before, projection, documents);
+    await before.close();
+    const content = readFileSync(file);
+    writeFileSync(file, content.fill(0xff, 20 * 8_192));
+    const readModel = await open();
+    const other = new DatabaseSync(join(directory(), 'views.db'));
+    const all: Query = { filters: [], sort: [], limit: 1_000 };
+    other.exec('BEGIN IMMEDIATE');
+    await rejectsWith('UNAVAILABLE', readModel.find(projection, all));
+    other.exec('ROLLBACK');
+    await rejectsWith('NO_VIEW', readModel.find(projection, all));
+    other.close();
+    await readModel.close();
   });
 });
