@@ -133,9 +133,13 @@ export class Parking {
       const writer = (this.#writer ??= await this.#open());
       try {
         const from = await writer.checkpoint();
+        const kept = await writer.load(documents.map(({ key }) => key));
         const positions = documents.map(({ position }) => position);
         const to = positions.reduce((one, other) => (one > other ? one : other), from);
-        await writer.write({ documents, from, to });
+        const placed = documents.map((each) => {
+          return { ...each, position: placeOf(each, kept.get(each.key)) };
+        });
+        await writer.write({ documents: placed, from, to });
       } catch (error) {
         this.#writer = null;
         await closed(writer);
@@ -163,6 +167,30 @@ export class Parking {
     }
   }
 }
+
+/** Behind a position, and before the next one. */
+const BEHIND = '+';
+
+type Placed = Pick<
+  Parameters<ViewWriter['write']>[0]['documents'][number],
+  'position' | 'document'
+>;
+
+/**
+ * Where a write stands, so that it counts: a key may be held back again for the event that it was held back for before
+ * it was let go of, at the end of the log as that was then.
+ */
+function placeOf({ position, document }: Placed, kept: Placed | undefined): Position {
+  if (kept === undefined || kept.position < position) return position;
+  const stays =
+    document === null
+      ? kept.document === null
+      : kept.document !== null && eventOf(kept.document) >= eventOf(document);
+  return stays ? position : `${kept.position}${BEHIND}`;
+}
+
+/** The event that a key is held back for. */
+const eventOf = (document: JsonObject): Position => (document as ParkedDocument).position;
 
 /** Lets go of a writer that has failed; why it did says more than that it could not be closed in order either. */
 async function closed(writer: ViewWriter): Promise<void> {

@@ -1,10 +1,14 @@
 import { expect } from 'chai';
+import { join } from 'node:path';
 import { decorated } from '../../../domain/decorated.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { Parking, parkedProjection } from '../../../projections/projector/parking.ts';
 import type { PoisonedKey } from '../../../projections/projector/fold-batch.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
+import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { at } from '../../contracts/read-model-things.ts';
+import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { notAnswering, withWrites } from '../failing-stores.ts';
 
@@ -19,6 +23,30 @@ const poisoned = (key: string, position: string): PoisonedKey => {
     type: 'RunRequested',
     error: 'broken',
   };
+};
+
+const stores: Readonly<
+  Record<
+    string,
+    (directory: string) => Promise<{ readonly readModel: ReadModel; end(): Promise<void> }>
+  >
+> = {
+  embedded: async (directory) => {
+    const readModel = await openSqliteReadModel({
+      directory: join(directory, 'own'),
+      telemetry: silent,
+    });
+    return { readModel, end: () => readModel.close() };
+  },
+  'in MongoDB': async () => {
+    const server = await MongoServer.start();
+    const readModel = await openMongoReadModel({ url: server.url(), telemetry: silent });
+    const end = async (): Promise<void> => {
+      await readModel.close();
+      await server.stop();
+    };
+    return { readModel, end };
+  },
 };
 
 describe('what is held back of the views', () => {
@@ -72,4 +100,28 @@ describe('what is held back of the views', () => {
     expect(open()).to.equal(0);
     expect(await readModel.count(parkedProjection, [])).to.equal(1);
   });
+
+  for (const [where, begin] of Object.entries(stores)) {
+    it(`is held back again for the same event after it was let go of, ${where}`, async () => {
+      const { readModel: opened, end } = await begin(directory());
+      const parking = new Parking(opened, 1);
+      const held = async (): Promise<unknown> => [...(await parking.of(VIEW))];
+      for (let i = 0; i < 2; i += 1) {
+        await parking.park(VIEW, [poisoned('r1', at(5))]);
+        await parking.park(VIEW, [poisoned('r1', at(5))]);
+        expect(await held()).to.deep.equal([['r1', at(5)]]);
+        await parking.forget(VIEW, at(9));
+        expect(await held()).to.deep.equal([]);
+        await parking.park(VIEW, [poisoned('r1', at(7))]);
+        expect(await held()).to.deep.equal([['r1', at(7)]]);
+        await parking.park(VIEW, [poisoned('r1', at(8))]);
+        expect(await held()).to.deep.equal([['r1', at(8)]]);
+        await parking.release(VIEW, 'r1', at(6));
+        expect(await held()).to.deep.equal([]);
+      }
+      expect(await opened.checkpoint(parkedProjection)).to.equal(at(9));
+      await parking.close();
+      await end();
+    });
+  }
 });
