@@ -41,9 +41,13 @@ export function measure(telemetry: Telemetry) {
   };
 }
 
-/** Calls back once a request is over, before it is counted: one listener does for both. At most one a request. */
+/**
+ * Calls back once a request is over, before it is counted: one listener does for both. At most one a request; at once
+ * for one whose client has left already, of which no other word would come.
+ */
 export function whenEnded(response: Response, call: () => void): void {
-  response.locals['ended'] = call;
+  if (response.closed) call();
+  else response.locals['ended'] = call;
 }
 
 /** Names the route of a request. @param path as the interface writes it: `/tasks/{id}` */

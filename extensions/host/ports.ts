@@ -158,7 +158,7 @@ export interface HttpPort {
   lateOf(extensionId: string, message: string, seconds: number): Error;
   /** Names the route of a request for the metrics. */
   takenBy(response: Response, endpoint: string): void;
-  /** Calls back once a request is over, before it is counted. At most one a request. */
+  /** Calls back once a request is over, before it is counted; at once where it is. At most one a request. */
   whenEnded(response: Response, call: () => void): void;
   sendJson(response: Response, status: number, body: unknown): void;
   /** Headers of an HTML page. */

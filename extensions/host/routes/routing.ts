@@ -219,9 +219,10 @@ export class Routing {
     const prefix = `/ext/${extension.id}`;
     request.url = url.slice(prefix.length) || '/';
     request.baseUrl = prefix;
-    this.#begin(led);
     if (extension.isLimited) this.#limit.begin(led);
     if (led.caller !== null) this.#watch.begin(led);
+    // Last: of one whose client has left already it is told at once.
+    this.#begin(led);
     const goOn = (error?: unknown): void => {
       if (led.isOver) {
         this.#limit.drop(led, error);

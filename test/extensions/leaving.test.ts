@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { eventually } from '../support/signals.ts';
+import { manifestOf, reached, useHosting } from './hosting.ts';
+
+describe('a client of an extension that leaves early', () => {
+  const hosting = useHosting();
+
+  /** A client that sends bytes as they are. */
+  async function send(url: string, lines: readonly string[], body = ''): Promise<Socket> {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    const [first = '', ...others] = lines;
+    const head = [first, 'Host: test', 'Authorization: Bearer reader', ...others];
+    socket.write([...head, '', body].join('\r\n'));
+    return socket;
+  }
+
+  async function start(): Promise<string> {
+    const module = `export function setup({ routes, websocket, streams }) {
+      routes.post('/', (request, response) => response.json({ body: request.body }));
+      websocket('echo', (socket) => socket.onMessage((message) => socket.send(message)));
+      reached.actAs = (agent) =>
+        streams.append('news', {}, agent).then(() => 'done', ({ code }) => code);
+    }`;
+    const capabilities = ['ROUTES', 'EVENTS_PUB'];
+    await hosting().write('plain', manifestOf('plain', { capabilities }), module);
+    const { url } = await hosting().start();
+    return url;
+  }
+
+  /** What the extension comes to that acts for an agent. */
+  const actAs = (agent: string): Promise<string> =>
+    (reached['actAs'] as (agent: string) => Promise<string>)(agent);
+
+  const underWay = (): unknown =>
+    hosting()
+      .host?.activeConnections()
+      .map(({ value }) => value);
+
+  const counted = async (): Promise<boolean> =>
+    (await hosting().metricsText()).includes('extension_requests_total{extension="plain"');
+
+  it('is not served any more where it was in the midst of its body', async () => {
+    const url = await start();
+    const head = ['POST /ext/plain/ HTTP/1.1', 'Content-Type: application/json'];
+    const socket = await send(url, [...head, 'Content-Length: 100'], '{"a":');
+    socket.destroy();
+    await eventually(counted);
+    expect(underWay()).to.deep.equal([0]);
+    expect(await actAs('reader')).to.equal('forbidden');
+  });
+});
