@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Express } from 'express';
 import { createHttpServer } from '../../api/serving/http-server.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -9,22 +10,31 @@ import { raising } from '../starting/open-files.ts';
 /** How long requests under way may go on while stopping. Milliseconds. */
 const LINGER = 2000;
 
+/** All connections of each server: of those whose protocol was changed `node:http` knows nothing any more. */
+const connections = new WeakMap<Server, Set<Socket>>();
+
 /** That connections are refused is said again after so long. Milliseconds. */
 const AGAIN = 60_000;
 
 /**
  * Listens for HTTP. Connections beyond what there is room for are closed at once, and the log says so, once a minute.
- * @param connections that clients may have at a time
+ * @param room connections that clients may have at a time
  * @throws Error in one line when the address can't be had
  */
 export function listen(
   app: Express,
   { host, port }: Pick<Configuration, 'host' | 'port'>,
-  connections: number,
+  room: number,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Promise<Server> {
   const server = createHttpServer(app);
-  if (connections < Infinity) server.maxConnections = connections;
+  if (room < Infinity) server.maxConnections = room;
+  const open = new Set<Socket>();
+  connections.set(server, open);
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   let said = Number.NEGATIVE_INFINITY;
   let refused = 0;
   server.on('drop', () => {
@@ -32,7 +42,7 @@ export function listen(
     const now = clock.steady();
     if (now - said < AGAIN) return;
     log.warn(`connections are refused, as clients have all that there is room for: ${raising}`, {
-      connections,
+      connections: room,
       refused,
     });
     said = now;
@@ -63,7 +73,10 @@ function refusalOf(error: NodeJS.ErrnoException, host: string, port: number): st
 /** Takes no more connections, lets requests under way end, then closes. */
 export function stopServing(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    const limit = setTimeout(() => server.closeAllConnections(), LINGER);
+    const limit = setTimeout(() => {
+      server.closeAllConnections();
+      for (const socket of connections.get(server) ?? []) socket.destroy();
+    }, LINGER);
     server.close(() => {
       clearTimeout(limit);
       resolve();

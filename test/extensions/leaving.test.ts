@@ -53,4 +53,18 @@ describe('a client of an extension that leaves early', () => {
     expect(underWay()).to.deep.equal([0]);
     expect(await actAs('reader')).to.equal('forbidden');
   });
+
+  it('is told so, and not served any more, where what it sent opens no WebSocket', async () => {
+    const url = await start();
+    const head = ['GET /ext/plain/ws/echo HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket'];
+    const socket = await send(url, [...head, 'Sec-WebSocket-Version: 12']);
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+    await once(socket, 'close');
+    expect(answer).to.match(/^HTTP\/1.1 400 /);
+    expect(answer).to.match(/"error":"bad_request".*"field":"handshake"/);
+    await eventually(counted);
+    expect(underWay()).to.deep.equal([0]);
+    expect(await actAs('reader')).to.equal('forbidden');
+  });
 });

@@ -2,7 +2,12 @@ import { ServerResponse, type IncomingMessage, type RequestListener } from 'node
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { ExtensionError, type ExtensionCaller, type ExtensionSocket } from '../../contract.ts';
+import {
+  ExtensionError,
+  badInput,
+  type ExtensionCaller,
+  type ExtensionSocket,
+} from '../../contract.ts';
 import type { Extension } from '../extension.ts';
 
 /** WebSockets that one extension may have open in a process. */
@@ -46,6 +51,13 @@ export class Sockets {
   });
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>();
   readonly #open = new Map<Extension, Set<WebSocket>>();
+  /** What was wrong with a handshake, in place of the answer that `ws` would give. */
+  #fault: string | null = null;
+  #isClosed = false;
+
+  constructor() {
+    this.#server.on('wsClientError', (error) => (this.#fault = error.message));
+  }
 
   /**
    * Takes a request with an `Upgrade` header, and leads it the way of all requests: what refuses them refuses it too,
@@ -55,7 +67,8 @@ export class Sockets {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
-    response.once('finish', () => socket.end());
+    // Not merely ended: a client that never ends its side would keep the connection for ever.
+    response.once('finish', () => (socket as Socket).destroySoon());
     socket.on('error', () => socket.destroy());
     if (request.headers.upgrade?.toLowerCase() === 'websocket') {
       this.#upgrades.set(request, { socket, head });
@@ -70,7 +83,8 @@ export class Sockets {
 
   /**
    * Opens a connection that has been admitted.
-   * @throws ExtensionError `not_found` where the extension has no handler at the path, `unavailable` over the limit
+   * @throws ExtensionError `not_found` where the extension has no handler at the path, `unavailable` over the limit and
+   *   once all were ended, `bad_request` for what opens no WebSocket
    */
   open({ extension, path, request, response, caller, counts }: Opening, enter: Enter): void {
     const upgrade = this.#upgrades.get(request);
@@ -79,6 +93,7 @@ export class Sockets {
       const details = { resource: 'path', id: path, extension_id: extension.id };
       throw new ExtensionError('not_found', 'there is no such WebSocket', details);
     }
+    if (this.#isClosed) throw new ExtensionError('unavailable', 'the service is stopping');
     const open = this.#open.get(extension) ?? new Set();
     this.#open.set(extension, open);
     if (open.size >= MOST_OPEN) {
@@ -88,7 +103,10 @@ export class Sockets {
     const { socket, head } = upgrade;
     response.detachSocket(socket as Socket);
     (socket as Socket).setTimeout(0);
+    let isOpen = false;
+    this.#fault = null;
     this.#server.handleUpgrade(request, socket, head, (client) => {
+      isOpen = true;
       open.add(client);
       client.once('close', () => {
         open.delete(client);
@@ -104,6 +122,18 @@ export class Sockets {
         if (!fine) client.close(1011);
       });
     });
+    if (!isOpen) this.#refuse(response, socket as Socket);
+  }
+
+  /** @throws ExtensionError `bad_request`, unless the client has left: then the request is over */
+  #refuse(response: ServerResponse, socket: Socket): void {
+    if (this.#fault === null) {
+      if (!response.closed) response.emit('close');
+      return;
+    }
+    response.assignSocket(socket);
+    response.setHeader('Sec-WebSocket-Version', '13, 8');
+    throw badInput('handshake', this.#fault);
   }
 
   /** How many an extension has open. */
@@ -111,8 +141,9 @@ export class Sockets {
     return this.#open.get(extension)?.size ?? 0;
   }
 
-  /** Ends all: each client is told that the service goes away. */
+  /** Ends all: each client is told that the service goes away. None is opened any more. */
   close(): void {
+    this.#isClosed = true;
     for (const clients of this.#open.values()) {
       for (const client of clients) {
         client.close(1001, 'the service is stopping');
