@@ -52,7 +52,7 @@ export class RunChanges {
   }
 
   /**
-   * What an event of `run-<id>` changes; null for one that is not told, or can't be read.
+   * What an event of `run-<id>` changes; null for one that is not told, or can't be read, and for what comes after it.
    * @throws EventStoreError when the run has to be read, and can't be
    */
   async of(event: RecordedEvent): Promise<RunChange | null> {
@@ -80,7 +80,10 @@ export class RunChanges {
     let run: RunDocument | null = null;
     for (let from = 0; from <= event.revision; from += PAGE) {
       const limit = Math.min(PAGE, event.revision + 1 - from);
-      for (const each of await this.#store.readStream(event.stream, { from, limit })) {
+      const options = { from, limit, faulty: true };
+      for (const each of await this.#store.readStream(event.stream, options)) {
+        // What the run is from there on nobody knows. To fail would be to tell nobody of any other run.
+        if (each.fault !== undefined) return null;
         run = runsProjection.evolve(run, each, id);
       }
     }

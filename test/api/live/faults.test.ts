@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import type { DomainEvent } from '../../../domain/events/catalogue.ts';
+import { sound, type RecordedEvent } from '../../../domain/event-store.ts';
+import { newId } from '../../../domain/ids.ts';
+import { request, success } from '../../projections/recorded.ts';
+import { EventStream } from '../../support/event-stream.ts';
+import { RunningApi } from '../../support/running-api.ts';
+
+describe('live streams of runs, where a part of the log can not be read', () => {
+  let api: RunningApi;
+  const opened: EventStream[] = [];
+  const run = `run-${newId(0)}`;
+  beforeEach(async () => {
+    api = await RunningApi.start();
+    breakEvent(run, 1);
+  });
+  afterEach(async () => {
+    for (const stream of opened.splice(0)) stream.close();
+    await api.close();
+  });
+
+  const open = async (after?: string): Promise<EventStream> => {
+    const headers = after === undefined ? {} : { 'last-event-id': after };
+    const { token } = api.admin.client;
+    const stream = await EventStream.open(`${api.url}/runs/live`, token, headers);
+    opened.push(stream);
+    await stream.named('live.started');
+    return stream;
+  };
+
+  /** An event that comes as one that does not fit its schema. */
+  const breakEvent = (stream: string, revision: number): void => {
+    const { store } = api;
+    const broken = (event: RecordedEvent): RecordedEvent =>
+      event.stream === stream && event.revision === revision
+        ? { ...event, fault: 'broken' }
+        : event;
+    const readStream = store.readStream.bind(store);
+    store.readStream = async (name, part) => {
+      const events = (await readStream(name, part)).map(broken);
+      return part?.faulty === true ? events : events.map(sound);
+    };
+    const subscribe = store.subscribe.bind(store);
+    store.subscribe = async function* (options) {
+      for await (const message of subscribe(options)) {
+        yield message.kind === 'events'
+          ? { kind: 'events', events: message.events.map(broken) }
+          : message;
+      }
+    };
+  };
+
+  const requested = (): DomainEvent => ({ type: 'RunRequested', data: request() });
+  const started: DomainEvent = {
+    type: 'RunStarted',
+    data: { worker: 'w', attempt: 1, leased_until: '2026-03-01T09:00:00.000Z' },
+  };
+
+  /** A run of which an event is broken, and another one. */
+  const runs = async (): Promise<void> => {
+    await api.append(run, [requested()]);
+    await api.append(run, [started]);
+    await api.append(run, [{ type: 'RunSucceeded', data: success() }]);
+    await api.append(`run-${newId(0)}`, [requested(), started]);
+  };
+  const told = ['run.requested', 'run.requested', 'run.started'];
+
+  it('tell of all other runs where an event of one is broken', async () => {
+    const stream = await open();
+    await runs();
+    await stream.named('run.started');
+    expect(stream.names).to.deep.equal(told);
+  });
+
+  it('bring who comes back over it to where the others are', async () => {
+    const before = await api.store.head();
+    await runs();
+    const stream = await open(before);
+    await stream.named('run.started');
+    expect(stream.names).to.deep.equal(told);
+  });
+});
