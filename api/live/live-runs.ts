@@ -267,17 +267,19 @@ export class LiveRuns {
   /** A token that has expired, a session that is over, a scope that was taken away end a stream too. */
   async #lookAtTokens(): Promise<void> {
     this.#looking = true;
-    try {
-      for (const client of [...this.#clients]) {
+    let fault: unknown;
+    for (const client of [...this.#clients]) {
+      try {
         if (!(await client.counts())) client.end('access_ended');
+      } catch (error) {
+        // Of one it can't be told just now, as its agent can't be read: of the others it may be.
+        fault = error;
       }
-    } catch (error) {
-      this.#options.telemetry.log.warn('the tokens of live streams could not be looked at', {
-        error,
-      });
-    } finally {
-      this.#looking = false;
     }
+    this.#looking = false;
+    if (fault === undefined) return;
+    const { log } = this.#options.telemetry;
+    log.warn('the tokens of live streams could not be looked at', { error: fault });
   }
 }
 

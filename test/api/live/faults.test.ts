@@ -1,10 +1,14 @@
+import type { ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
+import { LiveClient } from '../../../api/client/live-client.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
-import { sound, type RecordedEvent } from '../../../domain/event-store.ts';
+import { EventStoreError, sound, type RecordedEvent } from '../../../domain/event-store.ts';
 import { newId } from '../../../domain/ids.ts';
 import { request, success } from '../../projections/recorded.ts';
 import { EventStream } from '../../support/event-stream.ts';
 import { RunningApi } from '../../support/running-api.ts';
+import { eventually } from '../../support/signals.ts';
 
 describe('live streams of runs, where a part of the log can not be read', () => {
   let api: RunningApi;
@@ -78,5 +82,24 @@ describe('live streams of runs, where a part of the log can not be read', () => 
     const stream = await open(before);
     await stream.named('run.started');
     expect(stream.names).to.deep.equal(told);
+  });
+
+  it('end with their tokens, also where that of another client can not be looked at', async () => {
+    const { live, clock } = api;
+    const join = async (counts: () => Promise<boolean>): Promise<LiveClient> => {
+      const response = new PassThrough().resume() as unknown as ServerResponse;
+      const filter = { taskId: undefined, state: undefined };
+      const after = await live.open();
+      const options = { response, filter, after, counts, clock, mostPending: 1_000 };
+      const client = new LiveClient(options);
+      live.join(client);
+      return client;
+    };
+    const broken = await join(() =>
+      Promise.reject(new EventStoreError('CORRUPT_EVENT', 'the agent can not be read')),
+    );
+    const ended = await join(() => Promise.resolve(false));
+    await eventually(() => ended.signal.aborted);
+    expect(broken.signal.aborted).to.equal(false);
   });
 });
