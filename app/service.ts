@@ -313,7 +313,7 @@ class Service implements RunningService {
     const room = roomForClients(files, runs);
     this.server = await listen(app, configuration, room, { clock, log: telemetry.log });
     if (this.extensions !== null && configuration.roles.includes('api')) {
-      this.server.on('upgrade', this.extensions.host.upgradeBy(app));
+      this.extensions.host.takeUpgrades(this.server, app);
     }
     const address = this.server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { IncomingMessage, RequestListener } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { RequestListener, Server } from 'node:http';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import type { ExtensionModule } from '../contract.ts';
 import { BackgroundTasks } from './lent/background.ts';
@@ -122,7 +121,7 @@ export class ExtensionHost {
   /** As `GET /ext/status` shows it. */
   status(): object {
     const all = [...this.#extensions.values()];
-    const count = (state: string): number => all.filter((each) => each.state === state).length;
+    const count = (of: string): number => all.filter(({ state }) => state === of).length;
     return {
       extensions: Object.fromEntries(all.map((each) => [each.key, each.status()])),
       discovery_sources: this.#sources,
@@ -144,11 +143,10 @@ export class ExtensionHost {
     );
   }
 
-  /** A request that asks for another protocol; bound, as a listener of the server. */
-  upgradeBy =
-    (listener: RequestListener) =>
-    (request: IncomingMessage, socket: Duplex, head: Buffer): void =>
-      this.#sockets.receive(listener, request, socket, head);
+  /** Takes requests of a server that ask for another protocol. */
+  takeUpgrades(server: Server, listener: RequestListener): void {
+    server.on('upgrade', (...asked) => this.#sockets.receive(listener, server, ...asked));
+  }
 
   /** Ends what goes on for as long as its client likes. Before the server is closed, which waits for it. */
   async endConnections(): Promise<void> {

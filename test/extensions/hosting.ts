@@ -190,7 +190,7 @@ export class Hosting {
     app.use(host.refuse);
     app.use(errorHandler(this.#telemetry, false));
     const server = createServer(app);
-    server.on('upgrade', host.upgradeBy(app));
+    host.takeUpgrades(server, app);
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const { port } = server.address() as AddressInfo;
     const client = new ApiClient(`http://127.0.0.1:${String(port)}`, 'admin');

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
+import WebSocket from 'ws';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
@@ -66,5 +67,15 @@ describe('a client of an extension that leaves early', () => {
     await eventually(counted);
     expect(underWay()).to.deep.equal([0]);
     expect(await actAs('reader')).to.equal('forbidden');
+  });
+
+  it('opens no WebSocket any more once all were ended, as the service stops', async () => {
+    const url = await start();
+    await hosting().host?.endConnections();
+    const refused = new WebSocket(`${url.replace('http', 'ws')}/ext/plain/ws/echo`, {
+      headers: { authorization: 'Bearer reader' },
+    });
+    const [{ message }] = (await once(refused, 'error')) as [Error];
+    expect(message).to.equal('Unexpected server response: 503');
   });
 });

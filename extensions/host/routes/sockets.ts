@@ -1,4 +1,4 @@
-import { ServerResponse, type IncomingMessage, type RequestListener } from 'node:http';
+import { ServerResponse, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -9,6 +9,7 @@ import {
   type ExtensionSocket,
 } from '../../contract.ts';
 import type { Extension } from '../extension.ts';
+import { asIfNotAsked } from './another-protocol.ts';
 
 /** WebSockets that one extension may have open in a process. */
 const MOST_OPEN = 1_000;
@@ -62,18 +63,27 @@ export class Sockets {
   /**
    * Takes a request with an `Upgrade` header, and leads it the way of all requests: what refuses them refuses it too,
    * with the same answers. One for another protocol is answered as if it had not asked.
+   * @param server at which it came
    */
-  receive(listener: RequestListener, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  receive(
+    listener: RequestListener,
+    server: Server,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): void {
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+      asIfNotAsked(server, request, socket, head);
+      return;
+    }
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
     // Not merely ended: a client that never ends its side would keep the connection for ever.
     response.once('finish', () => (socket as Socket).destroySoon());
     socket.on('error', () => socket.destroy());
-    if (request.headers.upgrade?.toLowerCase() === 'websocket') {
-      this.#upgrades.set(request, { socket, head });
-      takeToken(request);
-    }
+    this.#upgrades.set(request, { socket, head });
+    takeToken(request);
     listener(request, response);
   }
 

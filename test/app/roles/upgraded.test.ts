@@ -21,7 +21,7 @@ describe('a server that takes WebSockets', () => {
     const clock = new VirtualClock();
     server = await listen(app, { host: '127.0.0.1', port: 0 }, Infinity, { clock, log });
     const upgrades = new Sockets();
-    server.on('upgrade', (...given) => upgrades.receive(app, ...given));
+    server.on('upgrade', (...given) => upgrades.receive(app, server, ...given));
   });
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.destroy();
