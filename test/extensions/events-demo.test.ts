@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Agent } from 'node:http';
+import { sound } from '../../domain/event-store.ts';
 import type { ApiAnswer } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
@@ -93,6 +94,35 @@ describe('the event demonstration', () => {
     expect(losing?.messages).to.have.lengthOf(1);
     expect(leaving?.messages).to.have.lengthOf(1);
     reader?.close();
+  });
+
+  it('leaves out an entry that can not be read, and tells of the others', async () => {
+    const { client, url } = await hosting().start();
+    const { store } = hosting();
+    const readStream = store.readStream.bind(store);
+    const broken = new Set<number>([1]);
+    store.readStream = async (name, part) => {
+      const page = (await readStream(name, part)).map((event) =>
+        name === 'demo-news' && broken.has(event.revision) ? { ...event, fault: 'broken' } : event,
+      );
+      return part?.faulty === true ? page : page.map(sound);
+    };
+    const publish = async (n: number) =>
+      (await client.post('/ext/events_demo/publish/news', { n })).at('event_id');
+    const ids = [await publish(0), await publish(1), await publish(2)];
+    const address = `${url}/ext/events_demo/subscribe/news`;
+    const all = await EventStream.open(`${address}?from=start`, 'reader');
+    await eventually(() => {
+      expect(all.messages.map(({ id }) => id)).to.deep.equal([ids[0], ids[2]]);
+    });
+    broken.add(2);
+    const next = await EventStream.open(address, 'reader');
+    expect(next.status).to.equal(200);
+    const last = await publish(3);
+    await eventually(() => {
+      expect(next.messages.map(({ id }) => id)).to.deep.equal([last]);
+    });
+    for (const stream of [all, next]) stream.close();
   });
 
   it('takes what is published with the same key once', async () => {

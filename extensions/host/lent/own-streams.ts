@@ -117,7 +117,8 @@ export class OwnStreams {
     // First the log is followed from some place on, then the stream is read: nothing falls in between.
     this.#begun ??= this.#begin();
     await this.#begun;
-    const [last] = await this.#store.readStream(name, { direction: 'backwards', limit: 1 });
+    const part = { direction: 'backwards', limit: 1, faulty: true } as const;
+    const [last] = await this.#store.readStream(name, part);
     const end = last === undefined ? 0 : last.revision + 1;
     const next = after === undefined ? end : after === 'start' ? 0 : revisionOf(after) + 1;
     if (next > end) throw badInput('after', "lies beyond the stream's end");

@@ -49,7 +49,9 @@ export class StreamFollower implements AsyncIterable<StreamEntry> {
     while (!this.#signal.aborted) {
       if (this.#behind) {
         this.#behind = false;
-        const page = await this.#store.readStream(this.#name, { from: this.#next, limit: PAGE });
+        // With what can't be read, which is left out: whoever failed on it would never come past it.
+        const part = { from: this.#next, limit: PAGE, faulty: true };
+        const page = await this.#store.readStream(this.#name, part);
         if (page.length === PAGE) this.#behind = true;
         yield* this.#take(page, true);
         continue;
