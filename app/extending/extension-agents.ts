@@ -44,6 +44,8 @@ export class ExtensionAgents implements AgentPort {
   readonly #life: number;
   readonly #signal: AbortSignal;
   readonly #tokens = new Map<string, Kept>();
+  /** Those that are asked for just now: many calls at once begin one session. */
+  readonly #asked = new Map<string, Promise<string>>();
 
   /** @param options.tokenSeconds life of an access token */
   constructor(options: {
@@ -68,7 +70,18 @@ export class ExtensionAgents implements AgentPort {
     return id;
   }
 
-  async tokenOf(extension: Grantee): Promise<string> {
+  tokenOf(extension: Grantee): Promise<string> {
+    const { id } = extension;
+    let asked = this.#asked.get(id);
+    if (asked === undefined) {
+      asked = this.#countingToken(extension).finally(() => this.#asked.delete(id));
+      this.#asked.set(id, asked);
+    }
+    return asked;
+  }
+
+  /** The token that is kept, or another one where that counts no longer. */
+  async #countingToken(extension: Grantee): Promise<string> {
     const now = this.#clock.now();
     const sub = agentIdOf(extension.id);
     const kept = this.#tokens.get(extension.id);

@@ -43,6 +43,13 @@ describe("an extension's own agent", () => {
     expect(sessions()).to.equal(1);
   });
 
+  it('calls with one token also where it makes many calls at once', async () => {
+    const agents = await agentsOf(3600);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => agents.tokenOf(extension)));
+    expect(new Set(tokens)).to.have.lengthOf(1);
+    expect(sessions()).to.equal(1);
+  });
+
   it('calls with another one after its sessions were ended', async () => {
     const agents = await agentsOf(3600);
     const token = await agents.tokenOf(extension);
