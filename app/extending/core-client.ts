@@ -40,6 +40,10 @@ export class LoopbackCore implements CorePort {
         : { 'content-type': 'application/json', 'content-length': String(payload.length) }),
     };
     return new Promise((resolve, reject) => {
+      const fail = (error: unknown): void => {
+        const own = signal?.aborted === true && error instanceof Error;
+        reject(own ? error : away('the interface does not answer', error));
+      };
       const sent = httpRequest(
         {
           ...address,
@@ -50,12 +54,11 @@ export class LoopbackCore implements CorePort {
           timeout: PATIENCE,
           ...(signal === undefined ? {} : { signal }),
         },
-        (response) => void readAnswer(response).then(resolve, reject),
+        // An answer may be cut off, too.
+        (response) => void readAnswer(response).then(resolve, fail),
       );
       sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
-      sent.on('error', (error) => {
-        reject(signal?.aborted === true ? error : away('the interface does not answer', error));
-      });
+      sent.on('error', fail);
       sent.end(payload);
     });
   }
