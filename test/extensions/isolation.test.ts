@@ -3,6 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import WebSocket from 'ws';
+import { EventStream } from '../support/event-stream.ts';
+import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, removed, useHosting } from './hosting.ts';
 
 type Refused = { readonly code: string; readonly details: Record<string, unknown> };
@@ -260,6 +262,22 @@ describe('a caller of an extension who wants more than is allowed', () => {
     const closed = new Promise((resolve) => client.once('close', resolve));
     removed.add('passing');
     expect(await closed).to.equal(1008);
+  });
+
+  it('hears no more with the token gone, whatever code an extension has put in the way', async () => {
+    const module = `export function setup({ routes }) {
+      routes.get('/own', (_request, response) => {
+        response.write('own');
+        response.end = () => { throw new TypeError('no end'); };
+      });
+      routes.get('/', (_request, response) => void response.write('plain'));
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { url } = await hosting().start();
+    const own = await EventStream.open(`${url}/ext/plain/own`, 'passing');
+    const other = await EventStream.open(`${url}/ext/plain/`, 'passing');
+    removed.add('passing');
+    await eventually(() => own.ended && other.ended);
   });
 
   // Thousands of connections take seconds where both cores are busy.

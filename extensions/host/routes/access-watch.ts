@@ -58,12 +58,17 @@ export class AccessWatch {
 
   #cutOff({ extension, request, response }: LedRequest): void {
     this.#signals.end(extension, request, new AccessEnded());
-    if (response.hasHeader('Content-Length')) {
-      // It can't be ended before its end.
-      response.destroy();
-      return;
+    try {
+      if (response.hasHeader('Content-Length')) {
+        // It can't be ended before its end.
+        response.destroy();
+        return;
+      }
+      response.end();
+      silence(response);
+    } catch {
+      // The extension has put its own code in the way: the others' answers are to be looked at all the same.
+      request.socket.destroy();
     }
-    response.end();
-    silence(response);
   }
 }
