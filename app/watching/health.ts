@@ -110,7 +110,7 @@ export function createHealth(options: {
     viewsCheck(readModel, await recallReport(coordination, projections));
 
   return {
-    async report() {
+    report: shared(async () => {
       const stored = await storeChecks();
       const rest = await Promise.all([
         orUnhealthy('scheduler', stored, scheduler),
@@ -122,17 +122,29 @@ export function createHealth(options: {
         version,
       });
       return { status: answer.httpStatus, body: answer.body };
-    },
-    async ready() {
+    }),
+    ready: shared(async () => {
       const checks = await storeChecks();
       const waitedFor = going.notGoing();
       if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
       else checks.push(await orUnhealthy('projections', onlyDatabase(checks), readable));
       const answer = readiness(checks, started());
       return { status: answer.httpStatus, body: answer.body };
-    },
+    }),
     live: () => liveness({ now: clock.now(), version }).body,
   };
+}
+
+/**
+ * One look at a time: whoever asks while one is under way is told what that finds. Anybody may ask, as often as he
+ * likes, and each look asks the stores some twenty things.
+ */
+function shared<T>(look: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | null = null;
+  return () =>
+    (underWay ??= look().finally(() => {
+      underWay = null;
+    }));
 }
 
 function auditState(report: AuditReport | null): AuditState | null {

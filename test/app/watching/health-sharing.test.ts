@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { Going } from '../../../app/roles/going.ts';
+import { createHealth } from '../../../app/watching/health.ts';
+import { decorated } from '../../../domain/decorated.ts';
+import { createEventCodec } from '../../../domain/events/codec.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
+import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
+import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('the health', () => {
+  const directory = useTemporaryDirectory();
+
+  it('is looked at once for all who ask meanwhile, and anew for who asks then', async () => {
+    const clock = new VirtualClock();
+    const given = { directory: directory(), telemetry: silent };
+    const log = await openSqliteEventStore({ ...given, codec: createEventCodec() });
+    const readModel = await openSqliteReadModel(given);
+    const coordination = await openSqliteCoordination(given);
+    let pings = 0;
+    const store = decorated(log, {
+      ping: () => {
+        pings += 1;
+        return log.ping();
+      },
+    });
+    const stores = {
+      ...{ store, readModel, coordination, notices: null },
+      close: async () => {},
+      refusal: () => null,
+      warmUp: async () => {},
+    };
+    try {
+      const going = new Going(clock, silent);
+      const health = createHealth({ stores, clock, going, version: '0', started: () => true });
+      for (const ask of [health.report, health.ready]) {
+        pings = 0;
+        await Promise.all(Array.from({ length: 50 }, ask));
+        expect(pings).to.equal(1);
+        await ask();
+        expect(pings).to.equal(2);
+      }
+    } finally {
+      await Promise.all([log, readModel, coordination].map((each) => each.close()));
+    }
+  });
+});
