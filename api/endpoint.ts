@@ -40,6 +40,8 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly keyed: boolean;
   /** Revision of `If-Match`; undefined without one. */
   readonly expectedRevision: number | undefined;
+  /** A signal that is aborted once the client has left, or has its answer. */
+  readonly gone: () => AbortSignal;
 }
 
 /** What an endpoint answers. */

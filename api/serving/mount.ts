@@ -159,6 +159,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       context: contextOf({ request, response, caller, address, reason }, dependencies),
       keyed: key !== undefined,
       expectedRevision: revision,
+      gone: () => endOf(response),
     };
     const carryOut = (made: Call): Promise<Answer> | Answer =>
       key === undefined || caller === null
@@ -272,6 +273,14 @@ function checkEmpty(body: unknown): void {
 function positionAsked({ after }: Readonly<Record<string, unknown>>): string | undefined {
   if (after === undefined || typeof after === 'string') return after;
   throw badRequest([{ field: 'after', issue: 'must be string' }]);
+}
+
+/** Aborted once a response is over. */
+function endOf(response: Response): AbortSignal {
+  const over = new AbortController();
+  if (response.closed) over.abort();
+  else response.once('close', () => over.abort());
+  return over.signal;
 }
 
 function sendKept(response: Response, { status, headers, text }: KeptAnswer): void {

@@ -13,17 +13,20 @@ const LIMIT = 2000;
 type Waiting = Pick<ApiDependencies, 'store' | 'readModel' | 'positions' | 'clock' | 'stopping'>;
 
 /**
- * A run once it has ended, or as it is when the time is over or the service stops; null while the view does not show it:
+ * A run once it has ended, or as it is when the time is over, the service stops or nobody waits any more; null while the view does not show it:
  * the run is requested all the same, and a client that is told of a fault would ask for another.
  * @param seconds to wait at most
+ * @param gone aborted once nobody waits any more
  */
 export async function runAtEnd(
   dependencies: Waiting,
   runId: string,
   seconds: number,
+  gone?: AbortSignal,
 ): Promise<RunDocument | null> {
   const { positions, readModel } = dependencies;
-  const position = await knownEndOf(dependencies, runId, seconds);
+  const ends = gone === undefined ? [dependencies.stopping] : [dependencies.stopping, gone];
+  const position = await knownEndOf(dependencies, runId, seconds, ends);
   if (position !== null) await positions.wait(runsProjection, position, LIMIT);
   try {
     return (await readModel.get(runsProjection, runId))?.document ?? null;
@@ -38,9 +41,10 @@ async function knownEndOf(
   dependencies: Waiting,
   runId: string,
   seconds: number,
+  ends: readonly AbortSignal[],
 ): Promise<Position | null> {
   try {
-    return await endOf(dependencies, runId, seconds);
+    return await endOf(dependencies, runId, seconds, ends);
   } catch (error) {
     if (error instanceof EventStoreError) return null;
     throw error;
@@ -49,9 +53,10 @@ async function knownEndOf(
 
 /** Follows the run's stream. @returns position of the last event that it has seen */
 async function endOf(
-  { store, clock, stopping }: Waiting,
+  { store, clock }: Waiting,
   runId: string,
   seconds: number,
+  ends: readonly AbortSignal[],
 ): Promise<Position | null> {
   const stream = streams.run(runId);
   const loaded = await load(store, stream, runFold);
@@ -60,8 +65,10 @@ async function endOf(
   const stop = new AbortController();
   const end = (): void => stop.abort();
   const forget = clock.after(seconds * 1000, end);
-  stopping.addEventListener('abort', end, { once: true });
-  if (stopping.aborted) end();
+  for (const each of ends) {
+    each.addEventListener('abort', end, { once: true });
+    if (each.aborted) end();
+  }
   try {
     const following = store.subscribe({
       after: position,
@@ -78,7 +85,7 @@ async function endOf(
     }
   } finally {
     forget();
-    stopping.removeEventListener('abort', end);
+    for (const each of ends) each.removeEventListener('abort', end);
     end();
   }
   return position;

@@ -53,12 +53,16 @@ const runNow = endpoint<unknown, RunNowQuery>({
       ...(overlaps === null ? {} : { skip_reason: 'overlap' }),
       ...(query.wait === undefined
         ? {}
-        : { run: shown(await runAtEnd(dependencies, runId, query.wait)) }),
+        : { run: shown(await runAtEnd(dependencies, runId, query.wait, waiterOf(call))) }),
     };
     const body = { success: true, message: messageOf(manual), details };
     return { body, position: result?.position ?? (await positionOf(store, runId)) };
   },
 });
+
+/** Whose leaving ends a waiting. What a key remembers is for whoever comes with it again. */
+const waiterOf = ({ keyed, gone }: Pick<Call, 'keyed' | 'gone'>): AbortSignal | undefined =>
+  keyed ? undefined : gone();
 
 const snooze = endpoint<SnoozeTask>({
   method: 'post',

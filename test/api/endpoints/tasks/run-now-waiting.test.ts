@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { expect } from 'chai';
 import { RunningApi } from '../../../support/running-api.ts';
 import { eventually } from '../../../support/signals.ts';
@@ -24,6 +25,34 @@ describe('a run that its caller waits for', () => {
     const answer = await asked;
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.at('details.run.state')).to.equal('queued');
+  });
+
+  /** Who follows the log, of those who begin from now on. */
+  const following = (): { readonly count: number; readonly over: number } => {
+    const seen = { count: 0, over: 0 };
+    const subscribe = api.store.subscribe.bind(api.store);
+    api.store.subscribe = async function* (options) {
+      seen.count += 1;
+      try {
+        yield* subscribe(options);
+      } finally {
+        seen.over += 1;
+      }
+    };
+    return seen;
+  };
+
+  it('is followed no longer once its caller has left', async () => {
+    const { id, client } = api.admin;
+    const task = (await client.post('/tasks', plainTask(id))).textAt('id');
+    const seen = following();
+    const headers = { authorization: `Bearer ${String(client.token)}` };
+    const options = { method: 'POST', headers, agent: false };
+    const asked = request(`${api.url}/tasks/${task}/run_now?wait=60`, options);
+    asked.on('error', () => {}).end();
+    await eventually(() => seen.count === 1);
+    asked.destroy();
+    await eventually(() => seen.over === 1);
   });
 
   it('is answered though the log can not be followed: it is requested', async () => {
