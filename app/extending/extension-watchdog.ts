@@ -50,8 +50,7 @@ export class ExtensionWatchdog {
     const data: WatchdogData = {
       beats,
       logLevel,
-      // As modules are named, behind symbolic links.
-      extensions: extensions().map(({ id, folder }) => ({ id, folder: realpathSync(folder) })),
+      extensions: extensions().map(({ id, folder }) => ({ id, folder: realPathOf(folder) })),
     };
     const count = new Int32Array(beats);
     this.#beating = setInterval(() => {
@@ -70,5 +69,14 @@ export class ExtensionWatchdog {
     clearInterval(this.#beating);
     await this.#thread?.terminate();
     this.#thread = null;
+  }
+}
+
+/** As modules are named, behind symbolic links; a folder that is gone since is as it was named. */
+function realPathOf(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
   }
 }
