@@ -45,14 +45,16 @@ const rank = (of, share) => {
   const numbers = of.filter((each) => each !== null).sort((a, b) => a - b);
   return numbers[Math.max(0, Math.ceil(share * numbers.length) - 1)] ?? null;
 };
+/** What is there to be said: of the events of a stream only some have a reason. */
+const said = (each) => each !== null && each !== undefined;
 const folds = {
   count: (of) => of.length,
   sum: (of) => of.reduce((total, each) => total + (each ?? 0), 0),
   share: (of) => `${((100 * of.filter(Boolean).length) / of.length).toFixed(1)} %`,
   p50: (of) => rank(of, 0.5),
   p95: (of) => rank(of, 0.95),
-  first: (of) => of[0],
-  last: (of) => of.at(-1),
+  first: (of) => of.find(said),
+  last: (of) => of.findLast(said),
 };
 
 const names = ['row', 'item', ...Object.keys(ofRow)];
