@@ -45,7 +45,7 @@ export type { ServerSentEvent } from './server-sent-events.ts';
 export type { Agent } from '../schemas/answer-schemas-agents.ts';
 export type { RecentEvents, Topics } from '../schemas/answer-schemas-events.ts';
 export type { HealthReport } from '../schemas/answer-schemas-health.ts';
-export type { ConcurrencyKey, Explanation } from '../schemas/answer-schemas-schedules.ts';
+export type { Backfill, ConcurrencyKey, Explanation } from '../schemas/answer-schemas-schedules.ts';
 export type {
   Run,
   RunItem,

@@ -2,6 +2,7 @@ import { addAdminCommands } from './store/admin-command.ts';
 import { addAgentCommands } from './records/agent-commands.ts';
 import { addApplyCommand } from './apply/apply-command.ts';
 import { addArchiveCommands } from './store/archive-commands.ts';
+import { addBackfillCommands } from './tasks/backfill-commands.ts';
 import { addAuditCommands } from './records/audit-commands.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addDoctorCommand } from './store/doctor-command.ts';
@@ -25,6 +26,7 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   const line = new CommandLine(surroundings, version);
   addTaskCommands(line);
   addRunCommands(line);
+  addBackfillCommands(line);
   addAgentCommands(line);
   addEventCommands(line);
   addOverviewCommands(line);

@@ -1,4 +1,4 @@
-import type { Agent, Run, RunItem, Task } from '../../../api/client/client.ts';
+import type { Agent, Backfill, Run, RunItem, Task } from '../../../api/client/client.ts';
 
 // What the service answers, as far as the command line looks at it; `docs/http.md` has all of it.
 
@@ -15,6 +15,7 @@ export type RunRecord = RunItem;
 /** One run, with what only the run itself shows. */
 export type RunDetails = Run;
 export type AgentRecord = Agent;
+export type BackfillRecord = Backfill;
 
 /** What commands answer that return no record. */
 export interface Done {
