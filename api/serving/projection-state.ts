@@ -26,13 +26,18 @@ type Parts = Pick<ApiDependencies, 'store' | 'readModel' | 'coordination' | 'clo
 
 /**
  * What is answered while a view that a read needs is made for the first time, or in a new shape: how far each is that
- * can't be read, and when to ask again.
+ * can't be read, and when to ask again; and where nobody makes them, that, so that nobody waits for it in vain.
  */
 export async function beingMade(
-  parts: Pick<ApiDependencies, 'readModel' | 'coordination' | 'projections'>,
+  parts: {
+    readonly readModel: Pick<ApiDependencies['readModel'], 'liveGeneration'>;
+    readonly coordination: Pick<ApiDependencies['coordination'], 'recall'>;
+    readonly projections: readonly Projection[];
+    readonly clock: Pick<ApiDependencies['clock'], 'now'>;
+  },
   reads: readonly Projection[],
 ): Promise<HttpError> {
-  const { readModel, coordination, projections } = parts;
+  const { readModel, coordination, projections, clock } = parts;
   const report = await recallReport(coordination, projections);
   const live = await Promise.all(reads.map((each) => readModel.liveGeneration(each)));
   const views = reads
@@ -44,7 +49,11 @@ export async function beingMade(
   const seconds = Math.max(1, ...views.map(({ seconds_left }) => seconds_left ?? 1));
   const after = String(Math.min(LONGEST_RETRY, Math.ceil(seconds)));
   const names = views.map(({ name }) => name).join(', ');
-  const message = names === '' ? 'a view was being made' : `being made: ${names}`;
+  const isAtWork = report !== null && isOfNow(report, clock.now());
+  const said = isAtWork
+    ? `being made: ${names}`
+    : `not yet made, and no projector is known to be at work: ${names}`;
+  const message = names === '' ? 'a view was being made' : said;
   const details = { component: 'projections', views };
   return new HttpError('unavailable', message, details, { 'Retry-After': after });
 }
