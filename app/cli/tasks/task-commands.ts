@@ -135,6 +135,12 @@ function addMaking(line: CommandLine, group: Command): void {
   ];
   line.does<TaskFieldOptions>(create, creating, async (session, options) => {
     const fields = await taskFieldsOf(options, session.surroundings);
+    // Who gives options alone knows no name of a field; to whoever gives fields the service tells all that is at fault.
+    const { file, set, title } = options;
+    const byOptions = file === undefined && set === undefined && title !== undefined;
+    if (byOptions && fields['schedule_kind'] === undefined) {
+      throw usageFault('a task needs a schedule: --cron, --rrule, --once or --event');
+    }
     const body = {
       description: fields['title'],
       created_by: fields['created_by'] ?? (await session.caller()),

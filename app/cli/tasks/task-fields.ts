@@ -53,7 +53,10 @@ export function addTaskFieldOptions(command: Command, of: 'new' | 'existing'): C
     .option('--title <text>', 'up to 200 characters')
     .option('--description <text>', `up to 2,000 characters${unless('the title')}`);
   addScheduleOptions(command, unless('UTC'))
-    .option('--payload <json>', 'what it does, as JSON, or @file in JSON or YAML')
+    .option(
+      '--payload <json>',
+      `what it does, as JSON, or @file in JSON or YAML${unless('no step')}`,
+    )
     .option('--created-by <agent>', `its owner${unless('the caller')}`)
     .option('--priority <n>', '1 to 9, 1 goes first', wholeNumberOf(1, 9))
     .option('--max-retries <n>', 'of a failed run', wholeNumberOf(0, 50))

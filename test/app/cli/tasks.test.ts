@@ -157,8 +157,11 @@ describe('svc tasks', () => {
 
   it('tells of defaults where a task is made, and not where one is changed', async () => {
     const making = (await call(['tasks', 'create', '--help'])).out;
-    for (const said of ['(the title)', '(UTC)', '(the caller)']) expect(making).to.include(said);
-    expect((await call(['tasks', 'update', '--help'])).out).not.to.match(/title\)|UTC|caller/);
+    for (const said of ['(the title)', '(UTC)', '(no step)', '(the caller)'])
+      expect(making).to.include(said);
+    expect((await call(['tasks', 'update', '--help'])).out).not.to.match(
+      /title\)|UTC|no step|caller/,
+    );
   });
 
   it('explains why nothing fired', async () => {
@@ -177,6 +180,7 @@ describe('svc tasks', () => {
     ['a value out of range', ['tasks', 'list', '--limit', '201'], 2],
     ['a missing id', ['tasks', 'show'], 2],
     ['two schedules', ['tasks', 'create', '--cron', '* * * * *', '--event', 'a'], 2],
+    ['no schedule', ['tasks', 'create', '--title', 'x'], 2],
     ['nothing to change', ['tasks', 'update', newId(0)], 2],
     [
       'a value that the service refuses',
@@ -198,6 +202,11 @@ describe('svc tasks', () => {
       expect(called.err).to.not.equal('');
     });
   }
+
+  it('names the options that a new task without a schedule lacks', async () => {
+    const { err } = await call(['tasks', 'create', '--title', 'x']);
+    expect(err).to.match(/--cron, --rrule, --once or --event/);
+  });
 
   it('ends with 4 without a token, with a wrong one, and with too few scopes', async () => {
     const SVC_URL = api().url;
