@@ -2,7 +2,7 @@ import { toIso, type Instant } from '../../../domain/clock.ts';
 import { counted as countOf } from '../../../domain/explain/words.ts';
 import { table, type Column } from '../terminal/table.ts';
 import { HOUR, type Forecast, type Peak } from './forecast.ts';
-import type { Paint } from '../terminal/paint.ts';
+import { printable, type Paint } from '../terminal/paint.ts';
 import { columnPlot, sparkline } from '../terminal/plot.ts';
 import { shortTime } from '../terminal/times.ts';
 
@@ -128,7 +128,7 @@ function peaksOf(peaks: readonly Peak[], titles: ReadonlyMap<string, string>): s
 
 function named(ids: readonly string[], tasks: number, titles: ReadonlyMap<string, string>): string {
   const [first = ''] = ids;
-  const title = titles.get(first) ?? first;
+  const title = printable(titles.get(first) ?? first);
   return tasks === 1 ? title : `${counted(tasks)} tasks, such as ${title}`;
 }
 

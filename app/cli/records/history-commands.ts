@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Paging } from '../calling/listing.ts';
+import { printable } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
 import type { Session } from '../calling/session.ts';
 import { shortTime } from '../terminal/times.ts';
@@ -76,11 +77,11 @@ async function readHistory(
 function showItem(session: Session, item: HistoryItem): string {
   const { paint } = session;
   const { revision, at, actor, type, reason, changes } = item;
-  const why = reason === null ? '' : `: ${reason}`;
+  const why = printable(reason === null ? '' : `: ${reason}`);
   const head = `${paint.faint(`${revision}  ${shortTime(at)}`)}  ${paint.strong(type)} by ${actor}${why}`;
   const lines = changes.map(
     ({ path, before, after }) =>
-      `   ${path}: ${paint.bad(written(before))} → ${paint.good(written(after))}`,
+      `   ${printable(path)}: ${paint.bad(written(before))} → ${paint.good(written(after))}`,
   );
   return [head, ...lines].join('\n');
 }
@@ -89,5 +90,5 @@ function showItem(session: Session, item: HistoryItem): string {
 function written(value: unknown): string {
   if (value === null) return '–';
   const text = JSON.stringify(value);
-  return text.length > MOST ? `${text.slice(0, MOST - 1)}…` : text;
+  return printable(text.length > MOST ? `${text.slice(0, MOST - 1)}…` : text);
 }

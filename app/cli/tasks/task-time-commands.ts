@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { usageFault } from '../calling/faults.ts';
+import { printable } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
 import { addScheduleOptions, scheduleOf, type TaskFieldOptions } from './task-fields.ts';
 import { shortTime } from '../terminal/times.ts';
@@ -48,7 +49,7 @@ function addExplain(line: CommandLine, group: Command): void {
       ]);
       const columns = ['WHEN', 'EVENT', 'STREAM', 'BY', 'BECAUSE'].map((title) => ({ title }));
       const evidence = rows.length === 0 ? '' : `\n\n${session.table(columns, rows, '')}`;
-      return `${head}: ${said.message}\n\n${facts}${evidence}`;
+      return `${head}: ${printable(said.message)}\n\n${facts}${evidence}`;
     });
   });
 }

@@ -47,6 +47,20 @@ describe('the command line of an auditor', () => {
     expect((await call(['tasks', 'show', id, '--as-of', '2020-01-01T00:00Z'])).code).to.equal(3);
   });
 
+  it('lets no reason and no text in a history steer the terminal', async () => {
+    const snooze = { delay_seconds: 60, reason: 'evil \u001b[2J' };
+    await agent.client.post(`/tasks/${id}/snooze`, snooze);
+    await agent.client.put(`/tasks/${id}`, { title: 'evil \u009b2J\u202e' });
+    const { out } = await call(['tasks', 'history', id]);
+    expect(out).to.include(': evil \ufffd[2J\n');
+    expect(out).to.include('"evil \ufffd2J\ufffd"');
+    const next = (await agent.client.get(`/tasks/${id}`)).textAt('next_run_at');
+    const explained = await call(['tasks', 'explain', id, '--at', next]);
+    expect(explained.out).to.include('who said "evil \ufffd[2J"');
+    for (const shown of [out, explained.out])
+      expect(shown).to.not.match(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
+  });
+
   it('tells who did what, and what was refused', async () => {
     await agent.client.post('/agents', { name: 'x', scopes: [] });
     await api().refusals.flush();

@@ -141,6 +141,14 @@ describe('the command line on the stores themselves', () => {
     expect(hourly.out.match(/^2026-06-0\d \d\d:00:00Z +\d/gm)).to.have.lengthOf(25);
   });
 
+  it('lets no title steer the terminal', async () => {
+    await create('evil \u001b[2J\u202e', '0 12 * * *');
+    await project();
+    const { out } = await svc(['simulate', '--days', '1'], { env: env(), clock });
+    expect(out).to.include('evil \ufffd[2J\ufffd');
+    expect(out).to.not.match(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
+  });
+
   it('says that nothing fires where there is no task', async () => {
     const { out } = await simulate();
     expect(out).to.match(/^0 fires of 0 active tasks/);
