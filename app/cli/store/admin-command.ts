@@ -17,7 +17,7 @@ export function addAdminCommands(line: CommandLine): Command {
     .option('--data-dir <folder>', 'the folder of the embedded stores (SVC_DATA_DIR; ./data)');
   line.does<ResetOptions>(reset, ['admin reset'], async (session, options) => {
     const { resetAdmin } = await import('./admin-reset.ts');
-    await resetAdmin(session, options);
+    return resetAdmin(session, options);
   });
   return group;
 }

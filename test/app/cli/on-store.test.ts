@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifySecret } from '../../../api/access/secrets.ts';
 import { SystemClock } from '../../../app/clock.ts';
@@ -219,6 +219,19 @@ describe('the command line on the stores themselves', () => {
     });
     expect(last?.metadata).to.include({ reason: 'it was lost', source: 'svc admin reset' });
     expect(JSON.stringify(last)).to.not.include(kept.agent_secret);
+  });
+
+  it('tells the new secret of the admin also where it can not be kept', async () => {
+    const id = newId(NOW);
+    const fields = { name: 'admin', scopes: ['admin'], webhook_url: null };
+    await registerWithName(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
+    mkdirSync(join(directory(), 'admin-credentials.json'));
+    const called = await svc(['admin', 'reset', '--json'], { env: env(), clock });
+    const { state } = await load(stores.store, `agent-${id}`, agentFold);
+    const hash = requireAgent(state).credentials?.secret_hash ?? '';
+    expect(await verifySecret(String(called.json['agent_secret']), hash)).to.equal(true);
+    expect(called.err).to.match(/the secret can't be kept in \S+admin-credentials\.json: EISDIR/);
+    expect(called.code).to.equal(1);
   });
 
   it('resets another admin by its id, and nobody else', async () => {
