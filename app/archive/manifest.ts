@@ -16,7 +16,10 @@ const FORMAT = 1;
 const count = Type.Integer({ minimum: 0 });
 const digest = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
-const ArchivedFile = Type.Object({ file: Type.String(), bytes: count, sha256: digest });
+/** A plain name: what an archive speaks of lies in its own folder, and its copy in that of the restored log. */
+const fileName = Type.String({ pattern: '^(?!\\.{1,2}$)[^/\\\\]+$' });
+
+const ArchivedFile = Type.Object({ file: fileName, bytes: count, sha256: digest });
 
 const common = {
   format: Type.Literal(FORMAT),
