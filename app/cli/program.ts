@@ -1,5 +1,11 @@
 import { Command, CommanderError } from 'commander';
-import { BrokenOff, CommandFault, exitCodes, OutputLost } from './calling/faults.ts';
+import {
+  BrokenOff,
+  CommandFault,
+  exitCodes,
+  FollowingEnded,
+  OutputLost,
+} from './calling/faults.ts';
 import { Session, type GlobalOptions } from './calling/session.ts';
 import type { Surroundings } from './calling/surroundings.ts';
 
@@ -9,6 +15,9 @@ export type Work<O> = (
   options: O,
   args: readonly string[],
 ) => Promise<number | void>;
+
+/** Of a command that was broken off while it waited. */
+const UNANSWERED = 'it was broken off; what it had asked for may be done all the same';
 
 /** Puts commands together, so that each says only what it takes and does. */
 export class CommandLine {
@@ -73,11 +82,12 @@ export class CommandLine {
       }
       // Told where it was noticed.
       if (signal.reason instanceof OutputLost) return signal.reason.exitCode;
-      // Ctrl-C ends what goes on for ever; that is how one is done with it.
-      if (signal.aborted && !(error instanceof BrokenOff)) return exitCodes.ok;
-      const message = error instanceof Error ? error.message : String(error);
-      err.write(`svc: ${message}\n`);
-      return error instanceof CommandFault ? error.exitCode : exitCodes.failure;
+      if (error instanceof FollowingEnded) return exitCodes.ok;
+      // Whatever waited for an answer was broken off by the signal: it was not done, as far as anybody knows.
+      const isBroken = signal.aborted && !(error instanceof CommandFault);
+      const told = isBroken ? new BrokenOff(error, UNANSWERED) : error;
+      err.write(`svc: ${told instanceof Error ? told.message : String(told)}\n`);
+      return told instanceof CommandFault ? told.exitCode : exitCodes.failure;
     }
   }
 }

@@ -30,9 +30,17 @@ export class CommandFault extends Error {
 
 /** Ends a command that Ctrl-C has broken off before it had done what it was to do, so that it does not pass for done. */
 export class BrokenOff extends CommandFault {
-  constructor(cause: unknown) {
-    super(exitCodes.failure, 'it was broken off; what was begun is not done', cause);
+  constructor(cause: unknown, message = 'it was broken off; what was begun is not done') {
+    super(exitCodes.failure, message, cause);
     this.name = 'BrokenOff';
+  }
+}
+
+/** Ends a command that follows something: Ctrl-C is how one is done with that. */
+export class FollowingEnded extends CommandFault {
+  constructor(cause: unknown) {
+    super(exitCodes.ok, '', cause);
+    this.name = 'FollowingEnded';
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../../domain/clock.ts';
 import { textOf } from '../../configuration/setting-readers.ts';
 import { table, type Column } from '../terminal/table.ts';
 import { Client } from './client.ts';
+import { FollowingEnded } from './faults.ts';
 import { paintFor, printable, type Paint } from '../terminal/paint.ts';
 import { keptTokens } from './kept-tokens.ts';
 import { accessOf } from './sign-in.ts';
@@ -38,6 +39,18 @@ export class Session {
     const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
     const access = { ...accessOf(env), ...keptTokens(env, url, clock) };
     this.client = new Client({ url, access, clock, signal, reason: options.reason });
+  }
+
+  /**
+   * Follows something until that ends.
+   * @throws FollowingEnded where Ctrl-C ends it; all that `work` throws
+   */
+  async following<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.surroundings.signal.aborted ? new FollowingEnded(error) : error;
+    }
   }
 
   /** The id of the agent that calls, as its token says. */

@@ -52,7 +52,7 @@ export function addAuditCommands(line: CommandLine): void {
   ];
   line.does<AuditOptions>(audit, examples, async (session, options) => {
     const { actor, stream, type, since, until, follow = false } = options;
-    if (follow) return followAudit(session, { actor, stream, type });
+    if (follow) return session.following(() => followAudit(session, { actor, stream, type }));
     const query = { actor, stream, type, from: since, to: until };
     const page = await listAll<AuditItem>(session.client, '/audit', query, options);
     session.answer(page, () => {

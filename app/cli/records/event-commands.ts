@@ -85,28 +85,37 @@ function addTail(line: CommandLine, group: Command): void {
     .option('-f, --follow', 'and those that come');
   type Options = { readonly topic?: string; readonly count: number; readonly follow?: boolean };
   const examples = ['events tail --count 50', 'events tail --follow --topic orders.created --json'];
-  line.does<Options>(tail, examples, async (session, { topic, count, follow }) => {
+  line.does<Options>(tail, examples, async (session, { topic, count, follow = false }) => {
     const recent = async (most: number): Promise<readonly RecentEvent[]> => {
       const query = { count: most, topic };
       const { events } = await session.client.ask((api) => api.events.recent(query));
       return events.toReversed();
     };
-    let newest = await recent(count);
-    for (const event of newest) tell(session, event);
-    if (follow !== true) return;
-    let known = new Set(newest.map(({ event_id }) => event_id));
-    for (;;) {
-      await session.clock.sleep(PAUSE, session.surroundings.signal);
-      newest = await recent(LOOK);
-      if (!newest.some(({ event_id }) => known.has(event_id))) newest = await recent(MOST);
-      const fresh = newest.filter(({ event_id }) => !known.has(event_id));
-      if (known.size > 0 && fresh.length === MOST) session.aside('more came than could be shown');
-      // The first look was shorter than this one: what is older than it is not new.
-      const first = fresh.findIndex((event) => isNewer(event, newest, known));
-      for (const event of first === -1 ? [] : fresh.slice(first)) tell(session, event);
-      known = new Set(newest.map(({ event_id }) => event_id));
-    }
+    if (follow) return session.following(() => followEvents(session, recent, count));
+    for (const event of await recent(count)) tell(session, event);
   });
+}
+
+/** Tells of the newest events, and of each that comes, until it is interrupted. */
+async function followEvents(
+  session: Session,
+  recent: (most: number) => Promise<readonly RecentEvent[]>,
+  count: number,
+): Promise<void> {
+  let newest = await recent(count);
+  for (const event of newest) tell(session, event);
+  let known = new Set(newest.map(({ event_id }) => event_id));
+  for (;;) {
+    await session.clock.sleep(PAUSE, session.surroundings.signal);
+    newest = await recent(LOOK);
+    if (!newest.some(({ event_id }) => known.has(event_id))) newest = await recent(MOST);
+    const fresh = newest.filter(({ event_id }) => !known.has(event_id));
+    if (known.size > 0 && fresh.length === MOST) session.aside('more came than could be shown');
+    // The first look was shorter than this one: what is older than it is not new.
+    const first = fresh.findIndex((event) => isNewer(event, newest, known));
+    for (const event of first === -1 ? [] : fresh.slice(first)) tell(session, event);
+    known = new Set(newest.map(({ event_id }) => event_id));
+  }
 }
 
 /** Whether an event stands behind one that was told of, in the order of their publication. */

@@ -93,23 +93,27 @@ function addTail(line: CommandLine, group: Command): void {
     .option('--limit <n>', 'how many of the last, 1 to 200', wholeNumberOf(1, 200), 10);
   type Options = { readonly limit: number };
   const examples = ['streams tail run-ce89cf0f-…', 'streams tail operations --json'];
-  line.does<Options>(tail, examples, async (session, { limit }, [stream]) => {
-    const { client, clock, surroundings } = session;
-    const path = `/streams/${part(stream)}`;
-    const last = { direction: 'backwards', limit };
-    let { items } = await client.get<StreamEvents>(path, { query: last });
-    items = [...items].reverse();
-    for (let from = 0; ;) {
-      for (const event of items) {
-        if (session.json) session.jsonLine(event);
-        else session.line(lineOf(session, event));
-      }
-      const end = items.at(-1);
-      if (end !== undefined) from = end.revision + 1;
-      await clock.sleep(PAUSE, surroundings.signal);
-      ({ items } = await client.get<StreamEvents>(path, { query: { from } }));
+  line.does<Options>(tail, examples, (session, { limit }, [stream]) =>
+    session.following(() => followStream(session, `/streams/${part(stream)}`, limit)),
+  );
+}
+
+/** Tells of the last events of a stream, and of each that comes, until it is interrupted. */
+async function followStream(session: Session, path: string, limit: number): Promise<void> {
+  const { client, clock, surroundings } = session;
+  const last = { direction: 'backwards', limit };
+  let { items } = await client.get<StreamEvents>(path, { query: last });
+  items = [...items].reverse();
+  for (let from = 0; ;) {
+    for (const event of items) {
+      if (session.json) session.jsonLine(event);
+      else session.line(lineOf(session, event));
     }
-  });
+    const end = items.at(-1);
+    if (end !== undefined) from = end.revision + 1;
+    await clock.sleep(PAUSE, surroundings.signal);
+    ({ items } = await client.get<StreamEvents>(path, { query: { from } }));
+  }
 }
 
 function lineOf({ paint }: Session, { revision, type, data, metadata }: EventItem): string {

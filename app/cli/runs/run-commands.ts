@@ -104,8 +104,8 @@ function addFollow(line: CommandLine, group: Command): void {
   type Options = { readonly task?: string; readonly state?: string };
   const examples = ['runs follow ce89cf0f-…', 'runs follow --state failed', 'runs follow --json'];
   line.does<Options>(follow, examples, async (session, { task, state }, [id]) => {
-    if (id !== undefined) return followRun(session, id);
-    await followRuns(session, { task_id: task, state });
+    if (id !== undefined) return session.following(() => followRun(session, id));
+    await session.following(() => followRuns(session, { task_id: task, state }));
     return 0;
   });
 }
