@@ -102,21 +102,43 @@ interface Means {
 }
 
 async function fetchAll(args: Arguments, call: ToolCall, means: Means): Promise<unknown> {
+  const left: Dispatcher.ResponseData['body'][] = [];
+  try {
+    return await follow(args, call, means, left);
+  } finally {
+    for (const body of left) body.destroy();
+  }
+}
+
+/** @param left gets the bodies of answers that led elsewhere; they may go on */
+async function follow(
+  args: Arguments,
+  call: ToolCall,
+  means: Means,
+  left: Dispatcher.ResponseData['body'][],
+): Promise<unknown> {
   let hop = firstHop(args, call, means);
   for (let redirected = 0; ; redirected += 1) {
     const response = await fetchOne(hop, call, means);
     const location = response.headers['location'];
-    const follow =
+    const leads =
       redirects.has(response.statusCode) &&
       location !== undefined &&
       !(args.expect_status !== undefined && isExpected(response.statusCode, args));
-    if (!follow) return conclude(args, call, hop, response);
-    await response.body.dump();
+    if (!leads) return conclude(args, call, hop, response);
+    // Read for the sake of its connection alone; nobody waits for what may have no end.
+    left.push(response.body);
+    void response.body.dump().catch(() => {});
     if (redirected === MOST_REDIRECTS) {
       throw new ToolError(`more than ${MOST_REDIRECTS} redirects`, { retryable: false });
     }
-    hop = nextHop(hop, response.statusCode, String(location), call);
+    hop = nextHop(hop, response.statusCode, addressOf(String(location)), call);
   }
+}
+
+/** Headers come as Latin-1; an address that is not ASCII is written in UTF-8, as browsers take it. */
+function addressOf(location: string): string {
+  return Buffer.from(location, 'latin1').toString();
 }
 
 async function fetchOne(

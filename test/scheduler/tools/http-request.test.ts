@@ -281,6 +281,31 @@ describe('the tool http.request', () => {
       }
     });
 
+    it('goes on without waiting for the end of an answer that leads elsewhere', async () => {
+      const left = new Signal<true>('the end of the first connection');
+      const { origin, seen } = await server(({ url }, response) => {
+        if (url === '/end') return response.end('here');
+        response.on('close', () => left.send(true));
+        response.writeHead(302, { location: '/end' });
+        return response.write('this goes on for ever');
+      });
+      const { answered } = await request({ url: origin });
+      expect(answered.body).to.equal('here');
+      expect(seen).to.have.lengthOf(2);
+      await left.wait();
+    });
+
+    it('takes an address as UTF-8', async () => {
+      const { origin, seen } = await server(({ url }, response) => {
+        if (url !== '/') return response.end('here');
+        const location = Buffer.from('/caf\u00e9', 'utf8').toString('latin1');
+        return response.writeHead(302, { location }).end();
+      });
+      const { answered } = await request({ url: origin });
+      expect(answered.body).to.equal('here');
+      expect(seen[1]?.url).to.equal('/caf%C3%A9');
+    });
+
     it('gives up after five', async () => {
       const { origin, seen } = await server((_, response) => {
         response.writeHead(302, { location: '/again' });
