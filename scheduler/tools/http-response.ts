@@ -39,18 +39,20 @@ export async function readBody(
   return { bytes: Buffer.concat(chunks), truncated: false };
 }
 
-/** A body as a JSON value: parsed where it is JSON, text where it is text, else Base64; null where it is empty. */
+/**
+ * A body as a JSON value: parsed where it is JSON, text where it is text in UTF-8 or in the charset that the type names,
+ * else Base64; null where it is empty.
+ */
 export function decodeBody(
   { bytes, truncated }: { readonly bytes: Buffer; readonly truncated: boolean },
   contentType: string,
 ): { readonly body: unknown; readonly body_encoding?: 'base64'; readonly truncated?: true } {
   const cut = truncated ? { truncated: true as const } : {};
   if (bytes.length === 0) return { body: null };
-  let text: string;
-  try {
-    // Half a character at the cut is no sign of a binary body.
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: truncated });
-  } catch {
+  // Many say that it is Latin-1, and send UTF-8.
+  const text =
+    textOf(bytes, truncated, 'utf-8') ?? textOf(bytes, truncated, charsetOf(contentType));
+  if (text === null) {
     return { body: bytes.toString('base64'), body_encoding: 'base64', ...cut };
   }
   if (!truncated && /[/+]json\b/i.test(contentType)) {
@@ -61,6 +63,21 @@ export function decodeBody(
     }
   }
   return { body: text, ...cut };
+}
+
+/** Null where the bytes are no text of the charset, or nobody says which that is or knows it. */
+function textOf(bytes: Buffer, truncated: boolean, charset: string | undefined): string | null {
+  if (charset === undefined) return null;
+  try {
+    // Half a character at the cut is no sign of a binary body.
+    return new TextDecoder(charset, { fatal: true }).decode(bytes, { stream: truncated });
+  } catch {
+    return null;
+  }
+}
+
+function charsetOf(contentType: string): string | undefined {
+  return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1];
 }
 
 /** Headers by name in lower case; several of one name are joined, as Node does. */

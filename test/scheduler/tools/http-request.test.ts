@@ -51,6 +51,24 @@ describe('the tool http.request', () => {
     ['broken JSON as text', 'application/json', '{', '{'],
     ['other JSON types parsed', 'application/problem+json', '[1]', [1]],
     ['nothing as null', 'text/plain', '', null],
+    [
+      'text of another charset as text',
+      'text/plain; charset="ISO-8859-1"',
+      Buffer.from('caf\u00e9', 'latin1'),
+      'caf\u00e9',
+    ],
+    [
+      'JSON of another charset parsed',
+      'application/json;charset=ISO-8859-15',
+      Buffer.from('{"price":"5 \u00a4"}', 'latin1'),
+      { price: '5 €' },
+    ],
+    [
+      'text of an unknown charset as Base64',
+      'text/plain; charset=nothing',
+      Buffer.from([0xff, 0, 1]),
+      '/wAB',
+    ],
     ['bytes as Base64', 'image/png', Buffer.from([0xff, 0, 1]), '/wAB'],
   ];
   for (const [what, type, sent, got] of bodies) {
