@@ -130,6 +130,8 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
   switch (node.type) {
     case 'Field':
       return member(value, node.name);
+    case 'MultiSelectHash':
+      return objectOf(node.children.map((each) => [each.name, visit(each.value, value)]));
     case 'Slice':
       if (typeof value === 'string') pay(value.length / CUT);
       return given(node, value);
@@ -255,9 +257,13 @@ const ownFunctions: ReadonlyMap<string, (args: readonly unknown[]) => string | u
 
 /**
  * What orders a list, or evaluates an expression for each item: the library's own would do so without bounds, without
- * the root and without variables. Undefined for all others, and for what the library has to complain about.
+ * the root and without variables. And what merges objects. Undefined for all others, and for what the library has to complain about.
  */
 function ofItems(target: Interpreter, name: string, args: readonly unknown[]): unknown {
+  // No argument at all is for the library to complain about, as is one that is no object.
+  if (name === 'merge' && args.length > 0 && args.every(isObject)) {
+    return objectOf(args.flatMap((arg) => Object.entries(arg)));
+  }
   const order = orders.get(name);
   if (order === undefined && name !== 'map' && name !== 'group_by') return undefined;
   if (order !== undefined && !name.endsWith('_by')) {
@@ -280,6 +286,15 @@ function ofItems(target: Interpreter, name: string, args: readonly unknown[]): u
   }
   const keyed = keys.map((key, i) => ({ key, item: items[i] }));
   return order === undefined ? grouped(keyed) : order(keyed, pay);
+}
+
+/** Of the members of an object also `__proto__` is one of its own; to the library it is what it inherits from. */
+function objectOf(members: readonly (readonly [name: string, value: unknown])[]): object {
+  return Object.fromEntries(members);
+}
+
+function isObject(value: unknown): value is object {
+  return isLarge(value) && !Array.isArray(value) && !isReference(value);
 }
 
 const orders: ReadonlyMap<string, (list: readonly Keyed[], pay: Pay) => unknown> = new Map([

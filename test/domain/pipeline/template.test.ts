@@ -212,6 +212,16 @@ describe('a template', () => {
       expect(render('${params.__proto__}', { params })).to.equal(1);
     });
 
+    it('keeps a member __proto__ that an expression makes or merges as a member of its own', () => {
+      const payload = JSON.parse('{"__proto__": {"polluted": 1}, "n": 8}') as JsonValue;
+      const values = { params: { ...params, payload } };
+      const made = render('${{"__proto__": params.n, a: params.yes}}', values);
+      expect(JSON.stringify(made)).to.equal('{"__proto__":7,"a":true}');
+      const merged = render('${merge(`{"n": 7, "m": 1}`, params.payload)}', values);
+      expect(JSON.stringify(merged)).to.equal('{"n":8,"m":1,"__proto__":{"polluted":1}}');
+      expect(merged).to.not.have.property('polluted');
+    });
+
     it('keeps a key __proto__ as a key of its own', () => {
       const value = render(JSON.parse('{"__proto__": {"polluted": "${params.n}"}}') as JsonValue, {
         params,
