@@ -1,4 +1,5 @@
 import type { QueryValue } from '../calling/client.ts';
+import { usageFault } from '../calling/faults.ts';
 import { addPaging, listAll, type Paging } from '../calling/listing.ts';
 import { liveMessages } from '../calling/live.ts';
 import { printable } from '../terminal/paint.ts';
@@ -52,7 +53,10 @@ export function addAuditCommands(line: CommandLine): void {
   ];
   line.does<AuditOptions>(audit, examples, async (session, options) => {
     const { actor, stream, type, since, until, follow = false } = options;
-    if (follow) return session.following(() => followAudit(session, { actor, stream, type }));
+    if (follow) {
+      requireNone(options);
+      return session.following(() => followAudit(session, { actor, stream, type }));
+    }
     const query = { actor, stream, type, from: since, to: until };
     const page = await listAll<AuditItem>(session.client, '/audit', query, options);
     session.answer(page, () => {
@@ -74,6 +78,14 @@ export function addAuditCommands(line: CommandLine): void {
     });
   });
   addStreamCommands(line);
+}
+
+/** What has been done is not followed. @throws CommandFault where something says how much of that is wanted */
+function requireNone(options: AuditOptions): void {
+  const given = (['since', 'until', 'limit', 'cursor', 'all'] as const).filter(
+    (name) => options[name] !== undefined,
+  );
+  if (given.length > 0) throw usageFault(`--${given.join(', --')} goes without --follow`);
 }
 
 /** Tells of each thing that is done, a line each, until it is interrupted. */

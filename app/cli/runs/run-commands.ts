@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import { runStates, runTriggers } from '../../../domain/vocabulary.ts';
 import type { Column } from '../terminal/table.ts';
 import { addAsOf, addHistory, type AsOf } from '../records/history-commands.ts';
+import { usageFault } from '../calling/faults.ts';
 import { addPaging, listAll, shownOf, type Paging } from '../calling/listing.ts';
 import { paintState } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
@@ -104,7 +105,12 @@ function addFollow(line: CommandLine, group: Command): void {
   type Options = { readonly task?: string; readonly state?: string };
   const examples = ['runs follow ce89cf0f-…', 'runs follow --state failed', 'runs follow --json'];
   line.does<Options>(follow, examples, async (session, { task, state }, [id]) => {
-    if (id !== undefined) return session.following(() => followRun(session, id));
+    if (id !== undefined) {
+      if ((task ?? state) !== undefined) {
+        throw usageFault('--task and --state are for following all runs');
+      }
+      return session.following(() => followRun(session, id));
+    }
     await session.following(() => followRuns(session, { task_id: task, state }));
     return 0;
   });

@@ -35,7 +35,8 @@ export async function exportLog(
 ): Promise<void> {
   if (target === undefined || target.trim() === '')
     throw usageFault('a folder for the log, or --format for rows?');
-  const given = rowOptions.filter((name) => options[name] !== undefined);
+  const given: string[] = rowOptions.filter((name) => options[name] !== undefined);
+  if (options.of !== 'events') given.unshift('of');
   if (given.length > 0) throw usageFault(`--${given.join(', --')} goes with --format`);
   const { clock, surroundings } = session;
   const place = storeSettings(surroundings.env, options.dataDir);

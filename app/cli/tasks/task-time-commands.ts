@@ -71,6 +71,9 @@ function addPreview(line: CommandLine, group: Command): void {
     if ((id === undefined) === (schedule['schedule_kind'] === undefined)) {
       throw usageFault("either a task's id, or one of --cron, --rrule, --once, --event");
     }
+    if (id !== undefined && options.zone !== undefined) {
+      throw usageFault("a task's own zone counts: --zone is for a schedule that no task has");
+    }
     const subject = id === undefined ? schedule : { task_id: id };
     const { from, count } = options;
     const body = { ...subject, count, ...(from === undefined ? {} : { from }) };
