@@ -73,7 +73,7 @@ export class Secrets {
       JSON.stringify(secret).slice(1, -1),
       encodeURIComponent(secret.replace(/\p{Surrogate}/gu, '\ufffd')),
       ...inAddress(secret),
-      base64(secret),
+      ...inBase64(secret),
     ]);
     // Longer ones first: a secret may be part of another.
     this.#pieces = [...new Set(forms)].sort((one, other) => other.length - one.length);
@@ -93,9 +93,31 @@ function inAddress(text: string): readonly string[] {
   return forms.filter(({ length }) => length >= text.length);
 }
 
-/** Base64 of the text in UTF-8, without the padding that depends on what follows. */
-function base64(text: string): string {
-  let bytes = '';
-  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
-  return btoa(bytes).replace(/=+$/, '');
+/** A piece of Base64 that is shorter than this stands in many a text that holds no secret. Characters. */
+const LEAST_PIECE = 4;
+
+/**
+ * Base64 of the text in UTF-8, by itself and within a longer text, as in a header with a user and a password: there the
+ * characters depend on where in a group of three bytes it begins, and those at its ends on what stands beside it, too.
+ * Of both alphabets.
+ */
+function inBase64(text: string): readonly string[] {
+  const bytes = new TextEncoder().encode(text);
+  const within = [0, 1, 2].flatMap((before) => {
+    const whole = base64(new Uint8Array([...new Uint8Array(before), ...bytes]));
+    const piece = whole.slice(
+      Math.ceil((before * 8) / 6),
+      Math.floor(((before + bytes.length) * 8) / 6),
+    );
+    return piece.length < LEAST_PIECE ? [] : [piece];
+  });
+  const standard = [base64(bytes), ...within];
+  return [...standard, ...standard.map((each) => each.replaceAll('+', '-').replaceAll('/', '_'))];
+}
+
+/** Without the padding that depends on what follows. */
+function base64(bytes: Uint8Array): string {
+  let characters = '';
+  for (const byte of bytes) characters += String.fromCharCode(byte);
+  return btoa(characters).replace(/=+$/, '');
 }

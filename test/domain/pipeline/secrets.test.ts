@@ -47,6 +47,29 @@ describe('a secret', () => {
     expect(secrets.maskText(forms.join(' '))).not.to.match(/pa|cGE/);
   });
 
+  for (const encoding of ['base64', 'base64url'] as const) {
+    it(`is masked within a longer text in ${encoding}, wherever it begins and ends`, () => {
+      const secrets = new Secrets(() => 'q?~\u00ff>s3cret-t0ken');
+      const value = secrets.get('KEY');
+      for (const before of ['', 'a', 'ab', 'user:', 'admin:']) {
+        for (const after of ['', 'y', 'yz', ':xyz']) {
+          const text = Buffer.from(before + value + after).toString(encoding);
+          const masked = secrets.maskText(`Basic ${text} and more`);
+          expect(masked, before + after).to.match(
+            /^Basic [\w+/-]{0,12}\*\*\*[\w+/=-]{0,9} and more$/,
+          );
+        }
+      }
+    });
+  }
+
+  it('that is short masks nothing else for what Base64 makes of it', () => {
+    const secrets = new Secrets(() => 'abc');
+    secrets.get('KEY');
+    // What begins or ends with a part of it.
+    expect(secrets.maskText('hYm xhY mM')).to.equal('hYm xhY mM');
+  });
+
   it('that is part of another does not leave the rest', () => {
     const secrets = new Secrets((name) => values.get(name));
     secrets.get('KEY');
