@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { SystemClock } from './clock.ts';
 import { createCommandLine } from './cli/commands.ts';
 import { OutputLost } from './cli/calling/faults.ts';
+import { readInput } from './cli/calling/input.ts';
 import type { Screen } from './cli/calling/surroundings.ts';
 
 /** The command line as a process: `svc …`. */
@@ -44,7 +44,7 @@ const line = createCommandLine(
     env: process.env,
     out: screenOf(process.stdout),
     err: screenOf(process.stderr),
-    input: () => text(process.stdin),
+    input: () => readInput(process.stdin, interrupted.signal),
     clock: new SystemClock(),
     signal: interrupted.signal,
   },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { parse } from 'yaml';
-import { usageFault } from '../calling/faults.ts';
+import { BrokenOff, usageFault } from '../calling/faults.ts';
 import type { Surroundings } from '../calling/surroundings.ts';
 
 /** Reads an option that is a whole number within bounds. */
@@ -36,7 +36,7 @@ export function valueOf(text: string): unknown {
 
 /**
  * The JSON or YAML of a file, or of the standard input for `-`.
- * @throws CommandFault where it can't be read, or is neither, naming the file and the line
+ * @throws CommandFault where it can't be read, or is neither, naming the file and the line; BrokenOff
  */
 export async function readDocument(
   name: string,
@@ -46,6 +46,7 @@ export async function readDocument(
   try {
     text = name === '-' ? await input() : readFileSync(name, 'utf8');
   } catch (error) {
+    if (error instanceof BrokenOff) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw usageFault(`${name} can't be read: ${why}`);
   }

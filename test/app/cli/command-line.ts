@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream';
 import { SystemClock } from '../../../app/clock.ts';
+import { readInput } from '../../../app/cli/calling/input.ts';
 import { createCommandLine } from '../../../app/cli/commands.ts';
 import type { Environment } from '../../../app/configuration/setting-readers.ts';
 import type { Clock } from '../../../domain/clock.ts';
@@ -15,7 +17,8 @@ export interface Called {
 
 export interface Calling {
   readonly env?: Environment;
-  readonly input?: string;
+  /** A stream may never end. */
+  readonly input?: string | Readable;
   /** Pretends that a person looks at it. */
   readonly terminal?: boolean;
   readonly columns?: number;
@@ -37,14 +40,18 @@ export async function svc(words: readonly string[], calling: Calling = {}): Prom
     isTerminal: calling.terminal ?? false,
     columns: calling.columns,
   });
+  const { signal = new AbortController().signal } = calling;
   const line = createCommandLine(
     {
       env: calling.env ?? {},
       out: screen(out),
       err: screen(err),
-      input: async () => calling.input ?? '',
+      input: async () => {
+        const { input = '' } = calling;
+        return typeof input === 'string' ? input : readInput(input, signal);
+      },
       clock: calling.clock ?? new SystemClock(),
-      signal: calling.signal ?? new AbortController().signal,
+      signal,
     },
     '1.2.3',
   );

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { svc, type Called } from './command-line.ts';
 
 describe('a command that Ctrl-C ends before it is answered', () => {
@@ -37,6 +38,24 @@ describe('a command that Ctrl-C ends before it is answered', () => {
       expect(code).to.equal(1);
       expect(out).to.equal('');
       expect(err).to.match(/^svc: it was broken off/);
+    });
+  }
+
+  for (const words of [
+    ['apply', '--file', '-'],
+    ['tasks', 'create', '--file', '-'],
+    ['agents', 'credentials', '01a1fc11-0505-734a-8920-9c4c55a40f65', '--secret-from-input'],
+  ]) {
+    it(`does not wait for an input that never comes: svc ${words.join(' ')}`, async () => {
+      const interrupt = new AbortController();
+      const input = new PassThrough();
+      // As soon as somebody listens to it.
+      input.on('newListener', (event) => {
+        if (event === 'readable' || event === 'data') queueMicrotask(() => interrupt.abort());
+      });
+      const { code, err } = await svc(words, { env: {}, input, signal: interrupt.signal });
+      expect(code).to.equal(1);
+      expect(err).to.equal('svc: it was broken off; nothing was done\n');
     });
   }
 
