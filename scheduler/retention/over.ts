@@ -17,39 +17,46 @@ export interface Retained {
    * where ids are random, or the stream may begin anew. @param events all that is in the stream
    */
   readonly left: ((events: readonly RecordedEvent[]) => DomainEvent) | null;
-  /** Whether nothing can become of it any more. @param before they are removed that ended before */
-  readonly isOver: (events: readonly RecordedEvent[], before: Instant) => boolean;
+  /**
+   * From when on nothing can become of it any more, if nothing happens to it: of what its events have ended, ever since;
+   * of what expires by itself, from then on. Null for what goes on.
+   */
+  readonly overFrom: (events: readonly RecordedEvent[]) => Instant | null;
 }
+
+/** Of what its own events have ended. */
+const ENDED: Instant = Number.NEGATIVE_INFINITY;
 
 /** Each kind by its name. */
 export const retained: { readonly [K in RetainedKind]: Retained } = {
   runs: {
     prefix: 'run-',
     left: (events) => ({ type: 'RunRemoved', data: startIn(events) }),
-    isOver: (events) => hasEnded(folded(runFold, events)),
+    overFrom: (events) => (hasEnded(folded(runFold, events)) ? ENDED : null),
   },
   deliveries: {
     prefix: 'webhook-',
     left: () => ({ type: 'WebhookRemoved', data: {} }),
-    isOver: (events) => ['delivered', 'failed'].includes(folded(webhookFold, events).state),
+    overFrom: (events) =>
+      ['delivered', 'failed'].includes(folded(webhookFold, events).state) ? ENDED : null,
   },
   sessions: {
     prefix: 'session-',
     left: null,
-    isOver(events, before) {
+    overFrom(events) {
       const session = folded(sessionFold, events);
-      if (session.status === 'none') return false;
-      return session.status === 'ended' || fromIso(session.expires_at) < before;
+      if (session.status === 'none') return null;
+      return session.status === 'ended' ? ENDED : fromIso(session.expires_at);
     },
   },
   // Of a day that is over nothing is added to.
-  refusals: { prefix: 'refusals-', left: null, isOver: () => true },
+  refusals: { prefix: 'refusals-', left: null, overFrom: () => ENDED },
   requests: {
     prefix: 'idem-',
     left: null,
-    isOver(events, before) {
+    overFrom(events) {
       const memory = folded(idempotencyFold, events);
-      return memory.status !== 'none' && fromIso(memory.request.expires_at) < before;
+      return memory.status === 'none' ? null : fromIso(memory.request.expires_at);
     },
   },
 };

@@ -44,6 +44,8 @@ export class Removal {
   readonly #context: () => CommandContext;
   /** Of the last event of `retention`: whoever else removes meanwhile makes the next record fail. */
   #revision: ExpectedRevision = 'none';
+  /** Streams of the present call that are left for now, as they are yet to expire. */
+  #expiring = 0;
 
   constructor(store: EventStore, context: () => CommandContext) {
     this.#store = store;
@@ -60,10 +62,16 @@ export class Removal {
 
   /**
    * Removes those of some streams that have been over since before a moment.
-   * @returns how many records
+   * @returns how many records; and how many are old enough, but have not been expired for as long yet: nothing will be
+   *   written when they have
    * @throws EventStoreError; a `CONFLICT` where another process removes too
    */
-  async remove(kind: RetainedKind, names: readonly string[], before: Instant): Promise<number> {
+  async remove(
+    kind: RetainedKind,
+    names: readonly string[],
+    before: Instant,
+  ): Promise<{ readonly records: number; readonly expiring: number }> {
+    this.#expiring = 0;
     let going: Going[] = [];
     let events = 0;
     let records = 0;
@@ -84,7 +92,7 @@ export class Removal {
       }
     }
     if (going.length > 0) await this.#record(kind, going, before);
-    return records;
+    return { records, expiring: this.#expiring };
   }
 
   async #record(kind: RetainedKind, going: readonly Going[], before: Instant): Promise<void> {
@@ -108,14 +116,20 @@ export class Removal {
 
   /** Leaves in a stream what is to be left of it; null where it is not over, or there is nothing to take. */
   async #leave(kind: RetainedKind, stream: string, before: Instant): Promise<Going | null> {
-    const { isOver, ...kept } = retained[kind];
+    const { overFrom, ...kept } = retained[kind];
     const all = await wholeStream(this.#store, stream);
     const left = kept.left?.(all) ?? null;
     const isLeft = left !== null && all.at(-1)?.type === left.type;
     const events = isLeft ? all.slice(0, -1) : all;
     const last = events.at(-1);
     if (last === undefined || fromIso(last.metadata.occurredAt) >= before) return null;
-    if (events.some(({ fault }) => fault !== undefined) || !isOver(events, before)) return null;
+    if (events.some(({ fault }) => fault !== undefined)) return null;
+    const from = overFrom(events);
+    if (from === null) return null;
+    if (from >= before) {
+      this.#expiring += 1;
+      return null;
+    }
     if (isLeft || left === null) {
       const some = left === null ? events.slice(0, MOST_EVENTS) : events;
       const end = some.at(-1) ?? last;

@@ -25,6 +25,9 @@ const RATE = 500;
 /** Between two passes. Milliseconds. */
 const PAUSE = 600_000;
 
+/** Until what is yet to expire is looked at again. Milliseconds. */
+const EXPIRING = 86_400_000;
+
 /** Until it is looked again whether this process leads. Milliseconds. */
 const PATIENCE = 5_000;
 
@@ -137,6 +140,10 @@ export class Retention {
     return null;
   }
 
+  /**
+   * What is old enough and yet to expire stays behind: its last event will not come again, so the place is not remembered
+   * beyond it, and all from there on is gone through again a day later.
+   */
   async #removeUpTo(
     removal: Removal,
     kind: RetainedKind,
@@ -148,33 +155,39 @@ export class Retention {
     const place = this.#place(kind);
     const after = await place.recall();
     const asked = { prefix, after, before: toIso(before), present: this.#present(), signal };
+    let expiring = 0;
     for await (const { events, upTo, newer } of oldEvents(store, asked)) {
       const names = [...new Set(events.map(({ stream }) => stream))];
       for (let from = 0; from < names.length; from += BATCH) {
         if (!this.#goesOn(signal)) return;
-        await this.#removeSome(removal, kind, names.slice(from, from + BATCH), before, signal);
+        const some = names.slice(from, from + BATCH);
+        expiring += await this.#removeSome(removal, kind, some, before, signal);
       }
       if (!this.#goesOn(signal)) return;
       if (newer !== null && kind !== 'runs') this.#next.set(kind, fromIso(newer));
-      if (upTo === after) continue;
+      if (upTo === after || expiring > 0) continue;
       place.came(events);
       await place.remember(upTo, leadership.fence);
     }
+    if (expiring > 0) this.#next.set(kind, before + EXPIRING);
   }
 
+  /** @returns how many of them are yet to expire */
   async #removeSome(
     removal: Removal,
     kind: RetainedKind,
     names: readonly string[],
     before: Instant,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number> {
     const { telemetry, clock, rate = RATE } = this.#options;
-    const removed = await removal.remove(kind, names, before);
-    if (removed === 0) return;
-    telemetry.count('retention_removed_total', { kind }, removed);
-    telemetry.log.debug('old records were removed', { kind, records: removed });
-    await clock.sleep((removed / rate) * 1000, signal).catch(() => {});
+    const { records, expiring } = await removal.remove(kind, names, before);
+    if (records > 0) {
+      telemetry.count('retention_removed_total', { kind }, records);
+      telemetry.log.debug('old records were removed', { kind, records });
+      await clock.sleep((records / rate) * 1000, signal).catch(() => {});
+    }
+    return expiring;
   }
 
   #place(kind: RetainedKind): RememberedPosition {
