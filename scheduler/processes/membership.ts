@@ -139,8 +139,12 @@ export class Membership {
     if (joined && Number.isFinite(this.renewedAt)) this.inDoubtUntil = asked + this.lease;
     this.renewedAt = asked;
     this.strangers.clear();
-    await this.look();
-    if (joined) this.onAlive();
+    try {
+      await this.look();
+    } finally {
+      // Also where the others can't be seen: by the next heartbeat it has not joined any more.
+      if (joined) this.onAlive();
+    }
   }
 
   /** Takes in who is alive. */

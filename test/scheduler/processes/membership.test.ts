@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { silent } from '../../../observability/telemetry.ts';
+import { CoordinationError } from '../../../scheduler/coordination.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { World } from '../scheduler-world.ts';
 
@@ -35,6 +36,20 @@ describe('a member', () => {
     const one = join('one', ['worker']);
     one.onAlive = () => (alive += 1);
     expect(one.alive).to.equal(false);
+    await world.clock.advance(lease);
+    expect(one.alive).to.equal(true);
+    expect(alive).to.equal(1);
+  });
+
+  it('says that it is alive also where it can not see who else is', async () => {
+    let alive = 0;
+    const { coordination } = world;
+    const look = coordination.alive.bind(coordination);
+    let looks = 0;
+    coordination.alive = () =>
+      (looks += 1) === 1 ? Promise.reject(new CoordinationError('away')) : look();
+    const one = join('one', ['worker']);
+    one.onAlive = () => (alive += 1);
     await world.clock.advance(lease);
     expect(one.alive).to.equal(true);
     expect(alive).to.equal(1);
