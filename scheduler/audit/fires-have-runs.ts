@@ -21,6 +21,9 @@ const CHECKPOINT = 'fires-verified';
 /** The run of a younger fire may be under way. Milliseconds. */
 const GRACE = 10_000;
 
+/** What lies further ahead was written by a clock that was wrong, and is not waited for. Milliseconds. */
+const AHEAD = 3_600_000;
+
 /** Most fires of which the run is looked for in one pass; those known to this process cost nothing. */
 const MOST_READS = 3000;
 
@@ -108,7 +111,7 @@ export class FiresHaveRuns implements AuditCheck {
       this.place.came(page.events);
       for (const event of page.events) {
         if (event.type === 'Fired' && event.fault === undefined) {
-          if (this.clock.now() - fromIso(event.metadata.occurredAt) < GRACE) return;
+          if (this.isYoung(event)) return;
           const { run_id: runId } = event.data;
           if (this.isUnderWay(runId)) return;
           if (!this.isRequested(runId)) {
@@ -124,6 +127,11 @@ export class FiresHaveRuns implements AuditCheck {
       if (page.isEnd) return;
       await this.clock.sleep(REST, signal);
     }
+  }
+
+  private isYoung({ metadata }: RecordedEvent): boolean {
+    const age = this.clock.now() - fromIso(metadata.occurredAt);
+    return age < GRACE && age > -AHEAD;
   }
 
   /** Once more those whose runs could not be made up. What can't be looked at now stays open. */

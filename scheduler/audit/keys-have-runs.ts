@@ -18,6 +18,9 @@ const CHECKPOINT = 'keys-audited';
 /** Who has had his place for less than this is let be: most are gone by then. Milliseconds. */
 const SETTLED = 60_000;
 
+/** Who has it from further ahead has it by a clock that was wrong, and is not let be. Milliseconds. */
+const AHEAD = 3_600_000;
+
 /** Most pages of the log read in one pass. */
 const MOST_PAGES = 60;
 
@@ -144,7 +147,10 @@ export class KeysHaveRuns implements AuditCheck {
   /** Those who have had their place for a while; of many, others with each pass. */
   private settled(state: KeyState): readonly KeyPlace[] {
     const now: Instant = this.clock.now();
-    const all = placesOf(state).filter(({ since }) => now - fromIso(since) >= SETTLED);
+    const all = placesOf(state).filter(({ since }) => {
+      const had = now - fromIso(since);
+      return had >= SETTLED || had < -AHEAD;
+    });
     if (all.length <= MOST_OF_A_KEY) return all;
     const first = (this.turn * MOST_OF_A_KEY) % all.length;
     return [...all, ...all].slice(first, first + MOST_OF_A_KEY);
