@@ -24,6 +24,8 @@ export class WebhookAgents {
   private readonly store: EventStore;
   private readonly readModel: ReadModel;
   private readonly known = new Map<string, Webhook>();
+  /** Agents that are being read, each with its last reading. */
+  private readonly reading = new Map<string, Promise<void>>();
 
   constructor(store: EventStore, readModel: ReadModel) {
     this.store = store;
@@ -69,7 +71,19 @@ export class WebhookAgents {
     if (named || this.known.has(id)) await this.learn(id);
   }
 
+  /** One reading of an agent after the other: what an earlier one says counts for nothing behind a later one. */
   private async learn(id: string): Promise<void> {
+    const before = this.reading.get(id) ?? Promise.resolve();
+    const reading = before.catch(() => {}).then(() => this.read(id));
+    this.reading.set(id, reading);
+    try {
+      await reading;
+    } finally {
+      if (this.reading.get(id) === reading) this.reading.delete(id);
+    }
+  }
+
+  private async read(id: string): Promise<void> {
     let state = agentFold.initial;
     let since: Position | null = null;
     let rotatedAt: Instant | null = null;
