@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { JsonObject } from '../../domain/json.ts';
 import type {
+  FieldKind,
   Filter,
   KeptDocument,
   Projection,
@@ -45,7 +46,7 @@ export async function listPage<D extends JsonObject, T>(
 ): Promise<Page<T>> {
   const { filters, sort } = asked;
   const { limit, offset, cursor } = page;
-  const after = cursor === undefined ? null : parseCursor(cursor, sort);
+  const after = cursor === undefined ? null : parseCursor(cursor, sort, projection);
   const query: Query = {
     filters,
     sort,
@@ -84,15 +85,28 @@ export function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[])
 const orderOf = (sort: readonly Sort[]): string =>
   sort.map(({ field, direction }) => `${field} ${direction}`).join();
 
+/** What a value of a field is in JSON; by a list nothing is sorted. */
+const typeOf: Readonly<Record<FieldKind, string>> = {
+  text: 'string',
+  number: 'number',
+  boolean: 'boolean',
+  'text-list': '',
+};
+
 /** The place that a cursor means. @throws HttpError 400 for one of another list */
-export function parseCursor(cursor: string, sort: readonly Sort[]): NonNullable<Query['after']> {
+export function parseCursor(
+  cursor: string,
+  sort: readonly Sort[],
+  { fields }: { readonly fields: Readonly<Record<string, FieldKind>> },
+): NonNullable<Query['after']> {
   try {
     const text = Buffer.from(cursor, 'base64url').toString();
     const [order, values, key] = JSON.parse(text) as unknown[];
-    const scalar = (value: unknown): boolean =>
-      value === null || ['string', 'number', 'boolean'].includes(typeof value);
+    // Of another kind than its field holds, it is a place in no order.
+    const fits = (value: unknown, index: number): boolean =>
+      value === null || typeof value === typeOf[fields[sort[index]?.field ?? ''] ?? 'text-list'];
     if (order === orderOf(sort) && Array.isArray(values) && values.length === sort.length) {
-      if (values.every(scalar) && typeof key === 'string') return { values, key };
+      if (values.every(fits) && typeof key === 'string') return { values, key };
     }
   } catch {
     // Falls through to the refusal: whatever it is, it is no cursor of ours.

@@ -59,7 +59,8 @@ const topics = endpoint<unknown, TopicsQuery>({
   answers: { 200: Topics },
   async handle({ dependencies, query }) {
     const { limit, offset, cursor } = query;
-    const after = cursor === undefined ? null : parseCursor(cursor, byTopic).key;
+    const after =
+      cursor === undefined ? null : parseCursor(cursor, byTopic, { fields: { topic: 'text' } }).key;
     // What the view has passed is promised already; who listens is known in memory, without reading them all.
     await knowTasks(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
     const place = { after, limit, offset: after === null ? offset : 0 };

@@ -107,7 +107,7 @@ async function byAgents(
   { limit, cursor }: AuditQuery,
 ): Promise<AuditPage> {
   const filters = auditFilters(wanted);
-  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited);
+  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited, auditProjection);
   // More than one equality is on no index: counting would read every document of the first.
   const countable = filters.filter(({ op }) => op === 'eq').length <= 1;
   const [found, total] = await Promise.all([

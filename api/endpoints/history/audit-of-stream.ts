@@ -1,6 +1,7 @@
 import type { EventStore, RecordedEvent } from '../../../domain/event-store.ts';
 import {
   auditDocumentOf,
+  auditProjection,
   isAudited,
   newestAudited,
   type AuditDocument,
@@ -23,7 +24,7 @@ export async function auditOfStream(
   wanted: AuditFilters & { readonly stream: string },
   { limit, cursor }: { readonly limit: number; readonly cursor?: string },
 ): Promise<AuditPage> {
-  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited);
+  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited, auditProjection);
   const found: AuditDocument[] = [];
   for await (const event of eventsOf(store, wanted.stream)) {
     if (isAudited(event, wanted)) found.push(auditDocumentOf(event));

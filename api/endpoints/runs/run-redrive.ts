@@ -83,7 +83,7 @@ async function* listedRuns(
   cursor: string | undefined,
 ): AsyncGenerator<Listed, void> {
   for (let at = cursor; ;) {
-    const after = at === undefined ? {} : { after: parseCursor(at, sort) };
+    const after = at === undefined ? {} : { after: parseCursor(at, sort, runsProjection) };
     const page = await readModel.find(runsProjection, { filters, sort, limit: PAGE, ...after });
     yield* page;
     const last = page.at(-1);

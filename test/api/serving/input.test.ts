@@ -35,6 +35,22 @@ describe('what clients give, over HTTP', () => {
     }
   });
 
+  it('goes on after no place whose values are of other kinds than those of the list', async () => {
+    await me.client.post('/tasks', plainTask(me.id));
+    await me.client.post('/tasks', plainTask(me.id));
+    for (const path of ['/tasks', '/audit']) {
+      const page = await me.client.get(`${path}?limit=1`);
+      const place = Buffer.from(page.textAt('next_cursor'), 'base64url').toString();
+      const [order, , key] = JSON.parse(place) as unknown[];
+      for (const value of [5, true]) {
+        const other = Buffer.from(JSON.stringify([order, [value], key])).toString('base64url');
+        const refused = await me.client.get(`${path}?cursor=${other}`);
+        expect(refused.status, `${path} ${String(value)}: ${refused.text}`).to.equal(400);
+        expect(faultOf(refused).field).to.equal('cursor');
+      }
+    }
+  });
+
   it('has an offset in each moment for which there is no time zone', async () => {
     for (const [path, field] of [
       ['/runs?start_time=', 'start_time'],
