@@ -12,7 +12,7 @@ const NO_REVISION = -1;
  */
 export function reasonOf(request: Request): string | undefined {
   const reason = reasonGiven(request);
-  if (reason === undefined || reason.length <= LONGEST_REASON) return reason;
+  if (reason === undefined || [...reason].length <= LONGEST_REASON) return reason;
   throw badRequest([
     { field: 'X-Reason', issue: `must have at most ${LONGEST_REASON} characters` },
   ]);
@@ -20,8 +20,12 @@ export function reasonOf(request: Request): string | undefined {
 
 /** As {@link reasonOf}, cut where it is too long: for the record of a request that is refused anyway. */
 export function reasonForTheRecord(request: Request): string | undefined {
-  return reasonGiven(request)?.slice(0, LONGEST_REASON);
+  return cut(reasonGiven(request));
 }
+
+/** In characters and not in UTF-16 units: half of a pair of surrogates says nothing. */
+const cut = (reason: string | undefined): string | undefined =>
+  reason === undefined ? undefined : [...reason].slice(0, LONGEST_REASON).join('');
 
 function reasonGiven(request: Request): string | undefined {
   const header = request.headers['x-reason'];

@@ -41,6 +41,18 @@ describe('the audit of what was refused', () => {
     expect(last?.refusal).to.include({ path: '/agents', count: 1 });
   });
 
+  it('cuts a long reason behind a whole character', async () => {
+    const id = await makeTask();
+    const reason = Buffer.from(`${'a'.repeat(499)}😀b`).toString('latin1');
+    const other = agent.client.as(null);
+    await agent.client.post('/agents/auth/revoke', { token: agent.client.token });
+    const headers = { 'x-reason': reason, authorization: `Bearer ${agent.client.token ?? ''}` };
+    const refused = await other.post(`/tasks/${id}/pause`, undefined, { headers });
+    expect(refused.status).to.equal(401);
+    const [item] = await audit(`actor=${agent.id}&type=CommandRefused`);
+    expect(item).to.include({ reason: `${'a'.repeat(499)}😀` });
+  });
+
   it('has 401 of an agent that is known: a token that counts no longer, a wrong secret', async () => {
     await agent.client.post('/agents/auth/revoke', { token: agent.client.token });
     const body = plainTask(agent.id);

@@ -230,6 +230,12 @@ describe('what is done to a task over HTTP', () => {
     expect(second?.metadata.$correlationId).to.not.equal('no good');
   });
 
+  it('counts the characters of a reason, as it does in a body', async () => {
+    const { id, client } = await task();
+    const headers = { 'x-reason': Buffer.from('😀'.repeat(500)).toString('latin1') };
+    expect((await client.post(`/tasks/${id}/pause`, undefined, { headers })).status).to.equal(200);
+  });
+
   it('refuses a reason that is too long', async () => {
     const { id, client } = await task();
     const headers = { 'x-reason': 'a'.repeat(501) };
