@@ -63,7 +63,7 @@ export class ApiError extends Error {
   readonly requestId: string | null;
   /** What the service said, without what it was asked; null where it was not the service that answered. */
   readonly said: string | null;
-  /** Seconds after which to try again; null where the service does not say. */
+  /** Seconds after which to try again; null where none are said. */
   readonly retryAfter: number | null;
 
   constructor(response: Response, body: Partial<ErrorBody>, asked: string) {
@@ -75,7 +75,7 @@ export class ApiError extends Error {
     this.details = body.details ?? {};
     this.requestId = body.request_id ?? response.headers.get('x-request-id');
     const after = response.headers.get('retry-after');
-    this.retryAfter = after === null ? null : Number(after);
+    this.retryAfter = after !== null && /^\d+$/.test(after) ? Number(after) : null;
   }
 }
 
@@ -107,13 +107,16 @@ export class ClientConnection {
   readonly #options: ClientOptions;
   readonly #fetch: typeof fetch;
   #token: Promise<string | null>;
+  /** What {@link #token} has come to; null while it is waited for. */
+  #held: string | null;
   /** A token was refused: one that was kept before counts no more than that. */
   #refused = false;
 
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#fetch = options.fetch ?? fetch;
-    this.#token = Promise.resolve(options.token ?? null);
+    this.#held = options.token ?? null;
+    this.#token = Promise.resolve(this.#held);
   }
 
   /** @throws ApiError where the service refuses; what `fetch` throws where it does not answer */
@@ -151,18 +154,31 @@ export class ClientConnection {
 
   /** Sends; and once more with another token where the first counts no longer. */
   async #sendAgain(asking: Asking, live?: Pick<Watching, 'lastEventId'>): Promise<Response> {
-    const response = await this.#send(asking, live);
+    const token = await this.#tokenFor(asking);
+    const response = await this.#send(asking, token, live);
     const renewable = this.#options.credentials !== undefined && asking.open !== true;
     if (response.status !== 401 || !renewable) return response;
     await response.arrayBuffer();
-    this.#refused = true;
-    this.#token = Promise.resolve(null);
-    return this.#send(asking, live);
+    // Where another call has got a new one meanwhile, that one was not refused.
+    if (token === this.#held) {
+      this.#refused = true;
+      this.#held = null;
+      this.#token = Promise.resolve(null);
+    }
+    return this.#send(asking, await this.#tokenFor(asking), live);
   }
 
-  async #send(asking: Asking, live?: Pick<Watching, 'lastEventId'>): Promise<Response> {
-    const { method, path, query, body, open = false } = asking;
-    const token = open ? null : await this.#accessToken();
+  /** Waits no longer than the caller does: a sign-in goes on for others who wait for it. */
+  async #tokenFor({ open = false, signal }: Pick<Asking, 'open' | 'signal'>) {
+    return open ? null : untilAborted(this.#accessToken(), signal);
+  }
+
+  async #send(
+    asking: Asking,
+    token: string | null,
+    live?: Pick<Watching, 'lastEventId'>,
+  ): Promise<Response> {
+    const { method, path, query, body } = asking;
     const headers = new Headers();
     const { reason = this.#options.reason, idempotencyKey, ifMatch } = asking;
     if (token !== null) headers.set('authorization', `Bearer ${token}`);
@@ -188,7 +204,7 @@ export class ClientConnection {
     const token = await known;
     if (token !== null || credentials === undefined) return token;
     if (this.#token === known) {
-      const asked = this.#signIn(credentials);
+      const asked = this.#signIn(credentials).then((got) => (this.#held = got));
       this.#token = asked;
       // A sign-in that failed is tried again by the next call.
       asked.catch(() => (this.#token = Promise.resolve(null)));
@@ -211,6 +227,19 @@ export class ClientConnection {
     kept?.keep(given, token);
     return token;
   }
+}
+
+/** What is waited for; rejects with the signal's reason as soon as that is aborted. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    // Of the kind that `fetch` rejects with.
+    const leave = (): void => reject(signal.reason as Error);
+    const done = (): void => signal.removeEventListener('abort', leave);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(done);
+  });
 }
 
 /** Headers are bytes; the service reads them as UTF-8. */

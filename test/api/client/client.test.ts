@@ -59,6 +59,51 @@ describe('the typed client', () => {
     expect(await failure(client.tasks.list())).to.include({ status: 401, code: 'unauthorized' });
   });
 
+  it('signs in once where several calls have met with the same refusal', async () => {
+    const agent = (await connect().agents.create({ name: 'many', scopes: ['tasks:read'] })).data;
+    const { agent_secret } = (await connect().agents.setCredentials(agent.id)).data;
+    let signIns = 0;
+    let signedIn = (): void => {};
+    const first = new Promise<void>((resolve) => (signedIn = resolve));
+    const client = createClient({
+      baseUrl: api().url,
+      token: 'expired',
+      credentials: { agentId: agent.id, agentSecret: agent_secret },
+      fetch: async (url, init) => {
+        const { url: asked } = new Request(url);
+        const isSignIn = asked.endsWith('/agents/auth/token');
+        if (isSignIn) signIns += 1;
+        const answer = await fetch(url, init);
+        // The second call hears of its refusal when the first has a new token already.
+        if (asked.includes('/topics') && answer.status === 401) await first;
+        if (asked.includes('/tasks') && answer.status === 200) signedIn();
+        return answer;
+      },
+    });
+    const answers = await Promise.all([client.tasks.list(), client.events.topics()]);
+    expect(answers.map(({ status }) => status)).to.eql([200, 200]);
+    expect(signIns).to.equal(1);
+  });
+
+  it('ends a call at once that is called off while it is signed in', async () => {
+    const leaving = new AbortController();
+    const client = createClient({
+      baseUrl: api().url,
+      credentials: { agentId: newId(0), agentSecret: 'not answered to' },
+      fetch: () => new Promise(() => leaving.abort(new Error('called off'))),
+    });
+    const ended = await failure(client.tasks.list({}, { signal: leaving.signal }));
+    expect(ended).to.be.an('error').with.property('message', 'called off');
+  });
+
+  it('says no number of seconds where an answer names a date to try again at', async () => {
+    const headers = { 'retry-after': 'Fri, 31 Dec 2027 23:59:59 GMT' };
+    const client = connect({
+      fetch: () => Promise.resolve(new Response('busy', { status: 503, headers })),
+    });
+    expect(await failure(client.tasks.list())).to.include({ status: 503, retryAfter: null });
+  });
+
   it('asks for credentials when they are needed', async () => {
     const { id: agentId } = (await connect().agents.create({ name: 'asked', scopes: [] })).data;
     const agentSecret = (await connect().agents.setCredentials(agentId)).data.agent_secret;
