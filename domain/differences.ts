@@ -21,7 +21,7 @@ export function changesBetween(
   const changes: Change[] = [];
   if (before === null || after === null) {
     for (const field of fieldsOf(before ?? {}, after ?? {})) {
-      compareWhole(field, before?.[field] ?? null, after?.[field] ?? null, changes);
+      compareWhole(field, fieldOf(before ?? {}, field), fieldOf(after ?? {}, field), changes);
     }
   } else {
     compareFields('', before, after, changes);
@@ -49,7 +49,7 @@ function compareFields(
   into: Change[],
 ): void {
   for (const field of fieldsOf(before, after)) {
-    compare(`${prefix}${field}`, before[field] ?? null, after[field] ?? null, into);
+    compare(`${prefix}${field}`, fieldOf(before, field), fieldOf(after, field), into);
   }
 }
 
@@ -61,5 +61,9 @@ function compareWhole(path: string, before: JsonValue, after: JsonValue, into: C
 const fieldsOf = (before: JsonObject, after: JsonObject): readonly string[] => [
   ...new Set([...Object.keys(before), ...Object.keys(after)]),
 ];
+
+/** Its own alone: every object has a `constructor`, which no record ever said. */
+const fieldOf = (record: JsonObject, field: string): JsonValue =>
+  Object.hasOwn(record, field) ? (record[field] ?? null) : null;
 
 const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);

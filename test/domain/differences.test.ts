@@ -20,6 +20,22 @@ describe('the differences between two states of a record', () => {
     expect(changesBetween(null, null)).to.deep.equal([]);
   });
 
+  it('are of what a record says itself, and not of what every object has', () => {
+    const params = (text: string): JsonObject => JSON.parse(text) as JsonObject;
+    const one = { params: params('{"a":1}') };
+    const other = { params: params('{"a":1,"constructor":"x","__proto__":{"b":2}}') };
+    const differences = [
+      { path: 'params.constructor', value: 'x' },
+      { path: 'params.__proto__', value: { b: 2 } },
+    ];
+    expect(changesBetween(one, other)).to.deep.equal(
+      differences.map(({ path, value }) => ({ path, before: null, after: value })),
+    );
+    expect(changesBetween(other, one)).to.deep.equal(
+      differences.map(({ path, value }) => ({ path, before: value, after: null })),
+    );
+  });
+
   it('name the place deep in an object, and in a list of objects', () => {
     const step = (text: string): JsonObject => ({ uses: 'echo', with: { text } });
     const before = { payload: { pipeline: [step('a'), step('b')] } };
