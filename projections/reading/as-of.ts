@@ -9,6 +9,7 @@ import { streams } from '../../domain/streams.ts';
 import type { Projection, Query, ReadModel } from '../read-model.ts';
 import { latestStartedRunOf } from './run-queries.ts';
 import { runsProjection } from '../views/runs.ts';
+import { lastDayKey, statisticsProjection, type LastDayDocument } from '../views/statistics.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
 /**
@@ -93,7 +94,7 @@ export async function lastRunAsOf(
   const query = latestStartedRunOf(taskId);
   if (moment.kind === 'instant') {
     const [run] = await readModel.find(runsProjection, startedUpTo(query, moment.at));
-    return run?.document.started_at ?? null;
+    return run?.document.started_at ?? removedStart(readModel, taskId, moment.at);
   }
   const [next] = await store.readAll(moment.position, 1);
   const bound = next === undefined ? query : startedUpTo(query, next.metadata.occurredAt);
@@ -103,7 +104,19 @@ export async function lastRunAsOf(
     const started = events.find(({ type }) => type === 'RunStarted');
     if (started !== undefined && started.position <= moment.position) return document.started_at;
   }
-  return null;
+  const [last] = await store.readAllBackwards(next?.position ?? null, 1);
+  return removedStart(readModel, taskId, last?.metadata.occurredAt ?? '');
+}
+
+/** When the last of a task's runs began that were taken out of the log; null where that was after an instant. */
+async function removedStart(
+  readModel: ReadModel,
+  taskId: string,
+  at: string,
+): Promise<string | null> {
+  const removed = await readModel.get(statisticsProjection, lastDayKey(taskId));
+  const { removed_start = null } = (removed?.document ?? {}) as Partial<LastDayDocument>;
+  return removed_start !== null && removed_start <= at ? removed_start : null;
 }
 
 /** The runs are in the order of their queueing, and none starts before it: those queued later need not be looked at. */

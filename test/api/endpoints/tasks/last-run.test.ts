@@ -30,5 +30,9 @@ describe('when a task last ran', () => {
     ]);
     expect(await lastRun()).to.deep.equal([at, at]);
     expect((await client.get(`/task/${task}/latest`)).text).to.equal('null');
+    const asOf = async (moment: string): Promise<unknown> =>
+      (await client.get(`/tasks/${task}?as_of=${moment}`)).at('last_run_at');
+    expect(await asOf(await api().store.head())).to.equal(at);
+    expect(await asOf(new Date(api().clock.now()).toISOString())).to.equal(at);
   });
 });
