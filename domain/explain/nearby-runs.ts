@@ -9,18 +9,20 @@ import { duration } from './words.ts';
 export const ABOUT = 60_000;
 
 /**
- * Finds runs of the task by hand or by event that were requested within {@link ABOUT} of the instant. They have no
- * stream of their own that could be gone through, so that something must look them up; what they are is then read
- * from their streams.
+ * Finds the nearest runs of the task by hand, or by event, that were requested within {@link ABOUT} of the instant.
+ * They have no stream of their own that could be gone through, so that something must look them up; what they are is
+ * then read from their streams.
  * @returns their ids, the nearest first; null where they can't be looked up at present
  */
-export type RunFinder = () => Promise<readonly string[] | null>;
+export type RunFinder = (
+  triggers: readonly ('manual' | 'event')[],
+) => Promise<readonly string[] | null>;
 
 type Beside = Pick<Verdict, 'sentences' | 'evidence'>;
 
 /** What ran about the instant though the schedule had nothing to do with it. */
 export async function besideSchedule(asked: Asked, find: RunFinder): Promise<Beside> {
-  const ids = await find();
+  const ids = await find(['manual', 'event']);
   if (ids === null) return { sentences: [notLookedUp], evidence: [] };
   const runs = await Promise.all(ids.map((id) => readRun(asked.store, id)));
   const sentences = runs.map(
@@ -34,9 +36,12 @@ const notLookedUp = 'Runs by hand or by event could not be looked up at present.
 /** A task that is triggered by events: which event triggered it about the instant, or why none did. */
 export async function explainEventTask(asked: Asked, find: RunFinder): Promise<Verdict> {
   const { at, era, history, store, words } = asked;
-  const ids = await find();
-  const runs = await Promise.all((ids ?? []).map((id) => readRun(store, id)));
-  const triggered = runs.filter((run) => run.first?.data.trigger === 'event');
+  const runsBy = async (trigger: 'manual' | 'event'): Promise<readonly RunAccount[] | null> => {
+    const ids = await find([trigger]);
+    return ids === null ? null : Promise.all(ids.map((id) => readRun(store, id)));
+  };
+  // Those alone: however many by hand may be nearer.
+  const triggered = (await runsBy('event')) ?? [];
   const [nearest] = triggered;
   if (nearest !== undefined) return ofTriggered(asked, nearest, triggered.length);
   const pattern = era.definition.schedule_expr ?? '#';
@@ -55,12 +60,13 @@ export async function explainEventTask(asked: Asked, find: RunFinder): Promise<V
     ];
     return { ...nothing, reason: 'paused', sentences, evidence: [paused, pause.ended] };
   }
+  const runs = await runsBy('manual');
   const sentences =
-    ids === null
+    runs === null
       ? [listens, notLookedUp]
       : [`No event triggered the task within ${duration(ABOUT)} of ${words.when(at)}.`, listens];
-  const byHand = runs.map((run) => `There is ${described(run, words)}.`);
-  const evidence = [era.set, ...runs.flatMap(eventsOf)];
+  const byHand = (runs ?? []).map((run) => `There is ${described(run, words)}.`);
+  const evidence = [era.set, ...(runs ?? []).flatMap(eventsOf)];
   return {
     ...nothing,
     reason: 'not_in_schedule',

@@ -1,7 +1,7 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
-import { ABOUT } from '../../../domain/explain/nearby-runs.ts';
+import { ABOUT, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Filter } from '../../../projections/read-model.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
@@ -41,7 +41,7 @@ const explain = endpoint<unknown, ExplainQuery>({
       at,
       now: context.now,
       nameOf: (agentId) => nameOf(dependencies, agentId),
-      findRuns: () => findRuns(dependencies, taskId, at, ownPosition),
+      findRuns: (triggers) => findRuns(dependencies, { taskId, at, triggers }, ownPosition),
       findBackfills: (nominal) => findBackfills(dependencies, taskId, nominal, ownPosition),
     });
     return { body: explanation };
@@ -81,8 +81,15 @@ async function findBackfills(
  */
 async function findRuns(
   dependencies: Views,
-  taskId: string,
-  at: Instant,
+  {
+    taskId,
+    at,
+    triggers,
+  }: {
+    readonly taskId: string;
+    readonly at: Instant;
+    readonly triggers: Parameters<RunFinder>[0];
+  },
   ownPosition: Position,
 ): Promise<readonly string[] | null> {
   const { readModel, positions } = dependencies;
@@ -95,7 +102,7 @@ async function findRuns(
       filters: [
         { field: 'task_id', op: 'eq', value: taskId },
         { field: 'listed', op: 'eq', value: listed },
-        { field: 'trigger', op: 'in', value: ['manual', 'event'] },
+        { field: 'trigger', op: 'in', value: triggers },
         { field: 'queued_at', op: direction === 'ascending' ? 'gte' : 'lt', value: toIso(at) },
         span,
       ],

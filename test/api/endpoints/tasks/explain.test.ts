@@ -357,6 +357,20 @@ describe('an explanation', () => {
     expectWords(paused, 'stocktaking');
   });
 
+  it('of an event task names the event beside however many runs by hand that are nearer', async () => {
+    const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
+    const at = world.nextHour;
+    for (let seconds = 1; seconds <= 4; seconds += 1) {
+      await world.until(at + seconds * 1000).command(task, 'run_now');
+    }
+    const run = await world.until(at + 10_000).trigger(task, 'orders.created');
+    await world.person.client.post('/agents', { name: `after ${run}`, scopes: [] });
+    world.until(at + 5 * minute);
+    const answer = await world.explain(task, at);
+    expectReason(answer, 'fired', true);
+    expect(answer.at('run_id')).to.equal(run);
+  });
+
   it('names runs by hand near an instant at which nothing was due', async () => {
     const task = await world.create();
     const at = world.nextHour + 5 * minute;
