@@ -34,6 +34,8 @@ function outOfBounds({ at, era, words }: Asked): Verdict | null {
   const fire = compileUnbounded(era).schedule?.next(start - 1) ?? null;
   if (fire === null || fire.at >= start + SECOND) return null;
   const early = starts_at !== null && fire.at < fromIso(starts_at);
+  // Else it is out for something else: the rule was not in force yet, say.
+  if (!early && (ends_at === null || fire.at <= fromIso(ends_at))) return null;
   const bound = early ? `starts_at, ${words.at(starts_at)}` : `ends_at, ${words.at(ends_at ?? '')}`;
   const sentences = [
     `The fire of ${words.when(fire.at)} is out of bounds: it lies ${early ? 'before' : 'after'} ${bound}.`,

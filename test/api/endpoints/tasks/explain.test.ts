@@ -371,6 +371,14 @@ describe('an explanation', () => {
     expect(answer.at('run_id')).to.equal(run);
   });
 
+  it('takes for out of bounds only what is', async () => {
+    const at = world.nextHour;
+    world.until(at + 500);
+    const task = await world.create({ ...minutely, ends_at: toIso(at + 24 * hour) });
+    const answer = await world.until(at + 2000).explain(task, at + 700);
+    expectReason(answer, 'not_in_schedule');
+  });
+
   it('names runs by hand near an instant at which nothing was due', async () => {
     const task = await world.create();
     const at = world.nextHour + 5 * minute;
