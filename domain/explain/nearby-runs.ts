@@ -85,7 +85,7 @@ async function ofTriggered(asked: Asked, run: RunAccount, count: number): Promis
       : `The event ${event.id} on the topic ${event.topic}, published at ${words.when(fromIso(event.published_at))},`;
   const others =
     count > 1
-      ? [`Within a minute of that instant ${count} runs were triggered; this one is the nearest.`]
+      ? [`Within a minute of that instant more runs were triggered; this one is the nearest.`]
       : [];
   const skip = skipOf(run);
   if (skip === null) {

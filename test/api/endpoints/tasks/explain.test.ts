@@ -371,6 +371,19 @@ describe('an explanation', () => {
     expect(answer.at('run_id')).to.equal(run);
   });
 
+  it('of an event task does not count runs that it has not looked up', async () => {
+    const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
+    const at = world.nextHour;
+    const runs: string[] = [];
+    for (let seconds = 0; seconds < 8; seconds += 1) {
+      runs.push(await world.until(at + seconds * 1000).trigger(task, 'orders.created'));
+    }
+    await world.person.client.post('/agents', { name: `after ${runs[7]}`, scopes: [] });
+    const answer = await world.until(at + 5 * minute).explain(task, at + 7_500);
+    expect(answer.at('run_id')).to.equal(runs[7]);
+    expectWords(answer, 'more runs were triggered', 'this one is the nearest');
+  });
+
   it('takes for out of bounds only what is', async () => {
     const at = world.nextHour;
     world.until(at + 500);
