@@ -41,12 +41,12 @@ const ofRow = {
   },
   ms: (from, to) => (from && to ? Date.parse(to) - Date.parse(from) : null),
 };
-const rank = (of, share) => {
-  const numbers = of.filter((each) => each !== null).sort((a, b) => a - b);
-  return numbers[Math.max(0, Math.ceil(share * numbers.length) - 1)] ?? null;
-};
 /** What is there to be said: of the events of a stream only some have a reason. */
 const said = (each) => each !== null && each !== undefined;
+const rank = (of, share) => {
+  const numbers = of.filter(said).sort((a, b) => a - b);
+  return numbers[Math.max(0, Math.ceil(share * numbers.length) - 1)] ?? null;
+};
 const folds = {
   count: (of) => of.length,
   sum: (of) => of.reduce((total, each) => total + (each ?? 0), 0),
@@ -99,7 +99,15 @@ const lines = [...groups.values()].map(({ key, found }) => [
 /** A cell is one line: an error may have several. */
 const text = (cell) => String(cell ?? '').replaceAll(/\s+/g, ' ');
 const sorted = titles.indexOf(values.sort);
-if (sorted >= 0) lines.sort((a, b) => b[sorted] - a[sorted]);
+/** Shares and numbers by their size, all else by its text; nothing comes last. */
+const descending = (a, b) => {
+  const [one, other] = [text(a), text(b)];
+  if (one === '' || other === '') return Number(one === '') - Number(other === '');
+  const isNumbers = [one, other].every((each) => /^-?[\d.]+(e[+-]\d+)?( %)?$/.test(each));
+  if (isNumbers) return parseFloat(other) - parseFloat(one);
+  return one < other ? 1 : one > other ? -1 : 0;
+};
+if (sorted >= 0) lines.sort((a, b) => descending(a[sorted], b[sorted]));
 else lines.sort((a, b) => (text(a.slice(0, by.length)) < text(b.slice(0, by.length)) ? -1 : 1));
 const shown = lines.slice(0, Number(values.top)).map((cells) => cells.map(text));
 const widths = titles.map((title, at) =>
