@@ -357,41 +357,6 @@ describe('an explanation', () => {
     expectWords(paused, 'stocktaking');
   });
 
-  it('of an event task names the event beside however many runs by hand that are nearer', async () => {
-    const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
-    const at = world.nextHour;
-    for (let seconds = 1; seconds <= 4; seconds += 1) {
-      await world.until(at + seconds * 1000).command(task, 'run_now');
-    }
-    const run = await world.until(at + 10_000).trigger(task, 'orders.created');
-    await world.person.client.post('/agents', { name: `after ${run}`, scopes: [] });
-    world.until(at + 5 * minute);
-    const answer = await world.explain(task, at);
-    expectReason(answer, 'fired', true);
-    expect(answer.at('run_id')).to.equal(run);
-  });
-
-  it('of an event task does not count runs that it has not looked up', async () => {
-    const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
-    const at = world.nextHour;
-    const runs: string[] = [];
-    for (let seconds = 0; seconds < 8; seconds += 1) {
-      runs.push(await world.until(at + seconds * 1000).trigger(task, 'orders.created'));
-    }
-    await world.person.client.post('/agents', { name: `after ${runs[7]}`, scopes: [] });
-    const answer = await world.until(at + 5 * minute).explain(task, at + 7_500);
-    expect(answer.at('run_id')).to.equal(runs[7]);
-    expectWords(answer, 'more runs were triggered', 'this one is the nearest');
-  });
-
-  it('takes for out of bounds only what is', async () => {
-    const at = world.nextHour;
-    world.until(at + 500);
-    const task = await world.create({ ...minutely, ends_at: toIso(at + 24 * hour) });
-    const answer = await world.until(at + 2000).explain(task, at + 700);
-    expectReason(answer, 'not_in_schedule');
-  });
-
   it('names runs by hand near an instant at which nothing was due', async () => {
     const task = await world.create();
     const at = world.nextHour + 5 * minute;
