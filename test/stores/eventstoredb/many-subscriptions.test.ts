@@ -5,6 +5,7 @@ import {
   numbered,
   numbersOf,
   onWorkbench,
+  patientAppends,
   take,
   upTo,
 } from '../../support/eventstoredb-server/workbench.ts';
@@ -61,7 +62,8 @@ describe('many subscriptions of EventStoreDB', () => {
   });
 
   it('come back with a server that was away, whichever connection they have', async () => {
-    const store = await bench().open({ timings: { probeMs: 1_000, silenceMs: 10_000 } });
+    const timings = { ...patientAppends, probeMs: 1_000, silenceMs: 10_000 };
+    const store = await bench().open({ timings });
     const stop = new AbortController();
     const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
     let heard = 0;

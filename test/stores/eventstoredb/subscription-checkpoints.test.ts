@@ -7,6 +7,7 @@ import {
   numbered,
   numbersOf,
   onWorkbench,
+  patientAppends,
   take,
   upTo,
 } from '../../support/eventstoredb-server/workbench.ts';
@@ -25,7 +26,7 @@ describe('what an EventStoreDB server says of how far a subscription is', () => 
       takenUp.send(String(fields?.after));
     // Looks at the log itself so seldom that only what the server says counts.
     store = await bench().open({
-      timings: { settleMs: 30_000, probeMs: 30_000, silenceMs: 60_000 },
+      timings: { ...patientAppends, settleMs: 30_000, probeMs: 30_000, silenceMs: 60_000 },
       telemetry: { ...silent, log: { ...silent.log, warn } },
     });
   });

@@ -11,6 +11,7 @@ import {
   numbered,
   numbersOf,
   onWorkbench,
+  patientAppends,
   take,
   upTo,
   type Received,
@@ -23,7 +24,7 @@ describe('a subscription to EventStoreDB', () => {
   let store: EventStore;
   let stop: AbortController;
   beforeEach(async () => {
-    store = await bench().open();
+    store = await bench().open({ timings: patientAppends });
     stop = new AbortController();
   });
 
@@ -146,7 +147,8 @@ describe('a subscription to EventStoreDB', () => {
   }
 
   it('takes a clean end for a loss at once, not only when it has been silent', async () => {
-    const patient = await bench().open({ timings: { silenceMs: 60_000, probeMs: 30_000 } });
+    const timings = { ...patientAppends, silenceMs: 60_000, probeMs: 30_000 };
+    const patient = await bench().open({ timings });
     await fill(0, 20);
     bench().server.faults.cutSubscriptions = { after: 7, how: 'clean-end' };
     const options = { after: BEGINNING, signal: stop.signal };
@@ -179,7 +181,7 @@ describe('a subscription to EventStoreDB', () => {
 
   it('loses none and repeats none when it is cut at a place where no event stands', async () => {
     const { server } = bench();
-    const patient = await bench().open({ timings: { settleMs: 30_000 } });
+    const patient = await bench().open({ timings: { ...patientAppends, settleMs: 30_000 } });
     await fill(0, 300, 'run-1');
     const after = (await store.readAll(BEGINNING, 1))[0]?.position ?? '';
     const subscription = patient.subscribe({ after, prefixes: ['task-'], signal: stop.signal });
@@ -373,10 +375,8 @@ describe('a subscription to EventStoreDB', () => {
   it('ends while the server cannot be reached', async () => {
     bench().server.stop();
     const lost = deferred();
-    const telemetry: Telemetry = {
-      ...silent,
-      log: { ...silent.log, warn: () => lost.resolve() },
-    };
+    const log = { ...silent.log, warn: () => lost.resolve() };
+    const telemetry: Telemetry = { ...silent, log };
     const other = await bench().open({ telemetry });
     const ended = take(other.subscribe({ after: BEGINNING, signal: stop.signal }), () => false);
     await lost.promise;

@@ -27,6 +27,9 @@ export const quickTimings: Timings = {
   behindMs: 300,
 };
 
+/** For tests that look at no append: a busy machine may take its time for them. */
+export const patientAppends = { appendAttemptMs: 3_000 } as const;
+
 /** A running stand-in and the means to open adapters on it; all is closed after the test. */
 export class Workbench {
   server: EventStoreDbServer;
