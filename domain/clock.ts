@@ -1,6 +1,12 @@
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
 
+/**
+ * How far the clocks of the machines that write one log are taken to differ at most. What lies further ahead was written
+ * by a clock that was wrong. Milliseconds.
+ */
+export const CLOCK_SKEW = 3_600_000;
+
 /** Undoes what was set; does nothing once it has happened. */
 export type Cancel = () => void;
 

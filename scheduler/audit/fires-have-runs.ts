@@ -1,4 +1,4 @@
-import { fromIso, type Clock } from '../../domain/clock.ts';
+import { CLOCK_SKEW, fromIso, type Clock } from '../../domain/clock.ts';
 import {
   BEGINNING,
   EventStoreError,
@@ -20,9 +20,6 @@ const CHECKPOINT = 'fires-verified';
 
 /** The run of a younger fire may be under way. Milliseconds. */
 const GRACE = 10_000;
-
-/** What lies further ahead was written by a clock that was wrong, and is not waited for. Milliseconds. */
-const AHEAD = 3_600_000;
 
 /** Most fires of which the run is looked for in one pass; those known to this process cost nothing. */
 const MOST_READS = 3000;
@@ -129,9 +126,10 @@ export class FiresHaveRuns implements AuditCheck {
     }
   }
 
+  /** What lies ahead by more than clocks differ was written by one that was wrong, and is not waited for. */
   private isYoung({ metadata }: RecordedEvent): boolean {
     const age = this.clock.now() - fromIso(metadata.occurredAt);
-    return age < GRACE && age > -AHEAD;
+    return age < GRACE && age > -CLOCK_SKEW;
   }
 
   /** Once more those whose runs could not be made up. What can't be looked at now stays open. */

@@ -1,4 +1,4 @@
-import { fromIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { CLOCK_SKEW, fromIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../../domain/keys/key-judgement.ts';
@@ -17,9 +17,6 @@ const CHECKPOINT = 'keys-audited';
 
 /** Who has had his place for less than this is let be: most are gone by then. Milliseconds. */
 const SETTLED = 60_000;
-
-/** Who has it from further ahead has it by a clock that was wrong, and is not let be. Milliseconds. */
-const AHEAD = 3_600_000;
 
 /** Most pages of the log read in one pass. */
 const MOST_PAGES = 60;
@@ -148,8 +145,9 @@ export class KeysHaveRuns implements AuditCheck {
   private settled(state: KeyState): readonly KeyPlace[] {
     const now: Instant = this.clock.now();
     const all = placesOf(state).filter(({ since }) => {
+      // Who has it from further ahead than clocks differ has it by one that was wrong.
       const had = now - fromIso(since);
-      return had >= SETTLED || had < -AHEAD;
+      return had >= SETTLED || had < -CLOCK_SKEW;
     });
     if (all.length <= MOST_OF_A_KEY) return all;
     const first = (this.turn * MOST_OF_A_KEY) % all.length;

@@ -1,4 +1,4 @@
-import { fromIso, toIso } from '../../domain/clock.ts';
+import { CLOCK_SKEW, fromIso, toIso } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
@@ -13,9 +13,6 @@ import { oldEvents } from './old-events.ts';
 
 const DAY = 86_400_000;
 
-/** How far the clocks of the machines that write one log are taken to differ at most. Milliseconds. */
-export const SKEW = 3_600_000;
-
 /** Figures to an event: their histograms are a few KiB each at most. */
 const FIGURES = 30;
 
@@ -26,7 +23,7 @@ export const endOfDay = (day: string): string => toIso(fromIso(`${day}T00:00:00.
  * Records the figures of a day before any of its runs is removed, so that statistics keep them, also when their view is
  * made anew from a log that has those runs no longer. They are folded from the log, by the fold of the view itself.
  *
- * @param day that has been over for {@link SKEW} at least
+ * @param day that has been over for {@link CLOCK_SKEW} at least
  * @param after a position before all events of that day
  * @throws EventStoreError
  */
@@ -49,7 +46,7 @@ export async function keepDay(
   const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last?.type === 'StatisticsKept' && last.data.complete) return;
   const documents = new Map<string, StatisticsDocument>();
-  const before = toIso(fromIso(endOfDay(day)) + SKEW);
+  const before = toIso(fromIso(endOfDay(day)) + CLOCK_SKEW);
   for await (const { events } of oldEvents(store, {
     prefix: 'run-',
     after,

@@ -1,4 +1,4 @@
-import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { CLOCK_SKEW, fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { isConflict, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -8,7 +8,7 @@ import { dayOf } from '../../projections/views/statistics.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import { RememberedPosition } from '../processes/remembered-position.ts';
-import { endOfDay, keepDay, SKEW } from './kept-days.ts';
+import { endOfDay, keepDay } from './kept-days.ts';
 import { oldEvents } from './old-events.ts';
 import { retained } from './over.ts';
 import { Removal } from './removal.ts';
@@ -116,8 +116,8 @@ export class Retention {
       const day = await this.#firstDay(after, last, signal);
       if (day === null) return;
       const end = fromIso(endOfDay(day));
-      this.#next.set('runs', end + SKEW);
-      if (end + SKEW > before) return;
+      this.#next.set('runs', end + CLOCK_SKEW);
+      if (end + CLOCK_SKEW > before) return;
       // All events of the day lie behind: what was gone through ended with the first event of a later day than before.
       const present = this.#present();
       await keepDay(store, day, after, { context: () => this.#context(), present, signal });
@@ -196,7 +196,7 @@ export class Retention {
   }
 
   #present(): string {
-    return toIso(this.#options.clock.now() + SKEW);
+    return toIso(this.#options.clock.now() + CLOCK_SKEW);
   }
 
   #goesOn(signal: AbortSignal): boolean {

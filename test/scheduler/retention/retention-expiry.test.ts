@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { SystemClock } from '../../../app/clock.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import { Retention } from '../../../scheduler/retention/retention.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
 import { ProjectorHarness } from '../../projections/projector-harness.ts';
+import { QuickClock } from '../../support/quick-clock.ts';
 import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const HOUR = 3_600_000;
@@ -13,13 +13,10 @@ const DAY = 24 * HOUR;
 const BEGIN = Date.parse('2026-03-01T08:00:00.000Z');
 
 /** A clock that is set by hand, whose sleeps are over at once. */
-class SetClock extends SystemClock {
+class SetClock extends QuickClock {
   time = BEGIN;
   override now(): number {
     return this.time;
-  }
-  override sleep(): Promise<void> {
-    return Promise.resolve();
   }
 }
 

@@ -21,6 +21,7 @@ import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-mode
 import { ProjectorHarness } from '../../projections/projector-harness.ts';
 import { failure, request, success } from '../../projections/recorded.ts';
 import { eventually } from '../../support/signals.ts';
+import { QuickClock } from '../../support/quick-clock.ts';
 import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const HOUR = 3_600_000;
@@ -36,12 +37,9 @@ const views = [
 ] as unknown as readonly Projection[];
 
 /** A clock that stands, whose sleeps are over at once. */
-class StandingClock extends SystemClock {
+class StandingClock extends QuickClock {
   override now(): number {
     return NOW;
-  }
-  override sleep(): Promise<void> {
-    return Promise.resolve();
   }
 }
 
