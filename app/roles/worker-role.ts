@@ -3,7 +3,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { FailurePause } from '../../scheduler/runs/failure-pause.ts';
 import type { Hold } from '../../scheduler/hold.ts';
-import { instantRuns } from '../../scheduler/runs/instant-runs.ts';
+import { instantRuns, runsStartingWithEnd } from '../../scheduler/runs/instant-runs.ts';
 import { KeyKeeper } from '../../scheduler/keys/key-keeper.ts';
 import type { Membership } from '../../scheduler/processes/membership.ts';
 import { RunExecutor } from '../../scheduler/runs/run-executor.ts';
@@ -48,9 +48,11 @@ export function startWorkerRole(options: {
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const { secrets } = options;
   const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
+  const isInstant = instantRuns(indexes.pinnedTasks, tools, (run) => keys.isGranted(run));
   const executor = new RunExecutor({
     ...shared,
     runPipeline,
+    startsWithEnd: runsStartingWithEnd(indexes.pinnedTasks, isInstant),
     admit: runAdmission(indexes.pinnedTasks, keys, clock),
     handOver: (run, task, end) => keys.handOver(run, task, end),
     released: (run, task) => {
@@ -60,7 +62,6 @@ export function startWorkerRole(options: {
     lost: (run, task) => keys.lost(run, task),
     random: Math.random,
   });
-  const isInstant = instantRuns(indexes.pinnedTasks, tools, (run) => keys.isGranted(run));
   const parks = (run: QueuedRun): boolean => keys.parks(run);
   const affinityOf = (run: QueuedRun): string => keys.affinityOf(run);
   const worker = new Worker({

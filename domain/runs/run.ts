@@ -223,7 +223,7 @@ export function startRun(
   run: Pick<KnownRun, 'attempt' | 'state' | 'interruptions'>,
   worker: string,
   leasedUntil: Instant,
-): RunEvent {
+): Extract<RunEvent, { readonly type: 'RunStarted' }> {
   const goesOn = run.state === 'queued' && run.attempt > 0;
   const attempt = goesOn ? run.attempt : run.attempt + 1;
   return { type: 'RunStarted', data: { worker, attempt, leased_until: toIso(leasedUntil) } };

@@ -75,7 +75,8 @@ export class Progress {
   private keptBytes = 0;
   /** Ended but not recorded, with their estimated sizes. */
   private pending: { readonly end: StepEnd; readonly bytes: number }[] = [];
-  private recording: Promise<void> = Promise.resolve();
+  /** null: nothing was ever recorded. */
+  private recording: Promise<void> | null = null;
   private breathedAt = performance.now();
 
   constructor(execution: Execution, environment: Environment) {
@@ -167,26 +168,30 @@ export class Progress {
   }
 
   /** Resolves when all that has ended is durable. Rejects when it can't be recorded; then the run goes on elsewhere. */
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
     while (this.pending.length > 0) {
       const batch = this.take().map(({ end }) => end);
-      this.recording = this.recording.then(() => this.environment.record(batch));
+      const before = this.recording ?? Promise.resolve();
+      this.recording = before.then(() => this.environment.record(batch));
       // Whoever waits for the next flush hears of it.
       this.recording.catch(() => {});
     }
-    return this.recording;
+    await this.recording;
   }
 
   /**
    * What is left to be told with the run's end, small enough to go into one event; what is too much for that is
-   * recorded first.
+   * recorded first, and what is being recorded is waited for.
+   *
+   * @returns what is made of it; at once where there is nothing to wait for
    */
-  async rest(): Promise<readonly StepEnd[]> {
+  withRest<T>(make: (steps: readonly StepEnd[]) => T): T | Promise<T> {
     let bytes = this.execution.pipeline.layoutBytes;
     for (const pending of this.pending) bytes += pending.bytes;
     const fits = bytes <= MOST_BYTES_AT_ONCE && this.pending.length <= MOST_AT_ONCE;
-    await (fits ? this.recording : this.flush());
-    return this.pending.splice(0).map(({ end }) => end);
+    const recorded = fits ? this.recording : this.flush();
+    if (recorded === null) return make(this.takeAll());
+    return recorded.then(() => make(this.takeAll()));
   }
 
   /** The `output` of the run's last event. */
@@ -204,6 +209,10 @@ export class Progress {
     await this.flush();
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.breathedAt = performance.now();
+  }
+
+  private takeAll(): readonly StepEnd[] {
+    return this.pending.splice(0).map(({ end }) => end);
   }
 
   private take(): readonly { readonly end: StepEnd; readonly bytes: number }[] {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { CompiledPipeline } from '../../domain/pipeline/compile.ts';
+import type { CompiledPipeline, CompiledStep } from '../../domain/pipeline/compile.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import { runGroup } from './pipeline-execution-group.ts';
 import { runCall } from './pipeline-execution-items.ts';
@@ -83,57 +83,101 @@ export type ExecutionResult =
  * Executes a pipeline, step by step: a fold over the ends of its steps, so that any worker can go on where another
  * stopped. Steps (and items of a `for_each`) that are finished are passed over.
  *
- * Rejects only when `record` does.
+ * Throws nothing, and rejects only when `record` does.
+ *
+ * @returns how it came out: at once where all of its steps answer at once, and nothing had to be recorded
  */
-export async function executePipeline(
+export function executePipeline(
   execution: Execution,
   environment: Environment,
-): Promise<ExecutionResult> {
-  const { pipeline } = execution;
+): ExecutionResult | Promise<ExecutionResult> {
+  const { fault, steps } = execution.pipeline;
   const progress = new Progress(execution, environment);
-  const isStopped = environment.isStopped ?? (() => environment.signal.aborted);
-  const signal = (): AbortSignal => environment.signal;
-  if (pipeline.fault !== null) {
+  if (fault !== null) {
     const output = progress.output(null);
-    return {
-      kind: 'failed',
-      error: pipeline.fault,
-      step: null,
-      retryable: false,
-      steps: [],
-      output,
-    };
+    return { kind: 'failed', error: fault, step: null, retryable: false, steps: [], output };
   }
-  for (const step of pipeline.steps) {
+  const isStopped = isStoppedOf(environment);
+  for (const [index, step] of steps.entries()) {
     const breath = isStopped() ? undefined : progress.breathe();
-    if (breath) await breath;
+    if (breath) return patiently(progress, index, breath);
     if (isStopped()) return stopped(progress);
-    const running =
-      step.kind === 'group' ? runGroup(progress, step, signal()) : runCall(progress, step, signal);
-    const outcome = running instanceof Promise ? await running : running;
-    if (outcome.kind === 'aborted') return stopped(progress);
-    if (outcome.kind === 'failed') return failed(progress, outcome);
+    const outcome = runStep(progress, step);
+    if (outcome instanceof Promise) return patiently(progress, index, null, outcome);
+    const end = endBy(progress, outcome);
+    if (end !== null) return end;
   }
-  const steps = await progress.rest();
-  return { kind: 'succeeded', steps, output: progress.output(null) };
+  return succeeded(progress);
 }
 
-async function stopped(progress: Progress): Promise<ExecutionResult> {
-  return { kind: 'aborted', steps: await progress.rest(), output: progress.output(null) };
+/**
+ * Goes on from a step, waiting for what takes time.
+ *
+ * @param breath to be waited for before that step
+ * @param running how that step comes out; default: it has not begun
+ */
+async function patiently(
+  progress: Progress,
+  from: number,
+  breath: Promise<void> | null,
+  running?: Promise<StepOutcome>,
+): Promise<ExecutionResult> {
+  const isStopped = isStoppedOf(progress.environment);
+  await breath;
+  let begun = running;
+  for (const step of progress.execution.pipeline.steps.slice(from)) {
+    if (begun === undefined) {
+      const pause = isStopped() ? undefined : progress.breathe();
+      if (pause) await pause;
+      if (isStopped()) return stopped(progress);
+    }
+    const outcome = await (begun ?? runStep(progress, step));
+    begun = undefined;
+    const end = endBy(progress, outcome);
+    if (end !== null) return end;
+  }
+  return succeeded(progress);
 }
 
-async function failed(
+function runStep(progress: Progress, step: CompiledStep): StepOutcome | Promise<StepOutcome> {
+  const { environment } = progress;
+  return step.kind === 'group'
+    ? runGroup(progress, step, environment.signal)
+    : runCall(progress, step, () => environment.signal);
+}
+
+/** How the execution comes out, where a step ends it; else null. */
+function endBy(
+  progress: Progress,
+  outcome: StepOutcome,
+): ExecutionResult | Promise<ExecutionResult> | null {
+  if (outcome.kind === 'done') return null;
+  return outcome.kind === 'aborted' ? stopped(progress) : failed(progress, outcome);
+}
+
+const isStoppedOf = (environment: Environment): (() => boolean) =>
+  environment.isStopped ?? (() => environment.signal.aborted);
+
+function succeeded(progress: Progress): ExecutionResult | Promise<ExecutionResult> {
+  return progress.withRest((steps) => {
+    return { kind: 'succeeded', steps, output: progress.output(null) };
+  });
+}
+
+function stopped(progress: Progress): ExecutionResult | Promise<ExecutionResult> {
+  return progress.withRest((steps) => {
+    return { kind: 'aborted', steps, output: progress.output(null) };
+  });
+}
+
+function failed(
   progress: Progress,
   { step, failure }: Extract<StepOutcome, { kind: 'failed' }>,
-): Promise<ExecutionResult> {
+): ExecutionResult | Promise<ExecutionResult> {
   const { retryable, retryAfterMs } = failure;
-  return {
-    kind: 'failed',
-    error: progress.errorOf(step),
-    step,
-    retryable,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    steps: await progress.rest(),
-    output: progress.output(step),
-  };
+  const error = progress.errorOf(step);
+  const why = { error, step, retryable, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return progress.withRest((steps) => {
+    return { kind: 'failed', ...why, steps, output: progress.output(step) };
+  });
 }

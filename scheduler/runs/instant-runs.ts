@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { compilePipeline } from '../../domain/pipeline/compile.ts';
+import { compilePipeline, type CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { QueuedRun } from './run-queue.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
@@ -34,4 +34,31 @@ export function instantRuns(
       )
     );
   };
+}
+
+/**
+ * Tells the runs of {@link instantRuns} that may be executed before their start stands in the log, which is then written
+ * together with their end: nobody outside could tell. But it is the starts in the log by which a run is given up at last
+ * that brings one process after the other down. So a run in which something is evaluated is executed like that only where
+ * it was requested while this process was there: of what was left by another one, or by the time before a restart, the
+ * start is written first.
+ */
+export function runsStartingWithEnd(
+  tasks: Pick<PinnedTasks, 'peek'>,
+  isInstant: (run: QueuedRun) => boolean,
+): (run: QueuedRun) => boolean {
+  return (run) => {
+    const definition = tasks.peek(run.taskId, run.taskRevision)?.definition;
+    if (definition === undefined || !isInstant(run)) return false;
+    return run.isNew || evaluatesNothing(compilePipeline(definition.payload as JsonObject));
+  };
+}
+
+function evaluatesNothing({ steps }: CompiledPipeline): boolean {
+  return steps.every(
+    (step) =>
+      step.kind === 'call' &&
+      step.args.constant &&
+      (step.condition === null || typeof step.condition === 'boolean'),
+  );
 }

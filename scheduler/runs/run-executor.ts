@@ -6,11 +6,8 @@ import {
   type RecordedEvent,
 } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
-import { load, toNewEvents } from '../../domain/handle.ts';
-import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { canceled, deadlineOf, runFold, startRun, type KnownRun } from '../../domain/runs/run.ts';
-import { streams } from '../../domain/streams.ts';
+import { canceled, deadlineOf, startRun, type KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import { LateSignal } from './late-signal.ts';
@@ -18,8 +15,9 @@ import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
 import { endingEvents } from './run-ending.ts';
-import { failedOutright, isPassing, isRefusedData, tellEnd } from './run-outcome.ts';
+import { failedOutright, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
+import { RunStream, type StreamOwner } from './run-stream.ts';
 import type {
   AbortCause,
   Admission,
@@ -34,9 +32,6 @@ import { beginRun, failBy, traceEnd } from '../tracing.ts';
 
 /** What does not stop in this time after it was told to is given up. Milliseconds. */
 const GIVE_UP = 10_000;
-
-/** Pauses between attempts to write what a run has to say while the log is away. Milliseconds. */
-const WRITE_PAUSES = [50, 100, 200, 500, 1000] as const;
 
 /** A run that is being executed. */
 export interface RunHandle {
@@ -57,6 +52,8 @@ export interface ExecutorOptions {
   readonly runPipeline: PipelineRunner;
   /** Pause, keys of concurrency and overlap. */
   readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;
+  /** Whether a run may be executed before its start is written, to be written with the end. Default: none may. */
+  readonly startsWithEnd?: (run: QueuedRun) => boolean;
   /** What is to be appended right behind the end of a run; default: nothing. */
   readonly handOver?: (run: QueuedRun, task: LiveTask, end: RunEvent) => HandOver | null;
   /**
@@ -75,8 +72,9 @@ export class RunExecutor {
 
   constructor(options: ExecutorOptions) {
     const { store, queue, tasks, membership, clock, telemetry, random } = options;
-    const { runPipeline, admit, handOver = () => null, released, lost } = options;
-    const calls = { runPipeline, admit, handOver, released, lost };
+    const { runPipeline, admit, released, lost } = options;
+    const { handOver = () => null, startsWithEnd = () => false } = options;
+    const calls = { runPipeline, admit, startsWithEnd, handOver, released, lost };
     // Written out: of one form for all executors, a rehearsal's too, or what V8 has compiled for one is of no use to others.
     this.options = { store, queue, tasks, membership, clock, telemetry, random, ...calls };
   }
@@ -102,20 +100,25 @@ export class RunExecutor {
   }
 }
 
-class Execution implements RunHandle {
+/** The start of an attempt. */
+interface Start {
+  readonly event: ReturnType<typeof startRun>;
+  readonly at: Instant;
+}
+
+class Execution implements RunHandle, StreamOwner {
   readonly done: Promise<Instant | null>;
+  /** Whatever stopped the work before. */
+  draining = false;
   private readonly options: ExecutorOptions;
   private readonly run: QueuedRun;
   private readonly freeSlot: () => void;
   private readonly stop = new LateSignal();
+  private readonly stream: RunStream;
   private cause: AbortCause | null = null;
-  /** The process is about to end, whatever stopped the work before. */
-  private draining = false;
-  /**
-   * Of the last event that this execution knows of. Not the queue's, which also follows what others do: by that,
-   * a worker whose run was taken from it could still append.
-   */
-  private revision: number;
+  /** The start that is to be written with the end, or before anything else is; null: it stands in the log. */
+  private unwritten: Start | null = null;
+  private starting: Promise<void> | null = null;
   /** The pipeline has ended, or was given up: it records nothing more. */
   private over = false;
   private admitted: LiveTask | null = null;
@@ -127,9 +130,13 @@ class Execution implements RunHandle {
   constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void, begun: Begun | null) {
     this.options = options;
     this.run = run;
-    this.revision = begun?.revision ?? run.revision;
+    this.stream = new RunStream(options, this, run, begun?.revision ?? run.revision);
     this.freeSlot = freeSlot;
     this.done = this.lead(begun);
+  }
+
+  get traceparent(): string | undefined {
+    return this.span?.traceparent;
   }
 
   abort(cause: AbortCause): void {
@@ -142,10 +149,15 @@ class Execution implements RunHandle {
     this.cancelTimers.push(clock.after(GIVE_UP, () => this.giveUp()));
   }
 
+  cancel(): void {
+    this.abort('canceled');
+  }
+
   onEvent(event: RecordedEvent): void {
     // Also from this process: an overlapping run of its own may want this one's place.
     if (event.type === 'RunCancelRequested') {
-      if (event.revision === this.revision + 1) this.revision = event.revision;
+      const { stream } = this;
+      if (event.revision === stream.revision + 1) stream.revision = event.revision;
       this.abort('canceled');
     } else if (event.metadata.source !== this.options.membership.id) {
       this.abort('fenced');
@@ -156,8 +168,9 @@ class Execution implements RunHandle {
     const { clock, telemetry } = this.options;
     try {
       if (begun === null) return await this.steps();
-      this.admitted = begun.task;
-      return await this.finish(begun.task, null, begun.startedAt, begun.ready);
+      const { task, startedAt, ready } = begun;
+      this.admitted = task;
+      return await this.finish(task, null, startedAt, this.run.attempt, ready);
     } catch (error) {
       if (this.span !== undefined) failBy(this.span, error);
       // A lost race: whoever won goes on with it, and the log tells the queue.
@@ -175,91 +188,139 @@ class Execution implements RunHandle {
   }
 
   private async steps(): Promise<Instant | null> {
-    const { tasks, queue, admit, released, lost, store, telemetry } = this.options;
-    const { run } = this;
+    const { tasks, queue, admit, released, lost, store, telemetry, clock } = this.options;
+    const { run, stream } = this;
     const task =
       tasks.peek(run.taskId, run.taskRevision) ?? (await tasks.at(run.taskId, run.taskRevision));
-    const admission = await admit(run, task);
+    const asked = admit(run, task);
+    const admission = asked instanceof Promise ? await asked : asked;
     this.admitted = task;
     if (admission.kind === 'wait') return admission.until;
     if (admission.kind === 'end') {
       this.freeSlot();
-      await this.append([await this.endOf(admission.event, task)]);
+      const events = [await this.endOf(admission.event, task)];
+      await stream.append({ events, now: clock.now() });
       released(run, task);
       return null;
     }
-    const known = run.plain ? null : await this.loadKnown();
+    const known = run.plain ? null : await stream.load();
     // Whatever has happened since, it was not known when the run was admitted.
-    if (known !== null && known.revision !== this.revision) {
+    if (known !== null && known.revision !== stream.revision) {
       queue.refresh(run, known);
       lost(run, task);
       return null;
     }
     if (known?.cancel_requested) {
-      await this.append([canceled(known, task.definition.payload as JsonObject)]);
+      const events = [canceled(known, task.definition.payload as JsonObject)];
+      await stream.append({ events, now: clock.now() });
       released(run, task);
       return null;
     }
     if (telemetry.traces) this.span = await beginRun(telemetry.traces, store, run);
-    return this.finish(task, known, await this.begin(run, known));
+    const start = this.start(known);
+    this.unwritten = start;
+    if (!this.isToStartWithEnd()) await this.writeStart();
+    return this.finish(task, known, toIso(start.at), start.event.data.attempt);
   }
 
   /** A run that is not admitted any more may have ended steps before: its end says where their results stand. */
   private async endOf(event: RunEvent, { definition }: LiveTask): Promise<RunEvent> {
     if (event.type !== 'RunCanceled' || this.run.attempt === 0) return event;
-    const known = await this.loadKnown();
+    const known = await this.stream.load();
     return known === null ? event : canceled(known, definition.payload as JsonObject);
+  }
+
+  private start(known: KnownRun | null): Start {
+    const { clock, membership } = this.options;
+    const at = clock.now();
+    return { event: startRun(known ?? this.run, membership.id, at + membership.lease), at };
+  }
+
+  /** Only where nothing else has ever happened to the run, so that a start that never came into the log changed nothing. */
+  private isToStartWithEnd(): boolean {
+    const { options, run, stream, cause, span } = this;
+    if (stream.revision > 0 || cause !== null || span !== undefined) return false;
+    return options.startsWithEnd?.(run) === true;
+  }
+
+  /** Where that is still to be done. */
+  private writeStart(): Promise<void> {
+    this.starting ??= this.appendStart();
+    return this.starting;
+  }
+
+  private async appendStart(): Promise<void> {
+    if (this.unwritten === null) return;
+    const { event, at } = this.unwritten;
+    await this.stream.append({ events: [event], now: at });
+    this.unwritten = null;
+    this.tellStart(at);
+  }
+
+  private tellStart(at: Instant): void {
+    const lateness = Math.max(0, at - this.run.runAt) / 1000;
+    this.options.telemetry.observe('run_start_lateness_seconds', lateness);
   }
 
   private async finish(
     task: LiveTask,
     known: KnownRun | null,
     startedAt: string,
+    attempt: number,
     ready?: Begun['ready'],
   ): Promise<null> {
-    const outcome = await this.execute(task, known, startedAt);
+    const executing = this.execute(task, known, startedAt, attempt);
+    const outcome = executing instanceof Promise ? await executing : executing;
     await ready?.();
     this.freeSlot();
-    await this.end(task, known?.first_started_at ?? startedAt, outcome);
+    await this.end(task, known?.first_started_at ?? startedAt, attempt, outcome);
     this.options.released(this.run, task);
     return null;
   }
 
-  /** @returns when this start happened */
-  private async begin(run: QueuedRun, known: KnownRun | null): Promise<string> {
-    const { clock, membership, telemetry } = this.options;
-    const now = clock.now();
-    await this.append([startRun(known ?? run, membership.id, now + membership.lease)], now);
-    telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
-    return toIso(now);
-  }
-
-  private async execute(
+  /** @returns how the pipeline came out; at once where it answers at once */
+  private execute(
     task: LiveTask,
     known: KnownRun | null,
     startedAt: string,
-  ): Promise<PipelineOutcome> {
-    const { run } = this;
-    const { runPipeline, clock } = this.options;
-    const limit = task.definition.timeout_seconds;
-    if (limit !== null) {
-      const from = known?.first_started_at ?? startedAt;
-      const deadline = known === null ? Date.parse(from) + limit * 1000 : deadlineOf(known, limit);
-      const at = deadline ?? Date.parse(from) + limit * 1000;
-      // However the clock is set from now on; where it was put back since the first start, no more than the whole.
-      const left = Math.min(at - clock.now(), limit * 1000);
-      // A back-off may have outlasted it.
-      if (left <= 0) this.abort('timeout');
-      else this.cancelTimers.push(clock.after(left, () => this.abort('timeout')));
-    }
+    attempt: number,
+  ): PipelineOutcome | Promise<PipelineOutcome> {
+    const { run, span } = this;
     const record: Work['record'] = async (steps) => {
-      if (this.over) throw this.lostRace();
-      await this.append(steps.map((data) => ({ type: 'RunStepCompleted', data })));
+      await this.writeStart();
+      if (this.over) throw this.stream.lostRace();
+      const events = steps.map((data) => ({ type: 'RunStepCompleted', data }) as const);
+      await this.stream.append({ events, now: this.options.clock.now() });
     };
-    const { attempt } = run;
-    const about = { run, task, known, attempt, span: this.span, record };
-    const work = this.guarded(runPipeline, new StoppableWork(about, this.stop));
+    this.limit(task, known, startedAt);
+    const about = { run, task, known, attempt, span, record };
+    const outcome = this.guarded(new StoppableWork(about, this.stop));
+    if (outcome instanceof Promise) return this.patiently(outcome);
+    this.over = true;
+    return outcome;
+  }
+
+  /** Sees to it that the run is over in time, where its task says by when. */
+  private limit(task: LiveTask, known: KnownRun | null, startedAt: string): void {
+    const limit = task.definition.timeout_seconds;
+    if (limit === null) return;
+    const { clock } = this.options;
+    const from = known?.first_started_at ?? startedAt;
+    const deadline = known === null ? Date.parse(from) + limit * 1000 : deadlineOf(known, limit);
+    const at = deadline ?? Date.parse(from) + limit * 1000;
+    // However the clock is set from now on; where it was put back since the first start, no more than the whole.
+    const left = Math.min(at - clock.now(), limit * 1000);
+    // A back-off may have outlasted it.
+    if (left <= 0) this.abort('timeout');
+    else this.cancelTimers.push(clock.after(left, () => this.abort('timeout')));
+  }
+
+  /** What takes time has started in the log before it is waited for. */
+  private async patiently(work: Promise<PipelineOutcome>): Promise<PipelineOutcome> {
+    // Where the start can't be written nobody waits for it.
+    work.catch(() => {});
     try {
+      await this.writeStart();
       return await new Promise<PipelineOutcome>((resolve, reject) => {
         this.giveUp = () => resolve({ kind: 'aborted', steps: [], output: {} });
         work.then(resolve, reject);
@@ -270,41 +331,50 @@ class Execution implements RunHandle {
   }
 
   /** A fault of the execution itself ends the run: without that, it would be taken up again and again. */
-  private async guarded(runPipeline: PipelineRunner, work: Work): Promise<PipelineOutcome> {
-    try {
-      return await runPipeline(work);
-    } catch (error) {
+  private guarded(work: Work): PipelineOutcome | Promise<PipelineOutcome> {
+    const failed = (error: unknown): PipelineOutcome => {
       if (error instanceof EventStoreError && !isRefusedData(error)) throw error;
       this.options.telemetry.log.error('executing a run has failed', { run: this.run.id, error });
       const message = `could not be executed: ${error instanceof Error ? error.message : String(error)}`;
       return failedOutright(message);
+    };
+    try {
+      const outcome = this.options.runPipeline(work);
+      return outcome instanceof Promise ? outcome.catch(failed) : outcome;
+    } catch (error) {
+      return failed(error);
     }
   }
 
-  private lostRace(): EventStoreError {
-    const stream = streams.run(this.run.id);
-    return new EventStoreError('CONFLICT', 'the run is no longer worked on here', { stream });
-  }
-
-  private async end(task: LiveTask, startedAt: string, outcome: PipelineOutcome): Promise<void> {
+  private async end(
+    task: LiveTask,
+    startedAt: string,
+    attempt: number,
+    outcome: PipelineOutcome,
+  ): Promise<void> {
     const { membership, clock, random } = this.options;
-    const { attempt, taskId } = this.run;
+    const { stream, unwritten } = this;
+    const { taskId } = this.run;
     const worker = membership.id;
     const at = { startedAt, attempt, taskId, worker, clock, random };
-    let events = endingEvents(task, outcome, this.cause, at);
+    const ending = (of: PipelineOutcome): readonly RunEvent[] => {
+      const ends = endingEvents(task, of, this.cause, at);
+      return unwritten === null || ends.length === 0 ? ends : [unwritten.event, ...ends];
+    };
+    let events = ending(outcome);
     if (events.length === 0) return;
     const [end] = events.slice(-1);
     const handOver = end && this.options.handOver?.(this.run, task, end);
+    const begun = unwritten?.at;
+    const ifCanceled = (): readonly RunEvent[] => ending(outcome);
     try {
-      events = await this.append(events, undefined, handOver, () =>
-        endingEvents(task, outcome, this.cause, at),
-      );
+      events = await stream.append({ events, now: clock.now(), begun, handOver, ifCanceled });
     } catch (error) {
       if (!isRefusedData(error)) throw error;
-      const message = `its end could not be recorded: ${error.message}`;
-      events = endingEvents(task, failedOutright(message), this.cause, at);
-      await this.append(events);
+      events = ending(failedOutright(`its end could not be recorded: ${error.message}`));
+      await stream.append({ events, now: clock.now(), begun });
     }
+    if (unwritten !== null) this.tellStart(unwritten.at);
     const last = events.at(-1);
     if (!last) return;
     tellEnd(this.options, last, startedAt);
@@ -315,83 +385,10 @@ class Execution implements RunHandle {
   private async lookAgain(): Promise<void> {
     const { queue, telemetry } = this.options;
     try {
-      const known = await this.loadKnown();
+      const known = await this.stream.load();
       if (known !== null) queue.refresh(this.run, known);
     } catch (error) {
       telemetry.log.warn('a run could not be looked at again', { run: this.run.id, error });
     }
-  }
-
-  private async loadKnown(): Promise<KnownRun | null> {
-    const { state } = await load(this.options.store, streams.run(this.run.id), runFold);
-    return 'request' in state ? state : null;
-  }
-
-  /**
-   * Appends with the revision that is known here. While the log is away it tries again for as long as this
-   * worker counts as alive. A conflict with nothing but a request to cancel is no loss: the run is still ours.
-   * @param handOver what goes along behind them; it is tried once
-   * @param ifCanceled what is to be written where they would have the run wait for an attempt that is not wanted any more
-   * @returns what was written
-   */
-  private async append(
-    events: readonly RunEvent[],
-    now = this.options.clock.now(),
-    handOver?: HandOver | null,
-    ifCanceled?: () => readonly RunEvent[],
-  ): Promise<readonly RunEvent[]> {
-    const { store, queue, membership, clock } = this.options;
-    const { run } = this;
-    const stream = streams.run(run.id);
-    const [source, traceparent] = [membership.id, this.span?.traceparent];
-    const commandId = newId(now);
-    const by = { commandId, actor: 'service', source, correlationId: run.id, traceparent, now };
-    let newEvents = toNewEvents(stream, events, by);
-    let along = handOver ?? null;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const own = { stream, events: newEvents, expected: this.revision };
-        const [result, behind] =
-          along === null
-            ? [await store.append(stream, newEvents, this.revision)]
-            : await store.appendInOrder([own, along.append]);
-        if (result === undefined) throw this.lostRace();
-        this.revision = result.revision;
-        let revision = result.revision - events.length;
-        for (const event of events) queue.applied(run, event, (revision += 1));
-        if (behind === undefined) along?.failed();
-        else along?.done(behind);
-        return events;
-      } catch (error) {
-        const wasAlone = along === null;
-        along?.failed();
-        along = null;
-        const isOurs = isPassing(error) || (isConflict(error) && error.stream === stream);
-        // The one behind was refused, and these may stand in the log: alone, they say so.
-        if (!wasAlone && !isOurs) continue;
-        if (isConflict(error)) {
-          this.revision = await this.stillOurs(error);
-          if (!ifCanceled || events.at(-1)?.type !== 'RunAttemptFailed') continue;
-          events = ifCanceled();
-          newEvents = toNewEvents(stream, events, { ...by, commandId: newId(now) });
-        } else if (!isPassing(error) || !membership.alive) throw error;
-        // Who comes after this process finds out.
-        else if (this.draining && attempt >= WRITE_PAUSES.length) throw error;
-        else await clock.sleep(WRITE_PAUSES[Math.min(attempt, WRITE_PAUSES.length - 1)] ?? 1000);
-      }
-    }
-  }
-
-  /** @returns the revision to expect now; throws the conflict when the run is somebody else's */
-  private async stillOurs(conflict: Error): Promise<number> {
-    const known = await this.loadKnown();
-    const ours =
-      known?.state === 'running' &&
-      known.lease_owner === this.options.membership.id &&
-      known.attempt === this.run.attempt &&
-      known.cancel_requested;
-    if (!ours) throw conflict;
-    this.abort('canceled');
-    return known.revision;
   }
 }

@@ -23,6 +23,8 @@ export interface QueuedRun {
   readonly scheduledFor: string | null;
   /** Orders those of the same priority. */
   readonly since: Instant;
+  /** It was requested while this process followed the log: nobody has died of it before. */
+  readonly isNew: boolean;
   /** All that its stream holds is the request, and the request has nothing that is not here. */
   plain: boolean;
   state: Extract<RunState, 'queued' | 'running' | 'retrying'>;
@@ -190,7 +192,7 @@ export class RunQueue {
 
   /** A run that is not in the log, as it will be. @param at when it is requested */
   draft(id: string, request: DataOf<'RunRequested'>, at: Instant): QueuedRun {
-    const run = fromRequest(id, request, toIso(at));
+    const run = fromRequest(id, request, toIso(at), true);
     run.revision = NOT_WRITTEN;
     return run;
   }
@@ -253,7 +255,7 @@ export class RunQueue {
       this.change(known, event as RunEvent, event.revision);
       if (known.taken) this.onTaken(known, event);
     } else if (event.type === 'RunRequested' && event.revision === 0) {
-      this.add(fromRequest(id, event.data, event.metadata.occurredAt));
+      this.add(fromRequest(id, event.data, event.metadata.occurredAt, this.current));
     }
   }
 
@@ -332,6 +334,7 @@ function fromRequest(
   id: string,
   data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
   requestedAt: string,
+  isNew: boolean,
 ): QueuedRun {
   return {
     id,
@@ -342,6 +345,7 @@ function fromRequest(
     priority: data.priority,
     scheduledFor: data.scheduled_for,
     since: fromIso(sinceOf(data, requestedAt)),
+    isNew,
     plain: data.event === null && data.retry_of === null,
     state: 'queued',
     runAt: fromIso(data.run_at),
@@ -365,6 +369,7 @@ function fromDocument(run: RunDocument): QueuedRun {
     priority: run.priority,
     scheduledFor: run.scheduled_for,
     since: fromIso(sinceOf(run, run.queued_at)),
+    isNew: false,
     plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
     state: run.state as QueuedRun['state'],
     runAt: fromIso(run.run_at),

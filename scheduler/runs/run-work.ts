@@ -87,4 +87,4 @@ export interface Work {
 }
 
 /** Executes a task's pipeline: `scheduler/pipeline/pipeline-execution.ts`, given its tools. */
-export type PipelineRunner = (work: Work) => Promise<PipelineOutcome>;
+export type PipelineRunner = (work: Work) => PipelineOutcome | Promise<PipelineOutcome>;
