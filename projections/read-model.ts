@@ -50,6 +50,11 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly unasked?: Readonly<Record<string, string>>;
   /** Numbers of documents that are kept, so that totals of long lists cost nothing. An adapter may leave them out. */
   readonly tallies?: readonly Tally[];
+  /**
+   * Whether such a document is done with: nobody expects an event that changes it, so that it is not worth remembering.
+   * Default: none is.
+   */
+  isOver?(document: D): boolean;
   /** Keys of the documents that an event changes; empty for none. */
   keys(event: RecordedEvent): readonly string[];
   /**

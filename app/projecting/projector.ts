@@ -15,10 +15,11 @@ export interface RunningProjector {
 }
 
 /**
- * The heap of the projector's thread. Folding makes much that is thrown away at once: with room for it, half of the collector's work goes away.
- * MiB; taken only as it is needed.
+ * The heap of the projector's thread. Folding makes much that is thrown away at once. Where there is room for more of it,
+ * less is still in use when it is collected; but memory that is touched for the first time, and is in no processor's
+ * cache, costs more than that. MiB; taken only as it is needed.
  */
-export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 96 } as const;
+export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 32 } as const;
 
 /** Pause before a projector that fell over is started again. Milliseconds. */
 const RESTART_AFTER = 1000;

@@ -55,11 +55,11 @@ const ORDERS = 'projection-';
 /** Makes a projector; it does nothing before `run`. */
 export function createProjector(options: ProjectorOptions): Projector {
   const { store, readModel, projections, telemetry, clock, fence } = options;
-  const { batchSize = 4_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
+  const { batchSize = 1_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
   const listeners = new Set<CheckpointListener>();
   const parking = new Parking(readModel, fence);
   const prefixes = [...new Set(projections.flatMap((projection) => projection.streams))];
-  const feed = new SharedFeed(store, clock, prefixes);
+  const feed = new SharedFeed(store, clock, prefixes, batchSize);
   const views = projections.map((projection) => {
     const onPassed = (position: Position): void => {
       for (const listener of listeners) listener(projection.name, position);

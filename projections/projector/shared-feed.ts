@@ -18,9 +18,6 @@ interface Chunk {
   readonly before: number;
 }
 
-/** Events kept for readers that come back after a short absence, and read ahead of the slowest one: a batch of them. */
-const RETAINED = 4_000;
-
 /**
  * One subscription for all views that are level, so that each event is read and parsed once. It holds a
  * window of recent events in memory. The slowest reader that takes part holds the source back; one that
@@ -30,6 +27,7 @@ export class SharedFeed {
   readonly #store: EventStore;
   readonly #clock: Clock;
   readonly #prefixes: readonly string[];
+  readonly #retained: number;
   readonly #chunks: Chunk[] = [];
   /** By reader: how many of the feed's events it has behind it. */
   readonly #readers = new Map<object, number>();
@@ -42,10 +40,15 @@ export class SharedFeed {
   #level = false;
   #fault: unknown = null;
 
-  constructor(store: EventStore, clock: Clock, prefixes: readonly string[]) {
+  /**
+   * @param retained events kept for readers that come back after a short absence, and read ahead of the slowest one: a
+   *   batch of theirs, which they would else wait for in vain
+   */
+  constructor(store: EventStore, clock: Clock, prefixes: readonly string[], retained: number) {
     this.#store = store;
     this.#clock = clock;
     this.#prefixes = prefixes;
+    this.#retained = retained;
   }
 
   /** Begins after a position, unless it has begun. */
@@ -94,7 +97,7 @@ export class SharedFeed {
       if (message.kind === 'events') this.#add(message.events);
       else this.#levelAt(message.position);
       wake(this.#thirsty);
-      while (this.#ahead() > RETAINED && !signal.aborted) await this.#woken(this.#full, signal);
+      while (this.#ahead() > this.#retained && !signal.aborted) await this.#woken(this.#full, signal);
     }
   }
 
@@ -223,7 +226,7 @@ export class SharedFeed {
       const after = chunk.before + chunk.events.length;
       // The last one stays: readers find the end by it.
       if (drop + 1 >= this.#chunks.length) break;
-      if (after > slowest || this.#delivered - after < RETAINED) break;
+      if (after > slowest || this.#delivered - after < this.#retained) break;
       this.#start = chunk.upTo;
       drop += 1;
     }

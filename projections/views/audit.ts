@@ -81,6 +81,7 @@ export const auditProjection: Projection<AuditDocument> = {
   // Each run by hand would add to another page of that index: half of what this view wrote under load.
   sparse: ['stream'],
   unasked: { stream: RUNS },
+  isOver: () => true,
   keys(event) {
     if (event.type === 'RecordsRemoved') return event.data.audited;
     return event.metadata.actor === SERVICE ? [] : [event.position];

@@ -46,6 +46,7 @@ type Row = readonly [id: number, position: string, document: string];
 export class DocumentTable {
   readonly #database: Database;
   readonly #columns: readonly Column[];
+  readonly #isOver: (document: JsonObject) => boolean;
   readonly #tallies: Tallies;
   readonly #lists: readonly {
     readonly place: number;
@@ -81,6 +82,7 @@ export class DocumentTable {
     this.#database = database;
     this.#tallies = new Tallies(database, projection, columns);
     this.#columns = columns;
+    this.#isOver = (document) => projection.isOver?.(document) === true;
     this.#bulk = bulk;
     this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
@@ -223,7 +225,7 @@ export class DocumentTable {
       for (const { key, position, cells, document, size } of rows) {
         id += 1;
         this.#tallies.move(null, cells);
-        this.#recent.set(key, { id, position, cells, document, size });
+        this.#remember(key, { id, position, cells, document, size });
       }
     }
   }
@@ -251,14 +253,20 @@ export class DocumentTable {
       this.#needKeys();
       const id = this.#add(key, position, cells, text);
       if (id !== null) {
-        this.#recent.set(key, { id, position, cells, document, size });
+        this.#remember(key, { id, position, cells, document, size });
         return;
       }
     }
     const there = row ?? this.#known(key);
     if (there === undefined || there.position >= position) return;
     this.#change(there, position, cells, text);
-    this.#recent.set(key, { id: there.id, position, cells, document, size });
+    this.#remember(key, { id: there.id, position, cells, document, size });
+  }
+
+  /** What was written, unless nobody asks for it soon: what lives long is what the garbage collector has to copy. */
+  #remember(key: string, row: KnownRow): void {
+    if (this.#isOver(row.document)) this.#recent.delete(key);
+    else this.#recent.set(key, row);
   }
 
   /** @returns the new row's id; null when there is a row of this key */

@@ -69,7 +69,7 @@ describe('the feed that views share', () => {
     log = new LogOfTest();
     source = new ScriptedLog();
     clock = new VirtualClock();
-    feed = new SharedFeed(source.store, clock, ['run-']);
+    feed = new SharedFeed(source.store, clock, ['run-'], 4_000);
     ended = feed.fill(stop.signal);
   });
 
