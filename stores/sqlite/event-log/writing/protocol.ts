@@ -22,14 +22,21 @@ export type WriterRequest =
   | { readonly kind: 'ping'; readonly ticket: number }
   | { readonly kind: 'close' };
 
-/** Sequences of appends, packed by {@link AppendPacker}. */
+/** Sequences of appends, packed by {@link AppendPacker}; taken out by {@link PackedSequences}. */
 export interface PackedAppends {
+  /** How many sequences. */
+  readonly size: number;
   /**
    * For each sequence: ticket, number of appends, and for each append the length of the stream's name, the
    * expected revision, the number of events, and for each event the lengths of id, type, data and metadata.
    */
   readonly numbers: Float64Array;
-  /** All texts, one behind the other. */
+  /**
+   * The names of the streams, one behind the other. By themselves, as they are remembered: a part of a long text keeps
+   * the whole of it in memory.
+   */
+  readonly names: string;
+  /** All other texts, one behind the other. */
   readonly text: string;
 }
 
@@ -105,6 +112,7 @@ export interface CommitTiming {
 /** Brings together what goes to the thread in one message. */
 export class AppendPacker {
   #numbers: number[] = [];
+  #names: string[] = [];
   #texts: string[] = [];
   #size = 0;
 
@@ -118,7 +126,7 @@ export class AppendPacker {
     this.#numbers.push(ticket, appends.length);
     for (const { stream, expected, events } of appends) {
       this.#numbers.push(stream.length, expected, events.length);
-      this.#texts.push(stream);
+      this.#names.push(stream);
       for (const { id, type, data, metadata } of events) {
         this.#numbers.push(id.length, type.length, data.length, metadata.length);
         this.#texts.push(id, type, data, metadata);
@@ -128,40 +136,74 @@ export class AppendPacker {
 
   /** What was added since the last time. */
   take(): PackedAppends {
-    const packed = { numbers: Float64Array.from(this.#numbers), text: this.#texts.join('') };
+    const packed = {
+      size: this.#size,
+      numbers: Float64Array.from(this.#numbers),
+      names: this.#names.join(''),
+      text: this.#texts.join(''),
+    };
     this.#numbers = [];
+    this.#names = [];
     this.#texts = [];
     this.#size = 0;
     return packed;
   }
 }
 
-/** The sequences of a message. */
-export function readSequences({ numbers, text }: PackedAppends): WriteSequence[] {
-  const sequences: WriteSequence[] = [];
-  let at = 0;
-  let from = 0;
-  const number = (): number => Number(numbers[at++]);
-  const part = (): string => {
-    const start = from;
-    from += number();
-    return text.slice(start, from);
-  };
-  while (at < numbers.length) {
-    const ticket = number();
-    const appends: WriteAppend[] = [];
-    for (let left = number(); left > 0; left -= 1) {
-      const stream = part();
-      const expected = number();
-      const events: EncodedEvent[] = [];
-      for (let more = number(); more > 0; more -= 1) {
-        events.push({ id: part(), type: part(), data: part(), metadata: part() });
-      }
-      appends.push({ stream, expected, events });
-    }
-    sequences.push({ ticket, appends });
+/** The sequences of a message, made into objects only as they are taken: what waits costs the collector nothing. */
+export class PackedSequences {
+  readonly #packed: PackedAppends;
+  #at = 0;
+  #nameAt = 0;
+  #textAt = 0;
+  #left: number;
+
+  constructor(packed: PackedAppends) {
+    this.#packed = packed;
+    this.#left = packed.size;
   }
-  return sequences;
+
+  /** How many have not been taken. */
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Where it is in the texts of the events. */
+  get characters(): number {
+    return this.#textAt;
+  }
+
+  /** The next one. There must be one. */
+  take(): WriteSequence {
+    this.#left -= 1;
+    const ticket = this.#number();
+    const appends: WriteAppend[] = [];
+    for (let left = this.#number(); left > 0; left -= 1) appends.push(this.#append());
+    return { ticket, appends };
+  }
+
+  #append(): WriteAppend {
+    const stream = this.#packed.names.slice(this.#nameAt, (this.#nameAt += this.#number()));
+    const expected = this.#number();
+    const events: EncodedEvent[] = [];
+    for (let left = this.#number(); left > 0; left -= 1) {
+      events.push({
+        id: this.#part(),
+        type: this.#part(),
+        data: this.#part(),
+        metadata: this.#part(),
+      });
+    }
+    return { stream, expected, events };
+  }
+
+  #number(): number {
+    return Number(this.#packed.numbers[this.#at++]);
+  }
+
+  #part(): string {
+    return this.#packed.text.slice(this.#textAt, (this.#textAt += this.#number()));
+  }
 }
 
 /** The port's expectation as a number. */

@@ -7,8 +7,8 @@ export interface KnownStream {
   revision: number;
 }
 
-/** How many streams are remembered at least, twice as many at most. */
-const REMEMBERED = 20_000;
+/** How many streams are remembered at least, twice as many at most: more would cost the collector more than looking up. */
+const REMEMBERED = 4_000;
 
 /**
  * Where streams end, remembered by the one thread of this process that writes: most appends go to a stream

@@ -13,7 +13,7 @@ import {
 import { Checkpoints } from './checkpoints.ts';
 import { LogWriter, UnsureCommit } from './log-writer.ts';
 import {
-  readSequences,
+  PackedSequences,
   type WriteFailure,
   type WriteSequence,
   type WriterAnswer,
@@ -32,10 +32,12 @@ const MOST_APPENDS = 1_000;
 const SHARE = 4;
 /** Bytes of a transaction, about, above which it is closed early. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
+/** Tasks that are done and have not been forgotten, at most. */
+const MOST_DONE = 16;
 /** Streams that one transaction cuts at most. */
 const MOST_CUTS = 100;
 
-type Task = WriteSequence | Exclude<WriterRequest, { readonly kind: 'appends' }>;
+type Task = PackedSequences | Exclude<WriterRequest, { readonly kind: 'appends' }>;
 
 type Truncation = Extract<Task, { readonly kind: 'truncate' }>;
 
@@ -57,6 +59,8 @@ class WriterThread {
   readonly #tasks: Task[] = [];
   /** Index of the first task not done yet. */
   #next = 0;
+  /** Sequences among them. */
+  #waiting = 0;
   #open: Open | undefined;
 
   constructor(port: MessagePort, settings: WriterSettings) {
@@ -100,7 +104,9 @@ class WriterThread {
 
   #take(request: WriterRequest): void {
     if (request.kind === 'appends') {
-      for (const sequence of readSequences(request.packed)) this.#tasks.push(sequence);
+      const { packed } = request;
+      this.#tasks.push(new PackedSequences(packed));
+      this.#waiting += packed.size;
     } else {
       this.#tasks.push(request);
     }
@@ -114,14 +120,14 @@ class WriterThread {
         if (received === undefined) break;
         this.#take(received.message as WriterRequest);
       }
+      if (this.#next >= MOST_DONE) this.#forgetDone();
       const task = this.#tasks[this.#next];
       if (task === undefined) {
-        this.#tasks.length = 0;
-        this.#next = 0;
+        this.#forgetDone();
         this.#checkpoint(true);
         return;
       }
-      if ('appends' in task) {
+      if (task instanceof PackedSequences) {
         this.#write(this.#nextBatch());
       } else {
         this.#next += 1;
@@ -134,21 +140,26 @@ class WriterThread {
     }
   }
 
+  /** What is done holds its texts: a queue that is never empty would keep all that ever went through it. */
+  #forgetDone(): void {
+    this.#tasks.splice(0, this.#next);
+    this.#next = 0;
+  }
+
   /** As many of the next sequences as fit into one transaction; at least one. */
   #nextBatch(): WriteSequence[] {
-    const waiting = this.#tasks.length - this.#next;
-    const most = Math.min(MOST_APPENDS, Math.max(FEWEST_APPENDS, Math.ceil(waiting / SHARE)));
+    const most = Math.min(MOST_APPENDS, Math.max(FEWEST_APPENDS, Math.ceil(this.#waiting / SHARE)));
     const batch: WriteSequence[] = [];
     let characters = 0;
     while (batch.length < most && characters < MAX_CHARACTERS) {
       const task = this.#tasks[this.#next];
-      if (task === undefined || !('appends' in task)) break;
-      for (const { events } of task.appends) {
-        for (const { data, metadata } of events) characters += data.length + metadata.length;
-      }
-      batch.push(task);
-      this.#next += 1;
+      if (!(task instanceof PackedSequences)) break;
+      const before = task.characters;
+      batch.push(task.take());
+      characters += task.characters - before;
+      if (task.left === 0) this.#next += 1;
     }
+    this.#waiting -= batch.length;
     return batch;
   }
 
@@ -195,7 +206,9 @@ class WriterThread {
     let database: Database | undefined;
     try {
       database = openLogInMemory();
-      new LogWriter(database, this.#settings.lockTimeout).write(readSequences(task.packed));
+      const packed = new PackedSequences(task.packed);
+      const sequences = Array.from({ length: packed.left }, () => packed.take());
+      new LogWriter(database, this.#settings.lockTimeout).write(sequences);
     } catch (error) {
       this.#warn(error);
     } finally {
