@@ -31,7 +31,7 @@ export function openLogForWriting(
     migrate,
     create,
     walMiB: 0,
-    cacheMiB: 32,
+    cacheMiB: 8,
     pageSize: PAGE_BYTES,
   });
   // What is waited for here is waited for by `acquire`, which is fair; SQLite's own waiting is not.

@@ -22,7 +22,7 @@ const COMMIT_WHEN_FILLING = 50_000;
 const MAPPED_WHEN_INDEXING = 2 ** 40;
 
 /** MiB of a view's pages that are kept in memory: filling touches all of the key's index. */
-export const KEPT_PAGES = { filling: 192, following: 64 } as const;
+export const KEPT_PAGES = { filling: 192, following: 16 } as const;
 
 /**
  * MiB of an index that are sorted in memory, and besides by how many threads: more than that is sorted in parts, and
