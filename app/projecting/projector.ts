@@ -19,7 +19,7 @@ export interface RunningProjector {
  * less is still in use when it is collected; but memory that is touched for the first time, and is in no processor's
  * cache, costs more than that. MiB; taken only as it is needed.
  */
-export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 32 } as const;
+export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
 
 /** Pause before a projector that fell over is started again. Milliseconds. */
 const RESTART_AFTER = 1000;

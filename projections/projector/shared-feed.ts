@@ -97,7 +97,8 @@ export class SharedFeed {
       if (message.kind === 'events') this.#add(message.events);
       else this.#levelAt(message.position);
       wake(this.#thirsty);
-      while (this.#ahead() > this.#retained && !signal.aborted) await this.#woken(this.#full, signal);
+      while (this.#ahead() > this.#retained && !signal.aborted)
+        await this.#woken(this.#full, signal);
     }
   }
 

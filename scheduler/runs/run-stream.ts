@@ -136,7 +136,7 @@ export class RunStream {
     now: Instant,
     begun: Instant | undefined,
   ): readonly NewEvent[] {
-        const made = toNewEvents(this.name, events, {
+    const made = toNewEvents(this.name, events, {
       commandId: newId(now),
       actor: 'service',
       source: this.options.membership.id,

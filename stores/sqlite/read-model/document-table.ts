@@ -1,13 +1,14 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
-import { execute, type Database, type Statement as Prepared } from '../database.ts';
+import { execute, keepPages, type Database, type Statement as Prepared } from '../database.ts';
 import { MOST_TEXT_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
 import { Tallies } from './tallies.ts';
 import {
   cellOf,
   createKeyIndex,
   hasKeyIndex,
+  KEPT_PAGES,
   listTable,
   type Cell,
   type Column,
@@ -182,6 +183,7 @@ export class DocumentTable {
   #needKeys(): void {
     if (this.#isKeyed()) return;
     createKeyIndex(this.#database);
+    if (this.#bulk) keepPages(this.#database, KEPT_PAGES.fillingByKeys);
     this.#hasKeys = true;
   }
 

@@ -17,10 +17,12 @@ import {
   columnsOf,
   createIndexes,
   createTables,
+  hasKeyIndex,
+  KEPT_PAGES,
   LAYOUT_VERSION,
   type Column,
 } from './view-table.ts';
-import { finishFilling, KEPT_PAGES } from './view-writer.ts';
+import { finishFilling } from './view-writer.ts';
 
 /** A generation's file, open for writing. */
 export interface OpenGeneration {
@@ -77,7 +79,8 @@ export function openGeneration(
         }
         const fills = filling !== null && bulk;
         database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
-        keepPages(database, fills ? KEPT_PAGES.filling : KEPT_PAGES.following);
+        const touchesKeys = fills && hasKeyIndex(database);
+        keepPages(database, touchesKeys ? KEPT_PAGES.fillingByKeys : KEPT_PAGES.usual);
         return {
           database,
           columns,
@@ -119,7 +122,7 @@ function open(
     journal: bulk ? 'rollback' : 'wal',
     synchronous: bulk ? 'OFF' : 'NORMAL',
     busyTimeout: 2_000,
-    cacheMiB: KEPT_PAGES.following,
+    cacheMiB: KEPT_PAGES.usual,
     // Each page is a call of the system, and rows that come together are changed together. Larger ones bring little more,
     // and what changes at random places writes that much more.
     pageSize: 8_192,

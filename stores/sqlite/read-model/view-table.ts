@@ -19,6 +19,13 @@ import type { Database } from '../database.ts';
 /** The layout's version, kept as the file's `user_version`. */
 export const LAYOUT_VERSION = 1;
 
+/**
+ * MiB of a view's pages that are kept in memory. What is not there comes from the system's cache, for a call; memory that
+ * is taken for more of them costs more than such calls do, until all of it has been taken. Only where documents are added
+ * in bulk beside an index over their keys, each one changes another page of that.
+ */
+export const KEPT_PAGES = { usual: 16, fillingByKeys: 192 } as const;
+
 /** A value as SQLite holds it. */
 export type Cell = string | number | null;
 

@@ -10,7 +10,7 @@ import { execute, inTransaction, keepPages, type Database } from '../database.ts
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { createTallies } from './tallies.ts';
-import { createIndexes, type Column } from './view-table.ts';
+import { createIndexes, KEPT_PAGES, type Column } from './view-table.ts';
 
 /**
  * Documents to a commit while filling in bulk: a page that many batches change is written once for all of
@@ -20,9 +20,6 @@ const COMMIT_WHEN_FILLING = 50_000;
 
 /** Bytes of a file that are mapped while its indexes are made: all of it. SQLite itself takes up to 2 GiB of that. */
 const MAPPED_WHEN_INDEXING = 2 ** 40;
-
-/** MiB of a view's pages that are kept in memory: filling touches all of the key's index. */
-export const KEPT_PAGES = { filling: 192, following: 16 } as const;
 
 /**
  * MiB of an index that are sorted in memory, and besides by how many threads: more than that is sorted in parts, and
@@ -220,7 +217,7 @@ export function finishFilling(
     });
   } finally {
     database.exec('PRAGMA mmap_size = 0');
-    keepPages(database, KEPT_PAGES.following);
+    keepPages(database, KEPT_PAGES.usual);
     database.exec('PRAGMA temp_store = MEMORY');
     database.exec('PRAGMA threads = 0');
   }

@@ -5,10 +5,15 @@ import { BEGINNING } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { settingOf } from '../../../stores/sqlite/database.ts';
+import { DocumentTable } from '../../../stores/sqlite/read-model/document-table.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { ViewFiles } from '../../../stores/sqlite/read-model/view-files.ts';
-import { openGeneration } from '../../../stores/sqlite/read-model/view-generation.ts';
-import { finishFilling, KEPT_PAGES } from '../../../stores/sqlite/read-model/view-writer.ts';
+import {
+  openGeneration,
+  type OpenGeneration,
+} from '../../../stores/sqlite/read-model/view-generation.ts';
+import { KEPT_PAGES } from '../../../stores/sqlite/read-model/view-table.ts';
+import { finishFilling } from '../../../stores/sqlite/read-model/view-writer.ts';
 import {
   at,
   keysOf,
@@ -64,23 +69,31 @@ describe('a generation that is being filled', function () {
     expect(journalOf(file)).to.equal('wal');
   });
 
-  it('keeps many pages in memory until it is finished, and then as many as any other', () => {
+  it('keeps many pages in memory only while it adds beside an index over the keys', () => {
     const projection = thingsProjection();
     const files = new ViewFiles(directory(), silent);
     const options = { generation: 1, fence: 1, bulk: true };
     const kept: number[] = [];
+    const look = ({ database }: OpenGeneration): void => {
+      kept.push(-settingOf(database, 'cache_size') / 1024);
+    };
     const fill = openGeneration(files, silent, projection, options);
-    kept.push(settingOf(fill.database, 'cache_size'));
-    finishFilling(fill.database, projection, fill.columns);
-    kept.push(settingOf(fill.database, 'cache_size'));
+    look(fill);
+    new DocumentTable(fill.database, projection, fill.columns, true).load(['unknown']);
+    look(fill);
     fill.database.close();
+    const goesOn = openGeneration(files, silent, projection, options);
+    look(goesOn);
+    finishFilling(goesOn.database, projection, goesOn.columns);
+    look(goesOn);
+    goesOn.database.close();
     // As it is opened where a process died before the switch.
     const again = openGeneration(files, silent, projection, options);
-    kept.push(settingOf(again.database, 'cache_size'));
+    look(again);
     again.database.close();
     files.close();
-    const { filling, following } = KEPT_PAGES;
-    expect(kept.map((size) => -size / 1024)).to.deep.equal([filling, following, following]);
+    const { usual, fillingByKeys } = KEPT_PAGES;
+    expect(kept).to.deep.equal([usual, fillingByKeys, fillingByKeys, usual, usual]);
   });
 
   describe('by a writer who knows what comes first', () => {
