@@ -32,6 +32,8 @@ export interface Given {
 /** How an attempt went. */
 export interface Went {
   readonly result: ExecutionResult;
+  /** Whether it was there without waiting. */
+  readonly atOnce: boolean;
   /** Batches that were recorded on the way. */
   readonly recorded: readonly (readonly StepEnd[])[];
   /** All step ends, recorded or told with the result. */
@@ -54,7 +56,7 @@ export async function execute(given: Given): Promise<Went> {
   }
   const recorded: StepEnd[][] = [];
   const payload = { pipeline: given.pipeline, params: given.params ?? {} };
-  const result = await executePipeline(
+  const executed = executePipeline(
     {
       pipeline: compilePipeline(payload as unknown as JsonObject),
       runId: 'run-1',
@@ -84,8 +86,16 @@ export async function execute(given: Given): Promise<Went> {
       ...(given.telemetry === undefined ? {} : { telemetry: given.telemetry }),
     },
   );
+  const atOnce = !(executed instanceof Promise);
+  const result = await executed;
   const ends = [...recorded.flat(), ...result.steps];
-  return { result, recorded, ends, output: outputOf([...finished, ...ends], result.output) };
+  return {
+    result,
+    atOnce,
+    recorded,
+    ends,
+    output: outputOf([...finished, ...ends], result.output),
+  };
 }
 
 /** A tool that notes its calls and answers later, as real ones do. */

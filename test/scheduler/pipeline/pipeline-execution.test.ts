@@ -15,6 +15,39 @@ describe('a pipeline', () => {
     expect(output['steps']).to.deep.equal({});
   });
 
+  it('is over at once where each of its steps answers at once, however it comes out', async () => {
+    const fails = { uses: 'fail', with: { message: 'no' } };
+    for (const [pipeline, kind] of [
+      [[], 'succeeded'],
+      [
+        [
+          { uses: 'echo', with: 1 },
+          { uses: 'echo', if: 'params.none' },
+        ],
+        'succeeded',
+      ],
+      [[{ uses: 'echo' }, fails, { uses: 'echo' }], 'failed'],
+      [[{ ...fails, on_error: 'continue' }], 'succeeded'],
+      [[{ uses: 'nothing.known' }], 'failed'],
+    ] as const) {
+      const { result, atOnce } = await execute({ pipeline });
+      expect({ kind: result.kind, atOnce }, JSON.stringify(pipeline)).to.deep.equal({
+        kind,
+        atOnce: true,
+      });
+    }
+  });
+
+  it('is waited for from the first step on that takes time', async () => {
+    const { run, calls } = recorder();
+    const pipeline = [{ uses: 'echo' }, { uses: 'slow', id: 'b' }, { uses: 'echo' }];
+    const { result, atOnce, ends } = await execute({ pipeline, tools: { slow: run } });
+    expect(result).to.include({ kind: 'succeeded' });
+    expect(atOnce).to.equal(false);
+    expect(calls).to.have.lengthOf(1);
+    expect(ends.map(({ step }) => step)).to.deep.equal(['step_0', 'b', 'step_2']);
+  });
+
   it('gives each step what those before it gave', async () => {
     const { output } = await execute({
       params: { who: 'Ada' },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
-import { instantRuns } from '../../../scheduler/runs/instant-runs.ts';
+import { instantRuns, runsStartingWithEnd } from '../../../scheduler/runs/instant-runs.ts';
 import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 
@@ -59,5 +59,39 @@ describe('a run that waits for nothing', () => {
 
   it('is known by what is in memory: anything else counts as one that takes time', () => {
     expect(instantRuns({ peek: () => undefined }, tools)(run)).to.equal(false);
+  });
+});
+
+describe('a run that may be executed before its start is written', () => {
+  const startsWithEnd = (pipeline: unknown, isNew: boolean, isInstant = true): boolean => {
+    const task = { definition: { ...taskDefaults, payload: { pipeline } } } as unknown as LiveTask;
+    const run = { taskId: 't', taskRevision: 3, isNew } as QueuedRun;
+    return runsStartingWithEnd({ peek: () => task }, () => isInstant)(run);
+  };
+  const constant = [{ uses: 'echo', with: { text: 'as it is' }, if: true }];
+
+  it('is one in which nothing is evaluated', () => {
+    expect(startsWithEnd(constant, false)).to.equal(true);
+    expect(startsWithEnd([], false)).to.equal(true);
+  });
+
+  it('evaluates only what was asked for while this process was there: of others one may have died', () => {
+    const evaluating = [
+      [{ uses: 'echo', with: { text: 'at ${now}' } }],
+      [{ uses: 'echo', if: 'params.there' }],
+    ];
+    for (const pipeline of evaluating) {
+      expect(startsWithEnd(pipeline, true)).to.equal(true);
+      expect(startsWithEnd(pipeline, false)).to.equal(false);
+    }
+  });
+
+  it('is none that may wait', () => {
+    expect(startsWithEnd(constant, true, false)).to.equal(false);
+  });
+
+  it('is none whose task is not in memory', () => {
+    const run = { taskId: 't', taskRevision: 3, isNew: true } as QueuedRun;
+    expect(runsStartingWithEnd({ peek: () => undefined }, () => true)(run)).to.equal(false);
   });
 });

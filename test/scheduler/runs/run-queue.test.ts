@@ -32,6 +32,9 @@ describe('a queue that has no view to begin with', () => {
     expect(queue).to.include({ size: 1, waiting: 1, isCurrent: true });
     expect(queue.next(clock.now())?.id).to.equal(waiting);
     expect(queue.next(clock.now())).to.equal(null);
+    const asked = await world.request('t');
+    expect(queue.get(waiting)).to.include({ isNew: false });
+    expect(queue.get(asked)).to.include({ isNew: true });
     stop.abort();
     await followed;
   });

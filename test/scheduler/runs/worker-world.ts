@@ -61,6 +61,8 @@ interface WorkerOptions {
   readonly slots?: number;
   readonly runPipeline?: PipelineRunner;
   readonly isInstant?: (run: QueuedRun) => boolean;
+  /** Of which runs the start may be written with the end. Default: of none. */
+  readonly startsWithEnd?: (run: QueuedRun) => boolean;
 }
 
 /** Workers over one log. Their tools act on this world, which remembers. */
@@ -94,7 +96,10 @@ export class WorkerWorld {
     return worker;
   }
 
-  /** A task whose steps `act` under the names given; `hold:<name>` waits until it is let. */
+  /**
+   * A task whose steps `act` under the names given; `hold:<name>` waits until it is let, and `quick:<name>` acts by a tool
+   * that counts as answering at once.
+   */
   async task(
     id: string,
     steps: readonly string[],
@@ -215,12 +220,20 @@ export class WorkerProcess {
       const run = (_args: JsonValue, call: ToolCall): unknown => world.call(id, kind, call);
       tools.register({ name: kind, description: kind, schema: {}, run });
     }
+    tools.register({
+      name: 'quick',
+      description: 'quick',
+      schema: {},
+      synchronous: true,
+      run: (_args: JsonValue, call: ToolCall): unknown => world.call(id, 'act', call),
+    });
     const failurePause = new FailurePause({ ...shared, readModel, name: id });
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
         options.runPipeline ?? pipelineRunner({ ...shared, tools, secrets: () => undefined }),
       admit: taskAdmission(tasks, clock),
+      ...(options.startsWithEnd === undefined ? {} : { startsWithEnd: options.startsWithEnd }),
       released: (run, task) => failurePause.after(run, task),
       lost: () => {},
       random: () => 0.5,

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
+import { deferred } from '../../support/signals.ts';
+import { START } from '../scheduler-world.ts';
+import { WorkerWorld, type WorkerProcess } from './worker-world.ts';
+
+const second = 1000;
+
+describe('a run whose start is written with its end', () => {
+  let world: WorkerWorld;
+
+  beforeEach(async () => {
+    world = await WorkerWorld.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  const start = (id: string): Promise<WorkerProcess> =>
+    world.start(id, { isInstant: () => true, startsWithEnd: () => true });
+
+  /** Types of the events of each append to streams of runs, from now on. */
+  const appendsOf = (worker: WorkerProcess): string[][] => {
+    const appends: string[][] = [];
+    worker.store.onAppend = (stream, events) => {
+      if (stream.startsWith('run-')) appends.push(events.map(({ type }) => type));
+    };
+    return appends;
+  };
+
+  it('comes into the log whole, in one append', async () => {
+    await world.task('t', ['quick:a', 'quick:b']);
+    const appends = appendsOf(await start('one'));
+    const runId = await world.request('t');
+    expect(appends).to.deep.equal([['RunStarted', 'RunSucceeded']]);
+    expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1, revision: 2 });
+    expect(world.stepsOf(runId)).to.deep.equal(['a', 'b']);
+    const [, started, succeeded] = await world.eventsOf(runId);
+    if (succeeded?.type !== 'RunSucceeded') throw new Error('the run has not succeeded');
+    expect(started?.data).to.include({ worker: 'one', attempt: 1 });
+    expect(succeeded.data).to.include({ attempt: 1, started_at: toIso(START) });
+    expect(succeeded.data.steps.map(({ attempt }) => attempt)).to.deep.equal([1, 1]);
+  });
+
+  it('says of each event when it occurred', async () => {
+    await world.task('t', ['quick:a']);
+    world.acts.set('a', () => world.clock.jumpTo(START + second));
+    await start('one');
+    const runId = await world.request('t');
+    const times = (await world.eventsOf(runId)).map(({ metadata }) => metadata.occurredAt);
+    expect(times).to.deep.equal([toIso(START), toIso(START), toIso(START + second)]);
+  });
+
+  it('is tried again after its back-off, from a start by itself', async () => {
+    await world.task('t', ['quick:a']);
+    world.fails('a', 1);
+    const appends = appendsOf(await start('one'));
+    const runId = await world.request('t');
+    await world.clock.advance(10 * second);
+    expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 2 });
+    expect(appends).to.deep.equal([
+      ['RunStarted', 'RunStepCompleted', 'RunAttemptFailed'],
+      ['RunStarted'],
+      ['RunSucceeded'],
+    ]);
+  });
+
+  it('has started in the log before anything of it is waited for', async () => {
+    await world.task('t', ['quick:a']);
+    const gate = deferred();
+    world.acts.set('a', () => gate.promise);
+    const appends = appendsOf(await start('one'));
+    const runId = await world.request('t');
+    expect(appends).to.deep.equal([['RunStarted']]);
+    expect(await world.run(runId)).to.include({ state: 'running' });
+    gate.resolve();
+    await world.world.idle();
+    expect(appends).to.deep.equal([['RunStarted'], ['RunSucceeded']]);
+  });
+
+  it('has started in the log before a step of it is recorded', async () => {
+    await world.task('t', ['quick:a', 'act:b']);
+    const appends = appendsOf(await start('one'));
+    const runId = await world.request('t');
+    expect(await world.run(runId)).to.include({ state: 'succeeded' });
+    expect(appends).to.deep.equal([['RunStarted'], ['RunStepCompleted'], ['RunSucceeded']]);
+  });
+
+  it('leaves nothing where the process dies before its append, and is executed by another', async () => {
+    await world.task('t', ['quick:a']);
+    const one = await start('one');
+    one.store.dieAt(1, 'before');
+    const runId = await world.request('t');
+    one.kill();
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested']);
+    await start('two');
+    await world.clock.advance(60 * second);
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Started', 'Succeeded']);
+    expect(await world.run(runId)).to.include({ attempt: 1, interruptions: 0 });
+  });
+
+  it('stands in the log once where the answer is lost', async () => {
+    await world.task('t', ['quick:a']);
+    const one = await start('one');
+    let lost = 0;
+    one.store.afterAppend = () => {
+      if (lost++ === 0) throw new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+    };
+    const runId = await world.request('t');
+    await world.clock.advance(second);
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Started', 'Succeeded']);
+    expect(world.stepsOf(runId)).to.deep.equal(['a']);
+  });
+
+  it('is not written where it was canceled meanwhile', async () => {
+    await world.task('t', ['quick:a']);
+    const one = await start('one');
+    one.store.onAppend = async (stream) => {
+      one.store.onAppend = () => {};
+      const context = world.world.context();
+      await cancelRunCommand(world.world.store, stream.slice('run-'.length), context);
+    };
+    const runId = await world.request('t');
+    await world.clock.advance(second);
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Canceled']);
+    expect(one.queue.size).to.equal(0);
+  });
+
+  it('fails, with its start, where the log does not take its end', async () => {
+    await world.task('t', ['quick:a']);
+    await world.start('one', {
+      startsWithEnd: () => true,
+      runPipeline: () => ({ kind: 'succeeded', steps: [], output: { text: 'x'.repeat(600_000) } }),
+    });
+    const runId = await world.request('t');
+    expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Started', 'Failed']);
+    const end = (await world.eventsOf(runId)).at(-1);
+    expect(end?.data).to.include({ attempt: 1 });
+  });
+
+  it('starts by itself where it has begun before', async () => {
+    await world.task('t', ['hold:a']);
+    const one = await start('one');
+    const runId = await world.request('t');
+    one.kill();
+    const appends = appendsOf(await start('two'));
+    await world.clock.advance(60 * second);
+    await world.let('two', runId, 'a');
+    expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
+    expect(appends.filter(([type]) => type === 'RunStarted')).to.deep.equal([['RunStarted']]);
+  });
+});
