@@ -59,6 +59,8 @@ export function thingsProjection(schema = 1): Projection<Thing> {
     streams: ['thing-'],
     fields: { name: 'text', team: 'text', amount: 'number', active: 'boolean', tags: 'text-list' },
     indexes: [['name'], ['team', 'amount'], ['active', 'name'], ['amount'], ['tags']],
+    // An adapter may forget such a document, and must find it again all the same.
+    isOver: ({ active }) => active === false,
     keys: () => [],
     evolve: (document) => document,
   };

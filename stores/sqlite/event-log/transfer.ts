@@ -14,7 +14,7 @@ import type {
   WantedEvents,
 } from '../../../domain/log-transfer.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { describeFault, faultOf, type Database, type Statement } from '../database.ts';
+import { describeFault, faultOf, LIMIT, type Database, type Statement } from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
 import { prepareForArrays } from './writing/log-writer.ts';
 import { formatPosition } from './position.ts';
@@ -37,7 +37,7 @@ const CONTENTS = `
   FROM events JOIN streams ON streams.id = events.stream JOIN types ON types.id = events.type
   WHERE events.position > ? AND events.position <= ?`;
 
-const IN_ORDER = 'ORDER BY events.position LIMIT ?';
+const IN_ORDER = `ORDER BY events.position ${LIMIT}`;
 
 /** Asked with a JSON array; the numbers of types stand in the rows themselves. */
 const OF_TYPES =
@@ -52,7 +52,7 @@ const GONE_STREAMS = `
   SELECT name, truncated_revision FROM streams
   WHERE name > ? AND truncated_revision >= 0
     AND NOT EXISTS (SELECT 1 FROM events WHERE stream = streams.id)
-  ORDER BY name LIMIT ?`;
+  ORDER BY name ${LIMIT}`;
 
 const SKIP = `
   INSERT INTO streams (name, truncated_revision) VALUES (?, ?)

@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../../database.ts';
+import { LIMIT, type Database, type Statement } from '../../database.ts';
 import { prepareForArrays } from '../writing/log-writer.ts';
 import { PACKED, type PackedPage, type PackedRows } from './packed-page.ts';
 
@@ -57,8 +57,9 @@ export class LogRows {
     const head = this.head();
     const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
     const { packed } = this.#statements(prefixes);
+    const begins = inOrder(prefixes);
     const ask = (from: number, most: number): PackedRows | null => {
-      const row = packed.get(from, end, ...(prefixes ?? []), most);
+      const row = packed.get(from, end, ...begins, most);
       const [count, upTo, text] = row as unknown as readonly [number, number, string];
       if (count === 0) return null;
       const share = PAGE_CHARACTERS / text.length;
@@ -92,7 +93,7 @@ export class LogRows {
    */
   rows({ after, upTo, count }: PackedRows, prefixes: RowSelection['prefixes']): readonly LogRow[] {
     const { rows } = this.#statements(prefixes);
-    return rows.all(after, upTo, ...(prefixes ?? []), count);
+    return rows.all(after, upTo, ...inOrder(prefixes), count);
   }
 
   /** Those for streams whose names begin so. */
@@ -102,7 +103,7 @@ export class LogRows {
     if (known !== undefined) return known;
     const from = `FROM events JOIN streams ON streams.id = events.stream
       WHERE events.position > ? AND events.position <= ? ${condition}
-      ORDER BY events.position LIMIT ?`;
+      ORDER BY events.position ${LIMIT}`;
     const made = {
       rows: prepareForArrays(this.#database, `SELECT ${COLUMNS} ${from}`),
       packed: prepareForArrays(
@@ -126,6 +127,16 @@ interface RowStatements {
 function conditionOf(prefixes: RowSelection['prefixes']): string {
   if (prefixes === undefined) return '';
   // Not LIKE or GLOB, which have characters with meanings; by length in characters, as SQLite counts.
-  const conditions = prefixes.map((prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`);
+  const conditions = inOrder(prefixes).map(
+    (prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`,
+  );
   return `AND (${conditions.join(' OR ') || 'FALSE'})`;
+}
+
+/**
+ * The short ones first. SQLite looks no further than the first that a name begins with, and most events are of runs, whose
+ * prefix is the shortest: looked at behind all others, it costs as much as half of reading the row.
+ */
+function inOrder(prefixes: RowSelection['prefixes'] = []): readonly string[] {
+  return [...prefixes].sort((a, b) => a.length - b.length);
 }

@@ -12,6 +12,7 @@ import {
 } from '../../../../domain/event-store.ts';
 import {
   IncompatibleDatabaseError,
+  LIMIT,
   describeFault,
   faultOf,
   type Database,
@@ -80,11 +81,11 @@ export class LogReader {
       this.#types = prepareForArrays(database, 'SELECT id, name FROM types');
       this.#forwards = prepareForArrays(
         database,
-        `${inStream} AND events.revision >= ? ORDER BY events.revision LIMIT ?`,
+        `${inStream} AND events.revision >= ? ORDER BY events.revision ${LIMIT}`,
       );
       this.#backwards = prepareForArrays(
         database,
-        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC LIMIT ?`,
+        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC ${LIMIT}`,
       );
       this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
       this.#streams = prepareForArrays(database, STREAMS);
@@ -294,7 +295,7 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
   return undefined;
 }
 
-const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC LIMIT ?`;
+const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC ${LIMIT}`;
 
 /** What stands at a revision of a stream; where nothing does, with which revision it begins, or where it ended. */
 const PLACE = `
@@ -310,7 +311,7 @@ const STREAMS = `
     events.created_at
   FROM (
     SELECT id, name FROM streams
-    WHERE name >= ? AND name < ? AND name > ? ORDER BY name LIMIT ?
+    WHERE name >= ? AND name < ? AND name > ? ORDER BY name ${LIMIT}
   ) AS part
   LEFT JOIN events ON events.stream = part.id
     AND events.revision = (SELECT max(revision) FROM events WHERE stream = part.id)
