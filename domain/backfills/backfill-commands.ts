@@ -84,22 +84,20 @@ export function requestBackfillCommand(
 
 /**
  * Stops a backfill by hand. Whoever looks after backfills then cancels its runs.
- * @param mayChange throws what the caller is refused with
+ * @throws Refusal `NOT_FOUND`, `STATE_CONFLICT` for one that is complete
  */
 export function cancelBackfillCommand(options: {
   readonly store: EventStore;
   readonly backfillId: string;
   readonly context: CommandContext;
-  readonly mayChange: (request: DataOf<'BackfillRequested'>) => void;
 }): Promise<Handled<BackfillState>> {
-  const { store, backfillId, context, mayChange } = options;
+  const { store, backfillId, context } = options;
   return handle({
     store,
     stream: streams.backfill(backfillId),
     fold: backfillFold,
     admit: (state) => {
       if (state.state === 'none') throw notFound('backfill', backfillId);
-      mayChange(state.request);
     },
     decide: (state) => cancelBackfill(state, 'request'),
     context,

@@ -5,7 +5,7 @@ import type { RunEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId, retryRunId } from '../ids.ts';
 import { RESERVATION_LIFE } from '../keys/key-judgement.ts';
-import { requestedAs, retryFailedRun, type RetriedRun } from './run-retry.ts';
+import { retryFailedRun, taskIdOfRun, type RetriedRun } from './run-retry.ts';
 import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
 import type { RetryStart } from '../vocabulary.ts';
@@ -16,8 +16,8 @@ export interface Redrive {
   readonly runId: string;
   readonly from: RetryStart;
   readonly taskOf: (taskId: string) => Promise<LiveTask>;
-  /** Whether the caller may retry runs of this owner's tasks. */
-  readonly owns: (owner: string) => boolean;
+  /** Whether the caller may retry runs of this task. */
+  readonly owns: (task: LiveTask) => boolean;
   /** Of the command that redrives many. */
   readonly context: CommandContext;
   /** Look only. */
@@ -31,7 +31,7 @@ export type PassedOver =
   /** A retry of it is not over. */
   | 'under_way'
   | 'task_canceled'
-  /** The run that would be retried, or what would be executed, belongs to another agent. */
+  /** Its task belongs to another agent. */
   | 'not_owned'
   /** It is no failed run (the view that put it forward is older). */
   | 'not_failed';
@@ -65,11 +65,10 @@ export async function redriveRun(redrive: Redrive): Promise<Redriven> {
   const { store, runId, from, taskOf, owns, context, dryRun } = redrive;
   const tip = await tipOf(store, runId, context);
   if (typeof tip === 'string') return { kind: 'passed-over', because: tip };
-  const asked = await requestedAs(store, tip.runId);
-  if (asked === null) return { kind: 'passed-over', because: 'not_failed' };
-  const task = await taskOf(asked.task_id);
-  const mine = owns(asked.created_by) && (from !== 'start' || owns(task.definition.created_by));
-  if (!mine) return { kind: 'passed-over', because: 'not_owned' };
+  const taskId = await taskIdOfRun(store, tip.runId);
+  if (taskId === null) return { kind: 'passed-over', because: 'not_failed' };
+  const task = await taskOf(taskId);
+  if (!owns(task)) return { kind: 'passed-over', because: 'not_owned' };
   if (task.status === 'canceled' && !tip.ours)
     return { kind: 'passed-over', because: 'task_canceled' };
   if (dryRun) return { kind: 'retried', run: tip.runId, retry: null };

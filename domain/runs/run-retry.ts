@@ -45,14 +45,11 @@ export interface RetriedRun {
   readonly position: Position | null;
 }
 
-/** Whose run it is and of which task, by the first event of its stream; null for one that never was. */
-export async function requestedAs(
-  store: EventStore,
-  runId: string,
-): Promise<Pick<DataOf<'RunRequested'>, 'task_id' | 'created_by'> | null> {
+/** Of which task a run is, by the first event of its stream; null for one that never was. */
+export async function taskIdOfRun(store: EventStore, runId: string): Promise<string | null> {
   const [first] = await store.readStream(streams.run(runId), { limit: 1 });
   if (first?.type !== 'RunRequested' && first?.type !== 'RunSkipped') return null;
-  return first.data;
+  return first.data.task_id;
 }
 
 /**

@@ -27,12 +27,13 @@ import {
 } from '../../schemas/answer-schemas-runs.ts';
 import { PastQuery, momentAsked } from '../history/audit-access.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
-import { forbidden, notFound } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { instantOfTask, instantsOf, zoneOfTask } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { showInList, showRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
+import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
 const scopes = ['runs:read'] as const;
 
@@ -92,15 +93,13 @@ const cancel = endpoint({
   idempotent: true,
   answers: { 200: RunCanceled },
   async handle(call) {
-    const { dependencies, caller, context } = call;
+    const { dependencies, context } = call;
     const { store } = dependencies;
     const id = idIn(call, 'run_id');
     // From the log and not from the view, which may not know yet of a run that was requested just now.
     const { state: run, position: known } = await load(store, streams.run(id), runFold);
     if (!('request' in run)) throw notFound('run', id);
-    if (caller !== null && !caller.admin && run.request.created_by !== caller.agentId) {
-      throw forbidden("this is a run of another agent's task", ['admin'], caller.scopes);
-    }
+    await ownedTaskOf(call, 'run', run.request.task_id);
     const commandId = nameBasedId('cancel run', context.commandId, id);
     const position = await cancelRunCommand(store, id, { ...context, commandId });
     const details = { run_id: id, old_state: run.state };

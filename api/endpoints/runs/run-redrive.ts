@@ -51,7 +51,7 @@ export async function redriveListed(options: {
   readonly listing: RunListing;
   readonly cursor: string | undefined;
   readonly limit: number;
-  readonly fits: (run: RunDocument) => boolean;
+  readonly fits: (run: RunDocument) => Promise<boolean>;
   readonly redrive: (runId: string) => Promise<Redriven>;
 }): Promise<Tally> {
   const { readModel, clock, listing, cursor, limit, fits, redrive } = options;
@@ -64,7 +64,8 @@ export async function redriveListed(options: {
     if (some.length === 0) break;
     lookedAt += some.length;
     last = some.at(-1) ?? last;
-    const meant = some.map(({ document }) => document).filter(fits);
+    const fitting = await Promise.all(some.map(({ document }) => fits(document)));
+    const meant = some.filter((_, index) => fitting[index]).map(({ document }) => document);
     for (const one of await Promise.allSettled(meant.map(({ id }) => redrive(id)))) {
       // Only once nothing of this call is under way: it may be repeated at once.
       if (one.status === 'rejected') throw one.reason;

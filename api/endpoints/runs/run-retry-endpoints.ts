@@ -1,12 +1,12 @@
 import { isMadeBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
-import { requestedAs, retryFailedRun } from '../../../domain/runs/run-retry.ts';
+import { retryFailedRun, taskIdOfRun } from '../../../domain/runs/run-retry.ts';
 import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
 import { runListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { RunRetried, RunsRedriven } from '../../schemas/answer-schemas-runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
-import { forbidden, notFound, type HttpError } from '../../errors.ts';
+import { forbidden, notFound } from '../../errors.ts';
 import { instantOfTask, instantsOf, zoneOfTask } from '../history/instant.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
@@ -15,7 +15,7 @@ import {
   RedriveRuns,
   RetryQuery,
 } from '../../schemas/run-retry-schemas.ts';
-import { mayChange } from '../tasks/task-definitions.ts';
+import { mayChange, ownedTaskOf, owns } from '../tasks/task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 
@@ -33,11 +33,9 @@ const retry = endpoint<unknown, RetryQuery>({
     const id = idIn(call, 'run_id');
     const from = query.from ?? 'failed_step';
     // From the log and not from the view, which may not know yet that the run has failed.
-    const run = await requestedAs(store, id);
-    if (run === null) throw notFound('run', id);
-    if (!owns(call)(run.created_by)) throw anothers(call);
-    const task = await taskOf(call, run.task_id);
-    if (from === 'start') mayChange(call)(task);
+    const taskId = await taskIdOfRun(store, id);
+    if (taskId === null) throw notFound('run', id);
+    const task = await ownedTaskOf(call, 'run', taskId);
     const retried = await retryFailedRun({ store, runId: id, from, task, context });
     const { runId: run_id, taskId: task_id, overlaps, position } = retried;
     const skipped = overlaps === null ? {} : { skip_reason: 'overlap' };
@@ -63,7 +61,10 @@ const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
     const { body: asked = {}, context, dependencies, query } = call;
     const { store, readModel, clock } = dependencies;
     const dryRun = asked.dry_run === true || query.dry_run;
-    const owner = await ownerOf(call, asked);
+    await checkFilter(call, asked);
+    const owner = asked.created_by?.toLowerCase();
+    const isMeant = ({ definition }: LiveTask) =>
+      owner === undefined || definition.created_by === owner;
     const error = asked.error?.toLowerCase();
     const tally = await redriveListed({
       readModel,
@@ -71,10 +72,12 @@ const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
       listing: await failedRuns(asked, dependencies),
       cursor: asked.cursor,
       limit: asked.limit ?? MOST_REDRIVEN,
-      fits: (run: RunDocument) =>
-        (owner === null || run.created_by === owner) &&
-        (error === undefined || (run.error ?? '').toLowerCase().includes(error)) &&
-        !isMadeBy(context, run),
+      fits: async (run: RunDocument) => {
+        if (error !== undefined && !(run.error ?? '').toLowerCase().includes(error)) return false;
+        if (isMadeBy(context, run)) return false;
+        const task = await taskOf(call, run.task_id);
+        return isMeant(task) && owns(call)(task);
+      },
       redrive: (runId) =>
         redriveRun({
           store,
@@ -102,33 +105,20 @@ function messageOf(count: number, dryRun: boolean): string {
 
 type Calling = Pick<Call, 'caller' | 'dependencies'>;
 
-/** @returns whether the caller may retry runs of an owner's tasks */
-function owns({ caller }: Pick<Calling, 'caller'>): (owner: string) => boolean {
-  return (owner) => caller === null || caller.admin || caller.agentId === owner;
-}
-
-function anothers({ caller }: Pick<Calling, 'caller'>): HttpError {
-  return forbidden("this is a run of another agent's task", ['admin'], caller?.scopes ?? []);
-}
-
 async function taskOf({ dependencies }: Calling, taskId: string): Promise<LiveTask> {
   return requireTask((await dependencies.tasks.get(taskId)).state);
 }
 
-/**
- * Whose runs are redriven; null: everybody's.
- * @throws HttpError 403 for another agent's, but for an admin
- */
-async function ownerOf(call: Calling, asked: RedriveRuns): Promise<string | null> {
+/** @throws HttpError 403 for a filter that names another agent's tasks, but for an admin */
+async function checkFilter(call: Calling, asked: RedriveRuns): Promise<void> {
   const { caller, dependencies } = call;
-  const owner = asked.created_by?.toLowerCase() ?? null;
-  if (caller === null || caller.admin) return owner;
-  if (owner !== null && owner !== caller.agentId) throw anothers(call);
-  if (asked.task_id !== undefined) {
-    const { state } = await dependencies.tasks.get(asked.task_id.toLowerCase());
-    if (state.status !== 'none') mayChange(call)(state);
+  const owner = asked.created_by?.toLowerCase();
+  if (caller !== null && !caller.admin && owner !== undefined && owner !== caller.agentId) {
+    throw forbidden("these are runs of another agent's tasks", ['admin'], caller.scopes);
   }
-  return caller.agentId;
+  if (asked.task_id === undefined) return;
+  const { state } = await dependencies.tasks.get(asked.task_id.toLowerCase());
+  if (state.status !== 'none') mayChange(call)(state);
 }
 
 /** The failed runs of a filter, oldest first. */

@@ -36,12 +36,12 @@ import {
   type Call,
   type Endpoint,
 } from '../../endpoint.ts';
-import { HttpError, badRequest, forbidden, notFound } from '../../errors.ts';
+import { HttpError, badRequest, notFound } from '../../errors.ts';
 import { listPage } from '../listing.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
-import { mayChange } from './task-definitions.ts';
+import { mayChange, ownedTaskOf } from './task-ownership.ts';
 
 const read = ['tasks:read'] as const;
 const write = ['tasks:write'] as const;
@@ -136,18 +136,13 @@ const cancel = endpoint({
   idempotent: true,
   answers: { 200: BackfillCanceled },
   async handle(call) {
-    const { dependencies, caller, context } = call;
+    const { dependencies, context } = call;
     const { store } = dependencies;
     const id = idIn(call, 'backfill_id');
-    const handled = await cancelBackfillCommand({
-      store,
-      backfillId: id,
-      context,
-      mayChange: ({ created_by }) => {
-        if (caller === null || caller.admin || created_by === caller.agentId) return;
-        throw forbidden("this is a backfill of another agent's task", ['admin'], caller.scopes);
-      },
-    });
+    const { state: backfill } = await load(store, streams.backfill(id), backfillFold);
+    if (backfill.state === 'none') throw notFound('backfill', id);
+    await ownedTaskOf(call, 'backfill', backfill.request.task_id);
+    const handled = await cancelBackfillCommand({ store, backfillId: id, context });
     const { request: asked, progress } = handled.state as KnownBackfill;
     const details = {
       backfill_id: id,

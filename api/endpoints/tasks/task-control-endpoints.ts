@@ -22,7 +22,7 @@ import type { RunDocument } from '../../../projections/views/runs.ts';
 import { runAtEnd } from '../runs/run-waiting.ts';
 import { ResumeQuery, RunNowQuery, SnoozeTask } from '../../schemas/schemas.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
-import { mayChange } from './task-definitions.ts';
+import { mayChange } from './task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check.ts';
 import { scheduleWarnings } from '../../../domain/schedule/schedule.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
-import { anchorAt, type LiveTask } from '../../../domain/tasks/task.ts';
+import { anchorAt } from '../../../domain/tasks/task.ts';
 import { scheduleOf } from '../../../domain/tasks/task-commands.ts';
 import {
   MAX_PAYLOAD_BYTES,
@@ -12,8 +12,7 @@ import {
   type TaskDefinition,
 } from '../../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
-import type { Call, Caller } from '../../endpoint.ts';
-import { HttpError, badRequest, forbidden } from '../../errors.ts';
+import { HttpError, badRequest } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
 
 /** A definition with its instants in UTC and its ids in lower case, and what may not be meant in it. */
@@ -118,31 +117,4 @@ function warningsOfSchedule(definition: ScheduleFields): string[] {
   }
   const warnings = scheduleWarnings({ kind, expr, timezone });
   return warnings.map((warning) => `schedule_expr: ${warning}`);
-}
-
-/** Whoever has no `admin` changes only tasks of its own. */
-export function mayChange({
-  caller,
-}: {
-  readonly caller: Caller | null;
-}): (task: LiveTask) => void {
-  return (task) => {
-    if (caller === null || caller.admin || task.definition.created_by === caller.agentId) return;
-    throw forbidden("this is another agent's task", ['admin'], caller.scopes);
-  };
-}
-
-/** Whom a task is to belong to: oneself, or for an admin any agent that exists. @throws HttpError 403, 400 */
-export async function checkOwner(
-  { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
-  owner: string,
-): Promise<void> {
-  if (caller === null || owner === caller.agentId) return;
-  if (!caller.admin) {
-    throw forbidden('created_by must be the caller', ['admin'], caller.scopes);
-  }
-  const { state } = await dependencies.agents.get(owner);
-  if (state.status !== 'registered') {
-    throw badRequest([{ field: 'created_by', issue: 'is not an agent' }]);
-  }
 }

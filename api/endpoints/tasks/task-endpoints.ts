@@ -16,7 +16,8 @@ import { zoneOfTask } from '../history/instant.ts';
 import { listPage } from '../listing.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
-import { checkDefinition, checkOwner, mayChange } from './task-definitions.ts';
+import { checkDefinition } from './task-definitions.ts';
+import { checkOwner, mayChange } from './task-ownership.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
 const read = ['tasks:read'] as const;

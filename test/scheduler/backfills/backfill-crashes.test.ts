@@ -62,7 +62,7 @@ describe('a backfill whose scheduler dies', () => {
         if (first !== undefined) await all.end(first.id);
         const { store } = world;
         const context = world.context();
-        await cancelBackfillCommand({ store, backfillId: 'b', context, mayChange: () => {} });
+        await cancelBackfillCommand({ store, backfillId: 'b', context });
         await world.idle();
         one.kill();
         const two = await all.start('two');

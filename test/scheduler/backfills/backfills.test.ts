@@ -33,7 +33,7 @@ describe('a backfill', () => {
   const cancel = async (id: string): Promise<void> => {
     const { store } = world;
     const context = world.context();
-    await cancelBackfillCommand({ store, backfillId: id, context, mayChange: () => {} });
+    await cancelBackfillCommand({ store, backfillId: id, context });
     await world.idle();
   };
 
