@@ -1,10 +1,5 @@
 import { toIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
-import {
-  EventStoreError,
-  isConflict,
-  type EventStore,
-  type RecordedEvent,
-} from '../../domain/event-store.ts';
+import { isConflict, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { canceled, deadlineOf, startRun, type KnownRun } from '../../domain/runs/run.ts';
@@ -15,7 +10,7 @@ import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
 import { endingEvents } from './run-ending.ts';
-import { failedOutright, isRefusedData, tellEnd } from './run-outcome.ts';
+import { failedOutright, isOutage, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 import { RunStream, type StreamOwner } from './run-stream.ts';
 import type {
@@ -333,7 +328,7 @@ class Execution implements RunHandle, StreamOwner {
   /** A fault of the execution itself ends the run: without that, it would be taken up again and again. */
   private guarded(work: Work): PipelineOutcome | Promise<PipelineOutcome> {
     const failed = (error: unknown): PipelineOutcome => {
-      if (error instanceof EventStoreError && !isRefusedData(error)) throw error;
+      if (isOutage(error)) throw error;
       this.options.telemetry.log.error('executing a run has failed', { run: this.run.id, error });
       const message = `could not be executed: ${error instanceof Error ? error.message : String(error)}`;
       return failedOutright(message);

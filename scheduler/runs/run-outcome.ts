@@ -68,6 +68,11 @@ export function isRefusedData(error: unknown): error is EventStoreError {
   );
 }
 
+/** Whether the log failed, and not what was to be written. */
+export function isOutage(error: unknown): error is EventStoreError {
+  return error instanceof EventStoreError && !isRefusedData(error);
+}
+
 /** Whether writing may succeed later. */
 export function isPassing(error: unknown): boolean {
   return (

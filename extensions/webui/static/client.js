@@ -26,7 +26,7 @@ export const who = () => session && { agentId: session.agentId, scopes: session.
 export const may = (scope) =>
   session !== null && (session.scopes.includes('admin') || session.scopes.includes(scope));
 
-/** Whether the agent may change a task, or a run: without `admin` only those that are its own. */
+/** Whether the agent may change a task, and what is of it: without `admin` only those that are its own. */
 export const mayChange = ({ created_by }) =>
   may('tasks:write') && (may('admin') || created_by === session.agentId);
 

@@ -34,8 +34,8 @@ export async function runView(place, { id, signal }) {
   const steps = h('div');
   const live = liveMark();
   let run;
-  /** Why a failed one can't be retried; null where it can, or nobody may know. */
-  let spent = null;
+  /** Its task's owner and status as they are now; null where nobody may know. The run belongs to that owner. */
+  let task = null;
 
   /** @param after position that what is read has to have passed */
   async function load(after) {
@@ -47,12 +47,12 @@ export async function runView(place, { id, signal }) {
   }
 
   async function learnTask() {
-    if (run.state !== 'failed' || !mayChange(run) || !may('tasks:read')) return;
+    const hasActions = run.state === 'failed' || !ended.has(run.state);
+    if (!hasActions || !may('tasks:write') || !may('tasks:read')) return;
     try {
-      const { status } = await call('GET', `tasks/${run.task_id}`, { signal });
-      spent = status === 'canceled' ? 'its task is canceled: no retry' : null;
+      task = await call('GET', `tasks/${run.task_id}`, { signal });
     } catch (error) {
-      // The run is shown all the same; whoever asks for a retry is told.
+      // The run is shown all the same; whoever asks for something is told.
       if (signal.aborted) throw error;
     }
   }
@@ -89,6 +89,7 @@ export async function runView(place, { id, signal }) {
 
   function show() {
     const took = tookOf(run);
+    const spent = canRetry() || run.state !== 'failed' ? null : 'its task is canceled: no retry';
     showSteps();
     put(
       body,
@@ -142,8 +143,10 @@ export async function runView(place, { id, signal }) {
     );
   }
 
+  const canRetry = () => run.state === 'failed' && task?.status !== 'canceled';
+
   function actions() {
-    if (!mayChange(run)) return [];
+    if (!mayChange(task ?? run)) return [];
     const retry = (text, from, kind) =>
       button(
         text,
@@ -169,10 +172,9 @@ export async function runView(place, { id, signal }) {
         },
         done: 'The run is told to stop.',
       });
-    const canRetry = run.state === 'failed' && spent === null;
     return [
-      canRetry && retry('Retry from the failed step', 'failed_step', '.main-action'),
-      canRetry && retry('Retry from the start', 'start'),
+      canRetry() && retry('Retry from the failed step', 'failed_step', '.main-action'),
+      canRetry() && retry('Retry from the start', 'start'),
       !ended.has(run.state) && button('Cancel the run', cancel, '.danger'),
     ];
   }

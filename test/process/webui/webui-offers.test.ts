@@ -59,6 +59,14 @@ describe('what the web page offers', function () {
     await browsing().goTo(`runs/${runs[1]}`);
     await page.getByRole('link', { name: 'Of another' }).waitFor();
     expect(await offered()).to.deep.equal([]);
+    // Handed over, it and its runs are no longer theirs.
+    const handedOver = { created_by: service().credentials.agent_id };
+    const put = await service().client.put(`/tasks/${own}`, handedOver);
+    expect(put.status, put.text).to.equal(200);
+    await service().client.get(`/tasks/${own}?after=${put.header('X-Event-Position')}`);
+    await browsing().goTo(`runs/${runs[0]}`);
+    await page.getByRole('link', { name: 'An own one' }).waitFor();
+    expect(await offered()).to.deep.equal([]);
     await browsing().goTo('runs');
     await page.getByRole('button', { name: 'Retry failed ones …' }).click();
     await page.getByRole('dialog').getByText('Of your tasks').waitFor();
