@@ -9,6 +9,8 @@ import type { Coordination } from '../../scheduler/coordination.ts';
 
 /** How often the state of the views is told. Milliseconds. */
 const EVERY = 1000;
+/** The same while a view is being opened, which is over in a moment. */
+const WHILE_OPENING = 100;
 
 /**
  * Tells all processes how the views are, again and again until the signal is aborted.
@@ -16,7 +18,7 @@ const EVERY = 1000;
  * @param parts.fence of the projector's lease: an older projector's report is refused
  * @param parts.name under which it is remembered; default: that of the projector that leads
  * @param parts.tell told the same in this process
- * @param parts.every milliseconds between two reports
+ * @param parts.every milliseconds between two reports, but while a view is being opened
  */
 export async function reportProjections(parts: {
   readonly status: () => readonly ProjectionStatus[];
@@ -41,6 +43,8 @@ export async function reportProjections(parts: {
       // Whoever asks is told what the stores say by themselves.
       telemetry.log.debug('the state of the views could not be told', { error });
     }
-    await clock.sleep(every, signal).catch(() => {});
+    const isOpening = views.some(({ state }) => state === 'opening');
+    const rest = isOpening ? Math.min(every, WHILE_OPENING) : every;
+    await clock.sleep(rest, signal).catch(() => {});
   }
 }

@@ -1,0 +1,51 @@
+import { expect } from 'chai';
+import { reportProjections } from '../../../app/projecting/projector-report.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { parseProjectionReport } from '../../../projections/projector/projection-report.ts';
+import type {
+  ProjectionState,
+  ProjectionStatus,
+} from '../../../projections/projector/projection-status.ts';
+import type { Coordination } from '../../../scheduler/coordination.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('the report of a projector', () => {
+  const view = (state: ProjectionState): ProjectionStatus => ({
+    ...{
+      name: 'runs',
+      version: 1,
+      schema: 1,
+      state,
+      position: '',
+      lag_seconds: 0,
+      caught_up: true,
+    },
+    ...{ handled: 0, parked: 0, rebuild: null, previous: null, detail: null },
+  });
+
+  it('is made again at once while a view is being opened, and each second then', async () => {
+    const clock = new VirtualClock();
+    const told: string[] = [];
+    const coordination = {
+      async remember(_name: string, text: string) {
+        const report = parseProjectionReport(text);
+        told.push(`${report?.at.slice(-10) ?? ''} ${report?.views[0]?.state ?? ''}`);
+      },
+    } as unknown as Coordination;
+    const stop = new AbortController();
+    let state: ProjectionState = 'opening';
+    const reporting = reportProjections({
+      ...{ coordination, clock, fence: 1, telemetry: silent, signal: stop.signal },
+      status: () => [view(state)],
+    });
+    await clock.advance(150);
+    state = 'following';
+    await clock.advance(2_000);
+    stop.abort();
+    await reporting;
+    expect(told).to.deep.equal([
+      ...['00:00.000Z opening', '00:00.100Z opening', '00:00.200Z following'],
+      ...['00:01.200Z following'],
+    ]);
+  });
+});
