@@ -45,6 +45,8 @@ const GATHER_PER_EVENT = 0.2;
 const FALLEN_BEHIND = 200;
 /** How much longer. */
 const LONGER_WHEN_BEHIND = 4;
+/** Under load commits are a few milliseconds apart: after so many without an event, none is gathered any more. */
+const QUIET_MS = 10;
 
 /**
  * Milliseconds without events after which it looks whether the generation is still the one to be fed. Whoever reads a
@@ -164,7 +166,8 @@ export class Following {
     const age = last === undefined ? 0 : clock.now() - fromIso(last);
     const isBehind = rest === gatherMs && age > FALLEN_BEHIND;
     const patience = isBehind ? rest * LONGER_WHEN_BEHIND : rest;
-    await feed.gather(this, feeder.passed, { events: batchSize, patience, signal });
+    const options = { events: batchSize, patience, quiet: QUIET_MS, signal };
+    await feed.gather(this, feeder.passed, options);
   }
 
   #take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {

@@ -132,11 +132,13 @@ export class SharedFeed {
   }
 
   /**
-   * Waits until so many events lie behind a place, or for a time: a reader that is in no hurry then finds them together.
+   * Waits until so many events lie behind a place, or for a time, or until nothing comes any more: a reader that is in no
+   * hurry then finds them together.
    * The feed reads on meanwhile, as what the reader has behind it holds nothing back.
    *
    * @param options.events as many as are enough
    * @param options.patience milliseconds to wait at most
+   * @param options.quiet milliseconds without an event after which no more are waited for
    */
   async gather(
     reader: object,
@@ -144,16 +146,18 @@ export class SharedFeed {
     options: {
       readonly events: number;
       readonly patience: number;
+      readonly quiet: number;
       readonly signal: AbortSignal;
     },
   ): Promise<void> {
-    const { events, patience, signal } = options;
+    const { events, patience, quiet, signal } = options;
     const until = this.#clock.steady() + patience;
     while (!signal.aborted && this.holds(position)) {
       const behind = this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered;
       this.#joined(reader, behind);
       if (this.#delivered - behind >= events) return;
-      if (!(await this.#woken(this.#thirsty, signal, until))) return;
+      const quietAt = this.#clock.steady() + quiet;
+      if (!(await this.#woken(this.#thirsty, signal, Math.min(until, quietAt)))) return;
     }
   }
 

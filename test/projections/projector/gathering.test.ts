@@ -55,14 +55,30 @@ describe('a view under load', () => {
 
   it('waits longer once it has fallen behind, as what it writes twice is what holds it up', async () => {
     const { log, store } = harness;
-    // The events are of an hour ago.
     const { clock, writes } = await underLoad(125);
     const before = writes();
-    const next = log.add('run-next', 'RunRequested', request());
-    await store.append(next.stream, [next], 'any');
-    await clock.advance(99);
+    const oneMore = async (): Promise<void> => {
+      const next = log.add('run-next', 'RunStarted', { worker: 'w', attempt: 1, leased_until });
+      await store.append(next.stream, [next], 'any');
+    };
+    // The events are of an hour ago.
+    await store.append('run-next', [log.add('run-next', 'RunRequested', request())], 'any');
+    for (let waited = 0; waited < 99; waited += 9) {
+      await clock.advance(9);
+      await oneMore();
+    }
     expect(writes() - before).to.equal(0);
     await clock.advance(1);
+    await harness.reached(runsProjection, await store.head());
+    expect(writes() - before).to.equal(1);
+  });
+
+  it('gathers no longer than something comes', async () => {
+    const { log, store } = harness;
+    const { clock, writes } = await underLoad(125);
+    const before = writes();
+    await store.append('run-next', [log.add('run-next', 'RunRequested', request())], 'any');
+    await clock.advance(10);
     await harness.reached(runsProjection, await store.head());
     expect(writes() - before).to.equal(1);
   });

@@ -136,7 +136,7 @@ describe('the feed that views share', () => {
     feed.begin('');
     source.send(events(10));
     await settle();
-    const wait = { events: 25, patience: 20, signal: stop.signal };
+    const wait = { events: 25, patience: 20, quiet: 20, signal: stop.signal };
     let isOver = false;
     const enough = feed.gather(reader, '', wait).then(() => (isOver = true));
     source.send(events(10));
@@ -150,6 +150,25 @@ describe('the feed that views share', () => {
     expect(clock.pending).to.equal(0);
   });
 
+  it('lets a reader wait for as long as something comes', async () => {
+    feed.begin('');
+    source.send(events(10));
+    await settle();
+    let isOver = false;
+    const wait = { events: 100, patience: 50, quiet: 10, signal: stop.signal };
+    const gathered = feed.gather(reader, '', wait).then(() => (isOver = true));
+    for (let time = 0; time < 3; time += 1) {
+      await clock.advance(9);
+      source.send(events(1));
+      await settle();
+    }
+    await clock.advance(9);
+    expect(isOver).to.equal(false);
+    await clock.advance(1);
+    await gathered;
+    expect(clock.pending).to.equal(0);
+  });
+
   it('is not held back by what a reader that gathers has behind it', async () => {
     feed.begin('');
     source.send(...Array.from({ length: 80 }, () => events(100)));
@@ -157,7 +176,9 @@ describe('the feed that views share', () => {
     expect(await pageOf(reader, '')).to.equal('100 up to 100');
     await settle();
     expect(source.taken).to.equal(41);
-    await feed.gather(reader, at(3_000), { events: 4_000, patience: 1, signal: stop.signal });
+    await feed.gather(reader, at(3_000), {
+      ...{ events: 4_000, patience: 1, quiet: 1, signal: stop.signal },
+    });
     expect(source.taken).to.be.greaterThan(69);
   });
 
