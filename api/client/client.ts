@@ -54,6 +54,7 @@ export type {
   TaskStatistics,
 } from '../schemas/answer-schemas-runs.ts';
 export type { Task, TaskPage } from '../schemas/answer-schemas-tasks.ts';
+export type { WebhookDelivery } from '../schemas/answer-schemas-webhooks.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from '../schemas/schemas.ts';
 
 /** What a client can ask for; every method throws {@link ApiError} where the service refuses. */

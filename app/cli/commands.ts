@@ -17,6 +17,7 @@ import { addRunCommands } from './runs/run-commands.ts';
 import { addSimulateCommand } from './forecast/simulate-command.ts';
 import { addTaskCommands } from './tasks/task-commands.ts';
 import type { Surroundings } from './calling/surroundings.ts';
+import { addWebhookCommands } from './records/webhook-commands.ts';
 
 /**
  * The command line with all its commands.
@@ -28,6 +29,7 @@ export function createCommandLine(surroundings: Surroundings, version: string): 
   addRunCommands(line);
   addBackfillCommands(line);
   addAgentCommands(line);
+  addWebhookCommands(line);
   addEventCommands(line);
   addOverviewCommands(line);
   addOperationsCommands(line);

@@ -41,6 +41,12 @@ export interface Asking {
 const ATTEMPTS = 3;
 const PAUSE = 300;
 
+/**
+ * A command that takes no `Idempotency-Key`, as its answer would be kept. It goes out once: a second secret would take
+ * the one that the receiver has out of the two that sign.
+ */
+const KEYLESS = /\/webhook-secret$/;
+
 /** The service's typed client, as a command of the command line uses it. */
 export class Client {
   readonly url: string;
@@ -137,12 +143,13 @@ export class Client {
   }
 
   /**
-   * Sends, and sends again where no answer came: safe for what only reads and what carries a key. Commands get an
-   * `Idempotency-Key`, so that one whose answer was lost is done once.
+   * Sends, and sends again where no answer came: safe for what only reads and what carries a key. Commands that take
+   * one get an `Idempotency-Key`, so that one whose answer was lost is done once.
    */
   async #fetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
     const headers = new Headers(init?.headers);
-    if (init?.method === 'POST' && !headers.has('idempotency-key')) {
+    const keyless = typeof input === 'string' && KEYLESS.test(input);
+    if (init?.method === 'POST' && !keyless && !headers.has('idempotency-key')) {
       headers.set('idempotency-key', randomUUID());
     }
     for (let attempt = 1; ; attempt += 1) {

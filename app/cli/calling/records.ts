@@ -1,4 +1,11 @@
-import type { Agent, Backfill, Run, RunItem, Task } from '../../../api/client/client.ts';
+import type {
+  Agent,
+  Backfill,
+  Run,
+  RunItem,
+  Task,
+  WebhookDelivery,
+} from '../../../api/client/client.ts';
 
 // What the service answers, as far as the command line looks at it; `docs/http.md` has all of it.
 
@@ -16,6 +23,8 @@ export type RunRecord = RunItem;
 export type RunDetails = Run;
 export type AgentRecord = Agent;
 export type BackfillRecord = Backfill;
+/** What was sent to an agent's webhook, and what came of it. */
+export type DeliveryRecord = WebhookDelivery;
 
 /** What commands answer that return no record. */
 export interface Done {

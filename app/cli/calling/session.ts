@@ -2,11 +2,12 @@ import type { Clock } from '../../../domain/clock.ts';
 import { textOf } from '../../configuration/setting-readers.ts';
 import { table, type Column } from '../terminal/table.ts';
 import { Client } from './client.ts';
-import { FollowingEnded } from './faults.ts';
+import { CommandFault, exitCodes, FollowingEnded } from './faults.ts';
 import { paintFor, printable, type Paint } from '../terminal/paint.ts';
 import { keptTokens } from './kept-tokens.ts';
 import { accessOf } from './sign-in.ts';
 import type { Surroundings } from './surroundings.ts';
+import { isObject } from '../terminal/values.ts';
 
 /** The options that every command takes. */
 export interface GlobalOptions {
@@ -53,11 +54,20 @@ export class Session {
     }
   }
 
-  /** The id of the agent that calls, as its token says. */
+  /**
+   * The id of the agent that calls, as its token says.
+   * @throws CommandFault for a token that does not say it; what the client throws where it gets none
+   */
   async caller(): Promise<string> {
     const [, claims = ''] = (await this.client.token()).split('.');
-    const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub: string };
-    return sub;
+    try {
+      const said: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString());
+      if (isObject(said) && typeof said['sub'] === 'string') return said['sub'];
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+    const why = 'it does not say whose it is';
+    throw new CommandFault(exitCodes.notAuthorized, `the token is not one of the service: ${why}`);
   }
 
   /** A line of the answer. */

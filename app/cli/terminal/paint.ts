@@ -32,9 +32,9 @@ export function paintFor(screen: Screen, env: Environment, wanted: boolean): Pai
   };
 }
 
-/** A state of a task, a run or a check, in the colour that it is looked for by. */
+/** A state of a task, a run, a delivery or a check, in the colour that it is looked for by. */
 export function paintState(paint: Paint, state: string, text = state): string {
-  if (/^(succeeded|healthy|ready|active)$/.test(state)) return paint.good(text);
+  if (/^(succeeded|delivered|healthy|ready|active)$/.test(state)) return paint.good(text);
   if (/^(failed|unhealthy|not_ready)$/.test(state)) return paint.bad(text);
   if (/^(retrying|running|degraded|paused)$/.test(state)) return paint.warning(text);
   if (/^(canceled|skipped)$/.test(state)) return paint.faint(text);

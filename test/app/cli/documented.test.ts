@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
+import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
 import { plainTask } from '../../api/plain-task.ts';
 import { start } from '../../api/endpoints/runs/failed-runs.ts';
@@ -102,5 +103,31 @@ describe('the screens that the documentation shows', () => {
     expect(shape(await call(['runs', 'show', run]))).to.equal(shape(shown));
     const [words, listed] = documented('tasks list');
     expect(shape(await call(words.split(' ')))).to.equal(shape(listed));
+  });
+
+  it('are deliveries to a webhook, but for ids and times', async () => {
+    const { client } = api().admin;
+    const url = 'https://receiver.example/hook';
+    const agent = { name: 'receiver', scopes: [], webhook_url: url };
+    const id = (await client.post('/agents', agent)).textAt('id');
+    const answered = { attempt: 1, secret_version: 0, took_ms: 3, url };
+    const [run_id, failed] = [newId(0), newId(1)];
+    const timestamp = new Date(api().clock.now()).toISOString();
+    const payload = { type: 'run.failed' as const, timestamp, data: {} };
+    const told = { agent_id: id, event_id: newId(0), task_id: newId(0), run_id, payload };
+    const error = 'the receiver answered 503';
+    const refused = { ...answered, status: 503, answer: '', error, retry_at: timestamp, end: null };
+    await api().append(streams.webhook(failed), [
+      { type: 'WebhookScheduled', data: told },
+      { type: 'WebhookFailed', data: refused },
+    ]);
+    const sent = await client.post(`/agents/${id}/webhook-test`);
+    const taken = { ...answered, status: 200, answer: 'ok' };
+    await api().append(streams.webhook(sent.textAt('details.delivery_id')), [
+      { type: 'WebhookDelivered', data: taken },
+    ]);
+    await client.get(`/agents/${id}/webhooks/deliveries?after=${await api().store.head()}`);
+    const [, shown] = documented('webhooks list');
+    expect(shape(await call(['webhooks', 'list', id]))).to.equal(shape(shown));
   });
 });
