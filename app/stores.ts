@@ -47,20 +47,27 @@ export type StoreSettings = Pick<Configuration, 'dataDirectory' | 'eventStoreUrl
 
 /**
  * Opens the stores. A server that is away does not keep this from succeeding: each call says so instead.
+ *
+ * @param readOnly to look at what is there: of the embedded ones nothing is made, changed or thrown away, and appends to
+ *   the log are refused; its file must be there. Views and coordination that are not there are as empty ones
  * @throws Error when the data directory can't be made or written, naming it; ConfigurationError for an address that can't
  *   be read
  */
-export async function openStores(settings: StoreSettings, telemetry: Telemetry): Promise<Stores> {
+export async function openStores(
+  settings: StoreSettings,
+  telemetry: Telemetry,
+  readOnly = false,
+): Promise<Stores> {
   const { dataDirectory: directory, eventStoreUrl, readModelUrl } = settings;
-  const embedded = eventStoreUrl === undefined || readModelUrl === undefined;
-  if (embedded) makeDirectory(directory);
-  const notices = embedded ? await openNotices(directory) : null;
+  const shared = !readOnly && (eventStoreUrl === undefined || readModelUrl === undefined);
+  if (shared) makeDirectory(directory);
+  const notices = shared ? await openNotices(directory) : null;
   const codec = createEventCodec();
   const { traces } = telemetry;
-  const opened = await openEventStore(settings, codec, telemetry, notices);
+  const opened = await openEventStore(settings, { codec, telemetry, notices, readOnly });
   const { store: watched, refusal } = watchAppends(opened);
   const store = traces === undefined ? watched : tracedEventStore(watched, traces);
-  const [views, coordination] = await openViews(settings, telemetry);
+  const [views, coordination] = await openViews(settings, telemetry, readOnly);
   const readModel = readingOlderShapes(views);
   return {
     store,
@@ -117,21 +124,27 @@ async function at<T>(variable: string, open: () => Promise<T>): Promise<T> {
 
 async function openEventStore(
   { dataDirectory: directory, eventStoreUrl: url }: StoreSettings,
-  codec: EventCodec,
-  telemetry: Telemetry,
-  notices: Notices | null,
+  options: {
+    readonly codec: EventCodec;
+    readonly telemetry: Telemetry;
+    readonly notices: Notices | null;
+    readonly readOnly: boolean;
+  },
 ): Promise<EventStore> {
+  const { codec, telemetry, notices, readOnly } = options;
   if (url !== undefined) {
     const { openEventStoreDb } = await import('../stores/eventstoredb/event-store.ts');
     return at('SVC_EVENT_STORE_URL', () => openEventStoreDb({ url, codec, telemetry }));
   }
   const { openSqliteEventStore } = await import('../stores/sqlite/event-log/event-store.ts');
-  return openSqliteEventStore({ directory, codec, telemetry, ...(notices ? { notices } : {}) });
+  const told = notices ? { notices } : {};
+  return openSqliteEventStore({ directory, codec, telemetry, readOnly, ...told });
 }
 
 async function openViews(
   { dataDirectory: directory, readModelUrl: url }: StoreSettings,
   telemetry: Telemetry,
+  readOnly: boolean,
 ): Promise<[ReadModel, Coordination]> {
   if (url !== undefined) {
     const { openMongoReadModel } = await import('../stores/mongodb/read-model.ts');
@@ -144,7 +157,7 @@ async function openViews(
   const { openSqliteReadModel } = await import('../stores/sqlite/read-model/read-model.ts');
   const { openSqliteCoordination } = await import('../stores/sqlite/coordination/coordination.ts');
   return [
-    await openSqliteReadModel({ directory, telemetry }),
-    await openSqliteCoordination({ directory, telemetry }),
+    await openSqliteReadModel({ directory, telemetry, readOnly }),
+    await openSqliteCoordination({ directory, telemetry, readOnly }),
   ];
 }

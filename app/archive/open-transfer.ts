@@ -7,7 +7,10 @@ import type { StoreSettings } from '../stores.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
 /** Where a log is. */
-export type LogPlace = Pick<StoreSettings, 'dataDirectory' | 'eventStoreUrl'>;
+export interface LogPlace extends Pick<StoreSettings, 'dataDirectory' | 'eventStoreUrl'> {
+  /** Whether no file may be made beside an embedded one that is only read. Default: false. */
+  readonly immutable?: boolean;
+}
 
 /**
  * Works on a log that is to be moved, and closes it.
@@ -28,7 +31,7 @@ export async function onTransfer<T>(
 }
 
 async function openTransfer(
-  { dataDirectory: directory, eventStoreUrl: url }: LogPlace,
+  { dataDirectory: directory, eventStoreUrl: url, immutable = false }: LogPlace,
   create: boolean,
 ): Promise<LogTransfer> {
   if (url !== undefined) {
@@ -40,5 +43,5 @@ async function openTransfer(
     const advice = 'set SVC_DATA_DIR or --data-dir';
     throw new ArchiveFault('absent', `there is no store in ${directory}: ${advice}`);
   }
-  return openSqliteTransfer({ directory, create, telemetry: silent });
+  return openSqliteTransfer({ directory, create, immutable, telemetry: silent });
 }

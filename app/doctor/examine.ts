@@ -1,6 +1,8 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
-import { existsSync } from 'node:fs';
+import { isAtRest } from '../../stores/sqlite/database-file.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { onTransfer } from '../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
@@ -19,6 +21,8 @@ import {
 
 /** Milliseconds of a lease where the settings can't be read. */
 const LEASE = 30_000;
+
+type Looking = Parameters<typeof examine>[0] & { readonly lease: number };
 
 /**
  * Looks at all that a service needs, and at what its log says, and changes nothing. What can't be looked at is a fault
@@ -46,24 +50,52 @@ export async function examine(options: {
   // Opening the stores would make them.
   const there = settings.eventStoreUrl !== undefined || existsSync(logFile(settings.dataDirectory));
   if (!there) return machine;
+  const lease = configuration === null ? LEASE : configuration.leaseSeconds * 1000;
+  const look = (): Promise<readonly Finding[]> => lookAtStores({ ...options, lease });
+  const resting = filesAtRest(settings.dataDirectory);
+  const found = await look();
+  // What was read of them as they lay there may be half of before and half of after.
+  const wasTouched = resting.some((each) => !isAsItWas(each));
+  return [...machine, ...(wasTouched ? await look() : found)];
+}
+
+/** A file of a store that nobody had open. */
+interface RestingFile {
+  readonly path: string;
+  readonly changedAt: number;
+}
+
+function filesAtRest(directory: string): readonly RestingFile[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .filter((name) => /\.(sqlite|db)$/.test(name) && isAtRest(join(directory, name)))
+    .map((name) => join(directory, name))
+    .map((path) => ({ path, changedAt: changedAt(path) }));
+}
+
+function isAsItWas({ path, changedAt: before }: RestingFile): boolean {
+  return isAtRest(path) && changedAt(path) === before;
+}
+
+function changedAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+async function lookAtStores(options: Looking): Promise<readonly Finding[]> {
   try {
-    const stores = await openStores(settings, silent);
+    const stores = await openStores(options.settings, silent, true);
     try {
-      const lease = configuration === null ? LEASE : configuration.leaseSeconds * 1000;
-      return [...machine, ...(await examineStores(stores, { ...options, lease }))];
+      return await examineStores(stores, options);
     } finally {
       await stores.close();
     }
   } catch (error) {
     options.progress.signal.throwIfAborted();
-    return [...machine, fault('stores', wordsOf(error), 'see the message; nothing was changed')];
+    return [fault('stores', wordsOf(error), 'see the message; nothing was changed')];
   }
 }
 
-async function examineStores(
-  stores: Stores,
-  options: Parameters<typeof examine>[0] & { readonly lease: number },
-): Promise<readonly Finding[]> {
+async function examineStores(stores: Stores, options: Looking): Promise<readonly Finding[]> {
   const { settings, clock, url, whole, lease, progress } = options;
   const { answer, findings } = await checkStores(stores, settings);
   if (!answer) return findings;
@@ -86,7 +118,9 @@ async function examineStores(
   if (!whole) return found;
   progress.stage('reading the log');
   await look('events', () =>
-    onTransfer(settings, false, (log) => checkLog(log, stores, now(), lease, progress)),
+    onTransfer({ ...settings, immutable: true }, false, (log) =>
+      checkLog(log, stores, now(), lease, progress),
+    ),
   );
   return found;
 }

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import { BEGINNING } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
@@ -7,6 +9,8 @@ import { streams } from '../../domain/streams.ts';
 import { parseReport, SCHEDULER_REPORT, totals } from '../../scheduler/audit/report.ts';
 import { recallReport } from '../../projections/projector/projection-report.ts';
 import { eventStoreDbVersion } from '../../stores/eventstoredb/connecting/server-version.ts';
+import { coordinationFile } from '../../stores/sqlite/coordination/coordination-file.ts';
+import { registerFile } from '../../stores/sqlite/read-model/view-files.ts';
 import { sqliteVersion } from '../../stores/sqlite/version.ts';
 import { projections } from '../projecting/projections.ts';
 import type { Stores, StoreSettings } from '../stores.ts';
@@ -32,7 +36,10 @@ export async function checkStores(
     eventStoreUrl === undefined
       ? `embedded, ${sqlite}`
       : `EventStoreDB ${(await eventStoreDbVersion(eventStoreUrl)) ?? '(version unknown)'}`;
-  const views = readModelUrl === undefined ? `embedded, ${sqlite}` : 'MongoDB';
+  const views =
+    readModelUrl === undefined
+      ? `embedded, ${sqlite}${absentOf(settings.dataDirectory)}`
+      : 'MongoDB';
   const looked = await Promise.all([
     answers('log', log, 'see that the server of SVC_EVENT_STORE_URL runs', () => store.ping()),
     answers('views', views, 'see that the server of SVC_READ_MODEL_URL runs', async () => {
@@ -41,6 +48,16 @@ export async function checkStores(
     }),
   ]);
   return { answer: looked.every(({ verdict }) => verdict === 'ok'), findings: looked };
+}
+
+/** What of the embedded views and of coordination is not there, as where no service has run yet. */
+function absentOf(directory: string): string {
+  const files = [registerFile(directory), coordinationFile(directory)];
+  const absent = files.filter((file) => !existsSync(file)).map((file) => basename(file));
+  if (absent.length === 0) return '';
+  return absent.length === 1
+    ? `; ${absent.join()} is not there yet: a start makes it`
+    : `; ${absent.join(' and ')} are not there yet: a start makes them`;
 }
 
 async function answers(
@@ -161,13 +178,17 @@ export async function checkViews(
       findings.push(fault(check, `the view ${name} is ${Math.round(lag)} s behind`, how));
     }
   }
-  if (missing.length > 0) {
+  if (missing.length > 0 && running) {
     const what = `never made: ${missing.join(', ')}`;
     findings.push(warn(check, what, 'a service with the role projector makes them when it runs'));
   }
   if (findings.length > 0) return findings;
+  const there = projections.length - missing.length;
+  if (there === 0) return [ok(check, 'no view is there yet: a start makes them')];
   const behind = most === 0 ? 'all views are level' : `${most.toFixed(1)} s at most`;
-  return [ok(check, `${behind} (${projections.length} views)`)];
+  const absent =
+    missing.length === 0 ? '' : `; not there yet, a start makes them: ${missing.join(', ')}`;
+  return [ok(check, `${behind} (${there} views)${absent}`)];
 }
 
 /** Compares this machine's time with that of the newest events, and with that of a service that answers. */

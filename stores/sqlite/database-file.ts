@@ -1,8 +1,16 @@
-import { rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 
 /** Which file lies at a path now; undefined for none. A file made anew has another number. */
 export function fileNumber(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/**
+ * Whether all of a database stands in its file, and nobody has it open: who opens it makes its WAL, or its journal, and
+ * who is the last to close it takes that away.
+ */
+export function isAtRest(path: string): boolean {
+  return !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
 }
 
 /** Deletes a database with what lies beside it. Those who have it open go on with what they have. */

@@ -1,7 +1,8 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { makeFolder } from '../folder.ts';
+import { isAtRest } from './database-file.ts';
 
 /**
  * The oldest SQLite that may touch our files: before it, two connections writing or checkpointing one
@@ -29,6 +30,11 @@ export interface DatabaseOptions {
   readonly migrate: (database: Database, from: number) => void;
   /** A reader's connection: the file must be there already, with this version. Default: false. */
   readonly readOnly?: boolean;
+  /**
+   * Of a reader's connection: makes no file beside the one that it reads. A file at rest is opened as what SQLite calls
+   * immutable, so whoever reads on while others begin to write it may read what was never there. Default: false.
+   */
+  readonly immutable?: boolean;
   /** Whether the file may be made when it is missing. Default: true. */
   readonly create?: boolean;
   /** `FULL`: a commit survives a power cut. `NORMAL`: a crash of the process only. Default: `FULL`. */
@@ -59,6 +65,23 @@ export class IncompatibleDatabaseError extends Error {
   }
 }
 
+/**
+ * Opens one of the service's files to look at it: nothing is made, and nothing in it is changed. One that is not there
+ * is as an empty one.
+ *
+ * @throws IncompatibleDatabaseError, SQLite's own errors
+ */
+export function openUnchanged(
+  options: Omit<DatabaseOptions, 'readOnly' | 'immutable' | 'create'>,
+): Database {
+  if (existsSync(options.file)) {
+    return openDatabase({ ...options, readOnly: true, immutable: true });
+  }
+  const empty = openMemoryDatabase((database) => options.migrate(database, 0));
+  empty.exec('PRAGMA query_only = ON');
+  return empty;
+}
+
 /** Opens an empty database in memory, for one connection: gone when that is closed. @param migrate makes its tables */
 export function openMemoryDatabase(migrate: (database: Database) => void): Database {
   const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
@@ -85,10 +108,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 function openOnce(options: DatabaseOptions): Database {
   const readOnly = options.readOnly ?? false;
   if (!readOnly && options.create !== false) makeFolder(dirname(options.file));
-  // Without `create`, SQLite's URI form is the only way to say "read and write, but do not make it".
-  const location =
-    readOnly || options.create !== false ? options.file : `${fileUri(options.file)}?mode=rw`;
-  const database = new DatabaseSync(location, {
+  const database = new DatabaseSync(locationOf(options), {
     readOnly,
     timeout: options.busyTimeout ?? 5000,
     enableForeignKeyConstraints: false,
@@ -255,6 +275,15 @@ const faultTexts: Readonly<Record<DatabaseFault, string>> = {
   constraint: 'refused a row',
   other: 'failed',
 };
+
+/** The path, or SQLite's URI form of it, which alone can say what is to be left undone. */
+function locationOf({ file, readOnly, immutable, create }: DatabaseOptions): string {
+  // A WAL, or a journal, has to be read with the file, by which its index may be made.
+  if (readOnly === true) {
+    return immutable === true && isAtRest(file) ? `${fileUri(file)}?immutable=1` : file;
+  }
+  return create === false ? `${fileUri(file)}?mode=rw` : file;
+}
 
 function fileUri(file: string): string {
   return `file:${encodeURI(file).replaceAll('?', '%3f').replaceAll('#', '%23')}`;

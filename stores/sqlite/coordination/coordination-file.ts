@@ -1,6 +1,12 @@
+import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { describeFault, faultOf, openDatabase, type Database } from '../database.ts';
+import { describeFault, faultOf, openDatabase, openUnchanged, type Database } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
+
+/** The file of the coordination store in its folder. */
+export function coordinationFile(directory: string): string {
+  return join(directory, 'coordination.db');
+}
 
 /** The prepared statements of the coordination store. */
 export type Statements = ReturnType<typeof prepare>;
@@ -13,15 +19,20 @@ export type Statements = ReturnType<typeof prepare>;
 export class CoordinationFile {
   readonly #file: string;
   readonly #telemetry: Telemetry;
+  readonly #readOnly: boolean;
   #database: Database;
   #statements: Statements;
   #number: number | undefined;
 
-  /** @throws the driver's errors when it can't be opened */
-  constructor(file: string, telemetry: Telemetry) {
+  /**
+   * @param readOnly whether it is only looked at: not made where it is not there, nor thrown away where it is damaged
+   * @throws the driver's errors when it can't be opened
+   */
+  constructor(file: string, telemetry: Telemetry, readOnly: boolean) {
     this.#file = file;
     this.#telemetry = telemetry;
-    this.#database = openSound(file, telemetry);
+    this.#readOnly = readOnly;
+    this.#database = this.#open();
     this.#statements = prepare(this.#database);
     this.#number = fileNumber(file);
   }
@@ -33,7 +44,7 @@ export class CoordinationFile {
     try {
       return action(this.#statements);
     } catch (error) {
-      if (faultOf(error) !== 'corrupt') throw error;
+      if (faultOf(error) !== 'corrupt' || this.#readOnly) throw error;
       this.#telemetry.log.error(
         `${describeFault('coordination store', this.#file, error)}; beginning anew`,
       );
@@ -49,9 +60,14 @@ export class CoordinationFile {
 
   #reopen(): void {
     this.close();
-    this.#database = openSound(this.#file, this.#telemetry);
+    this.#database = this.#open();
     this.#statements = prepare(this.#database);
     this.#number = fileNumber(this.#file);
+  }
+
+  #open(): Database {
+    if (this.#readOnly) return openUnchanged({ ...how, file: this.#file });
+    return openSound(this.#file, this.#telemetry);
   }
 }
 
@@ -72,41 +88,40 @@ function openSound(file: string, telemetry: Telemetry): Database {
   return open(file);
 }
 
-function open(file: string): Database {
-  return openDatabase({
-    file,
-    what: 'coordination store',
-    version: 2,
-    migrate: (database, from) => {
-      if (from === 1) {
-        // Of what is written by then, and by a process of the older release, nobody knows when.
-        database.exec(`
-          ALTER TABLE leases ADD COLUMN begins REAL;
-          ALTER TABLE members ADD COLUMN begins REAL;
-        `);
-        return;
-      }
+const open = (file: string): Database => openDatabase({ ...how, file });
+
+const how = {
+  what: 'coordination store',
+  version: 2,
+  migrate: (database: Database, from: number): void => {
+    if (from === 1) {
+      // Of what is written by then, and by a process of the older release, nobody knows when.
       database.exec(`
-        CREATE TABLE leases (
-          name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, ends REAL NOT NULL,
-          begins REAL) WITHOUT ROWID;
-        CREATE TABLE members (
-          id TEXT PRIMARY KEY, about TEXT NOT NULL, ends REAL NOT NULL, begins REAL) WITHOUT ROWID;
-        CREATE TABLE counters (
-          name TEXT NOT NULL, length REAL NOT NULL, begins REAL NOT NULL, sum REAL NOT NULL,
-          PRIMARY KEY (name, length)) WITHOUT ROWID;
-        CREATE TABLE remembered (
-          name TEXT PRIMARY KEY, value TEXT NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID;
+        ALTER TABLE leases ADD COLUMN begins REAL;
+        ALTER TABLE members ADD COLUMN begins REAL;
       `);
-    },
-    // What a power cut takes with it is as good as run out by then.
-    synchronous: 'NORMAL',
-    // Short, as it holds up the event loop; the caller tries again later.
-    busyTimeout: 50,
-    walMiB: 4,
-    cacheMiB: 1,
-  });
-}
+      return;
+    }
+    database.exec(`
+      CREATE TABLE leases (
+        name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, ends REAL NOT NULL,
+        begins REAL) WITHOUT ROWID;
+      CREATE TABLE members (
+        id TEXT PRIMARY KEY, about TEXT NOT NULL, ends REAL NOT NULL, begins REAL) WITHOUT ROWID;
+      CREATE TABLE counters (
+        name TEXT NOT NULL, length REAL NOT NULL, begins REAL NOT NULL, sum REAL NOT NULL,
+        PRIMARY KEY (name, length)) WITHOUT ROWID;
+      CREATE TABLE remembered (
+        name TEXT PRIMARY KEY, value TEXT NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID;
+    `);
+  },
+  // What a power cut takes with it is as good as run out by then.
+  synchronous: 'NORMAL',
+  // Short, as it holds up the event loop; the caller tries again later.
+  busyTimeout: 50,
+  walMiB: 4,
+  cacheMiB: 1,
+} as const;
 
 /**
  * What was written at a time that lies ahead by more than this, the clock was put back since: its end says nothing,

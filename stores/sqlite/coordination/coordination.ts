@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
@@ -9,7 +8,7 @@ import {
 } from '../../../scheduler/coordination.ts';
 import { describeFault, faultOf } from '../database.ts';
 import { makeFolder } from '../../folder.ts';
-import { CoordinationFile, type Statements } from './coordination-file.ts';
+import { coordinationFile, CoordinationFile, type Statements } from './coordination-file.ts';
 
 /** How long a call tries again while others write, in milliseconds. */
 const PATIENCE = 2_000;
@@ -21,18 +20,22 @@ const CLEANING_INTERVAL = 60_000;
  * Their common clock is the machine's.
  *
  * @param options.directory made when it is not there
+ * @param options.readOnly to look at what is there: nothing is made or thrown away; where there is no file, nothing is
+ *   known. Default: false
  * @param options.clock the time in milliseconds; default `Date.now`
  * @throws CoordinationError when the file can't be used
  */
 export async function openSqliteCoordination(options: {
   readonly directory: string;
   readonly telemetry: Telemetry;
+  readonly readOnly?: boolean;
   readonly clock?: () => number;
 }): Promise<Coordination> {
-  const path = join(options.directory, 'coordination.db');
+  const { directory, telemetry, readOnly = false } = options;
+  const path = coordinationFile(directory);
   try {
-    makeFolder(options.directory);
-    const file = new CoordinationFile(path, options.telemetry);
+    if (!readOnly) makeFolder(directory);
+    const file = new CoordinationFile(path, telemetry, readOnly);
     return new SqliteCoordination(path, file, options.clock ?? Date.now);
   } catch (error) {
     throw new CoordinationError(describeFault('coordination store', path, error), error);

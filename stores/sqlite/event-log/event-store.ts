@@ -51,6 +51,8 @@ export interface SqliteEventStoreOptions {
   readonly notices?: Notices;
   /** Milliseconds to wait for another process to let go of the log before `UNAVAILABLE`. Default: 30,000. */
   readonly lockTimeout?: number;
+  /** To look at a log that is there: nothing is made and nobody told, and appends are refused. Default: false. */
+  readonly readOnly?: boolean;
   /** Bytes beyond which the log may not grow; an append that would is `UNAVAILABLE`. Default: the disk. */
   readonly maxBytes?: number;
 }
@@ -103,12 +105,13 @@ class SqliteEventStore implements EventStore {
   }
 
   async open(): Promise<void> {
-    const { directory, codec, telemetry } = this.#options;
-    await this.#writer.start();
+    const { directory, codec, telemetry, readOnly = false } = this.#options;
+    if (!readOnly) await this.#writer.start();
     try {
-      const reader = new LogReader(logFile(directory), codec);
+      const reader = new LogReader(logFile(directory), codec, readOnly);
       const isWriting = (): boolean => this.#writer.isWriting || this.#announcer.isHolding;
-      const notices = (this.#notices = this.#options.notices ?? (await openNotices(directory)));
+      const notices = (this.#notices =
+        this.#options.notices ?? (await openNotices(readOnly ? null : directory)));
       const lookEvery = notices.isReachable ? LOOK_WHERE_TOLD : LOOK_WHERE_NOT;
       const tail = new Tail(reader, { telemetry, isWriting, lookEvery });
       this.#opened = { reader, tail, file: new SameFile(logFile(directory)) };
@@ -144,6 +147,7 @@ class SqliteEventStore implements EventStore {
   }
 
   async rehearse(appends: readonly StreamAppend[]): Promise<void> {
+    this.#requireWritable();
     const encoded: EncodedEvent[][] = [];
     for (const append of appends) encoded.push(this.#encode(append));
     this.#rehearsed.push({ appends, encoded });
@@ -195,6 +199,7 @@ class SqliteEventStore implements EventStore {
   }
 
   async truncate(stream: string, before: number): Promise<void> {
+    this.#requireWritable();
     await this.#writer.truncate(stream, before);
   }
 
@@ -217,6 +222,7 @@ class SqliteEventStore implements EventStore {
   async ping(): Promise<void> {
     this.#open().file.look();
     this.#reader().head();
+    if (this.#options.readOnly === true) return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -246,6 +252,7 @@ class SqliteEventStore implements EventStore {
 
   #append(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
     try {
+      this.#requireWritable();
       this.#opened?.file.check();
       const encoded: EncodedEvent[][] = [];
       for (const append of appends) encoded.push(this.#encode(append));
@@ -266,6 +273,11 @@ class SqliteEventStore implements EventStore {
     const encoded: EncodedEvent[] = [];
     for (const event of events) encoded.push(this.#options.codec.encode(event));
     return encoded;
+  }
+
+  #requireWritable(): void {
+    if (this.#options.readOnly !== true) return;
+    throw new EventStoreError('UNAVAILABLE', 'the event log was opened for reading only');
   }
 
   #open(): { readonly reader: LogReader; readonly tail: Tail; readonly file: SameFile } {

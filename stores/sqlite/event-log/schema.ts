@@ -48,9 +48,13 @@ export function openLogInMemory(): Database {
   return openMemoryDatabase(migrate);
 }
 
-/** Opens the log for reading only. The file must have been made. */
-export function openLogForReading(file: string): Database {
-  return openDatabase({ file, what: LOG, version: VERSION, migrate, readOnly: true, cacheMiB: 32 });
+/**
+ * Opens the log for reading only. The file must have been made.
+ * @param immutable whether no file may be made beside it; see `DatabaseOptions`
+ */
+export function openLogForReading(file: string, immutable = false): Database {
+  const how = { readOnly: true, immutable, cacheMiB: 32 };
+  return openDatabase({ file, what: LOG, version: VERSION, migrate, ...how });
 }
 
 const PAGE_BYTES = 4096;

@@ -62,35 +62,39 @@ const SKIP = `
  * Opens an embedded log to be moved.
  *
  * @param options.create whether the log is made where there is none: as the aim of a move
+ * @param options.immutable whether no file may be made beside a log that is only read; see `DatabaseOptions`
  * @throws EventStoreError `UNAVAILABLE`, `NEWER_SCHEMA`
  */
 export async function openSqliteTransfer(options: {
   readonly directory: string;
   readonly create: boolean;
+  readonly immutable?: boolean;
   readonly telemetry: Telemetry;
 }): Promise<LogTransfer> {
-  const { directory, create, telemetry } = options;
+  const { directory, create, immutable = false, telemetry } = options;
   const store = create
     ? await openSqliteEventStore({ directory, codec: verbatim, telemetry })
     : null;
-  return new SqliteTransfer(logFile(directory), store);
+  return new SqliteTransfer(logFile(directory), immutable, store);
 }
 
 class SqliteTransfer implements LogTransfer {
   readonly engine = 'embedded';
   readonly sideBySide = 1;
   readonly #file: string;
+  readonly #immutable: boolean;
   /** null where the log is only read. */
   readonly #store: EventStore | null;
   #skipping: Database | undefined;
 
-  constructor(file: string, store: EventStore | null) {
+  constructor(file: string, immutable: boolean, store: EventStore | null) {
     this.#file = file;
+    this.#immutable = immutable;
     this.#store = store;
   }
 
   async *contents(wanted: WantedEvents = {}): AsyncGenerator<LogPart> {
-    const database = this.#guard(() => openLogForReading(this.#file));
+    const database = this.#guard(() => openLogForReading(this.#file, this.#immutable));
     try {
       // One transaction: what is cut off or appended meanwhile does not change what is read.
       database.exec('BEGIN');

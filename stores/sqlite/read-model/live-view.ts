@@ -28,8 +28,11 @@ export class LiveView {
   readonly #selectVersion;
   readonly #statements = new Map<string, Prepared>();
 
-  /** @throws the driver's errors: `cannot-open` when the file has gone */
-  constructor(file: string, generation: number) {
+  /**
+   * @param immutable whether no file may be made beside it; see `DatabaseOptions`
+   * @throws the driver's errors: `cannot-open` when the file has gone
+   */
+  constructor(file: string, generation: number, immutable: boolean) {
     opened += 1;
     this.number = opened;
     this.generation = generation;
@@ -41,6 +44,7 @@ export class LiveView {
       version: LAYOUT_VERSION,
       migrate: () => undefined,
       readOnly: true,
+      immutable,
       busyTimeout: 200,
       cacheMiB: 8,
     });

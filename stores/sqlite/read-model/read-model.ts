@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { makeFolder } from '../../folder.ts';
 import { ReaderPool } from './reader-pool.ts';
 import { SqliteReadModel } from './sqlite-read-model.ts';
-import { ViewFiles } from './view-files.ts';
+import { registerFile, ViewFiles } from './view-files.ts';
 import { unavailable } from './faults.ts';
 
 /**
@@ -18,23 +17,26 @@ const DEFAULT_READERS = 4;
  * processes and threads may open the same folder; each thread opens its own.
  *
  * @param options.directory where the files lie; made when it is not there
+ * @param options.readOnly to look at what is there: nothing is made or thrown away, what is damaged neither. Default: false
  * @param options.readers threads for queries at most, at least 1; default 4. They start when first needed.
  * @throws ReadModelError `UNAVAILABLE` when the folder can't be used, or is a newer release's
  */
 export async function openSqliteReadModel(options: {
   readonly directory: string;
   readonly telemetry: Telemetry;
+  readonly readOnly?: boolean;
   readonly readers?: number;
 }): Promise<ReadModel> {
-  const { directory, telemetry } = options;
+  const { directory, telemetry, readOnly = false } = options;
   try {
-    makeFolder(directory);
+    if (!readOnly) makeFolder(directory);
+    const size = Math.max(1, options.readers ?? DEFAULT_READERS);
     return new SqliteReadModel({
-      files: new ViewFiles(directory, telemetry),
-      pool: new ReaderPool(Math.max(1, options.readers ?? DEFAULT_READERS)),
+      files: new ViewFiles(directory, telemetry, readOnly),
+      pool: new ReaderPool(size, { immutable: readOnly }),
       telemetry,
     });
   } catch (error) {
-    throw unavailable('register of views', join(directory, 'views.db'), error);
+    throw unavailable('register of views', registerFile(directory), error);
   }
 }

@@ -1,6 +1,12 @@
 import type { Worker } from 'node:worker_threads';
 import type { CompiledQuery } from './query-sql.ts';
-import type { FromReader, ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
+import type {
+  FromReader,
+  ReaderSettings,
+  ReadReply,
+  ReadRequest,
+  ToReader,
+} from './reader-protocol.ts';
 import { startThread } from './start-thread.ts';
 
 /** How long a thread is kept that has nothing to do. Milliseconds. */
@@ -29,9 +35,13 @@ class Reader {
   readonly gone: Promise<void>;
 
   /** @param onIdle it has answered all that it was asked */
-  constructor(onGone: (reader: Reader) => void, onIdle: (reader: Reader) => void) {
+  constructor(
+    settings: ReaderSettings,
+    onGone: (reader: Reader) => void,
+    onIdle: (reader: Reader) => void,
+  ) {
     this.#onIdle = onIdle;
-    this.#worker = startThread('./reader-thread', import.meta.url, undefined, HEAP);
+    this.#worker = startThread('./reader-thread', import.meta.url, settings, HEAP);
     let cause: unknown;
     this.#worker.on('message', (replies: FromReader) => this.#settle(replies));
     this.#worker.on('error', (error) => (cause = error));
@@ -98,6 +108,7 @@ class Reader {
 export class ReaderPool {
   readonly #size: number;
   readonly #idle: number;
+  readonly #settings: ReaderSettings;
   readonly #readers = new Set<Reader>();
   /** Those that end. */
   readonly #ending = new Set<Reader>();
@@ -108,11 +119,16 @@ export class ReaderPool {
 
   /**
    * @param size how many threads at most, at least one
-   * @param idle milliseconds after which one that has nothing to do ends
+   * @param options.idle milliseconds after which one that has nothing to do ends; default: 10,000
+   * @param options.immutable whether no file may be made beside those that are read; default: false
    */
-  constructor(size: number, idle: number = IDLE) {
+  constructor(
+    size: number,
+    { idle = IDLE, immutable = false }: { readonly idle?: number } & Partial<ReaderSettings> = {},
+  ) {
     this.#size = size;
     this.#idle = idle;
+    this.#settings = { immutable };
   }
 
   /** How many threads there are now, those that end not counted. */
@@ -173,6 +189,7 @@ export class ReaderPool {
     const enough = starting || this.#readers.size >= this.#size;
     if (best !== undefined && (best.load === 0 || enough)) return best;
     const started = new Reader(
+      this.#settings,
       (gone) => this.#onGone(gone),
       (idle) => this.#endLater(idle),
     );

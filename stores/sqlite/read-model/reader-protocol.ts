@@ -3,6 +3,12 @@ import type { CompiledQuery } from './query-sql.ts';
 
 /** What goes between the reading threads and the thread that asks. */
 
+/** What a reading thread begins with. */
+export interface ReaderSettings {
+  /** Whether no file may be made beside those that are read; see `DatabaseOptions`. */
+  readonly immutable: boolean;
+}
+
 export interface ReadRequest {
   /** Comes back with the reply. */
   readonly id: number;

@@ -1,7 +1,7 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { faultOf, openDatabase, type Database, type Statement as Prepared } from '../database.ts';
 import { COMMON, type Plan, type Statement } from './query-sql.ts';
-import type { ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
+import type { ReaderSettings, ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
 import { LAYOUT_VERSION, type Cell } from './view-table.ts';
 
 /**
@@ -15,6 +15,8 @@ const CACHE = 8;
 /** Prepared statements kept for each connection; queries with other shapes push out the oldest. */
 const KEPT_STATEMENTS = 200;
 
+const { immutable } = workerData as ReaderSettings;
+
 class Connection {
   readonly #database: Database;
   readonly #statements = new Map<string, Prepared>();
@@ -26,6 +28,7 @@ class Connection {
       version: LAYOUT_VERSION,
       migrate: () => undefined,
       readOnly: true,
+      immutable,
       busyTimeout: 1_000,
       cacheMiB: CACHE,
     });

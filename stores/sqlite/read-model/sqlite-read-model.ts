@@ -282,7 +282,7 @@ export class SqliteReadModel implements ReadModel {
     const file = this.#files.pathOf(projection, generation);
     const number = fileNumber(file);
     try {
-      return new LiveView(file, generation);
+      return new LiveView(file, generation, this.#files.readOnly);
     } catch (error) {
       const fault = faultOf(error);
       if (fault === 'corrupt') this.#condemn(projection, generation, number, error);
@@ -305,7 +305,8 @@ export class SqliteReadModel implements ReadModel {
    * Throws away a damaged file and says that it is not live: it can be built anew from the log. Its writer,
    * wherever it is, finds the file gone with its next batch.
    *
-   * @throws ReadModelError `UNAVAILABLE` where the register can't be written now: it is tried again with the next reading
+   * @throws ReadModelError `UNAVAILABLE` where the register can't be written now: it is tried again with the next reading;
+   *   and where the files are only looked at
    */
   #condemn(
     projection: Projection,
@@ -314,6 +315,7 @@ export class SqliteReadModel implements ReadModel {
     error: unknown,
   ): void {
     const file = this.#files.pathOf(projection, generation);
+    if (this.#files.readOnly) throw unavailable('view', file, error);
     this.#telemetry.log.error(`the view ${file} is damaged and thrown away, to be built anew`, {
       projection: projection.name,
       generation,

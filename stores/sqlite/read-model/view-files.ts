@@ -2,8 +2,20 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Projection } from '../../../projections/read-model.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { describeFault, faultOf, inTransaction, openDatabase, type Database } from '../database.ts';
+import {
+  describeFault,
+  faultOf,
+  inTransaction,
+  openDatabase,
+  openUnchanged,
+  type Database,
+} from '../database.ts';
 import { deleteDatabase } from '../database-file.ts';
+
+/** The register of the views in their folder: without it none can be read. */
+export function registerFile(directory: string): string {
+  return join(directory, 'views.db');
+}
 
 /**
  * The files of the views: one a generation, `<name>-s<schema>-g<generation>.db`, and the register
@@ -11,13 +23,19 @@ import { deleteDatabase } from '../database-file.ts';
  * while the register is locked, so that no process deletes what another is just making.
  */
 export class ViewFiles {
+  /** Whether they are only looked at: nothing is made, changed or deleted. */
+  readonly readOnly: boolean;
   readonly #directory: string;
   readonly #register: Database;
   readonly #selectLive;
 
-  constructor(directory: string, telemetry: Telemetry) {
+  constructor(directory: string, telemetry: Telemetry, readOnly = false) {
     this.#directory = directory;
-    this.#register = openRegister(join(directory, 'views.db'), telemetry);
+    this.readOnly = readOnly;
+    const file = registerFile(directory);
+    this.#register = readOnly
+      ? openUnchanged({ ...register, file })
+      : openRegister(file, telemetry);
     this.#selectLive = this.#register.prepare(
       'SELECT generation FROM live WHERE name = ? AND schema = ?',
     );
@@ -92,21 +110,21 @@ function prefixOf(projection: Projection): string {
   return `${projection.name}-s${String(projection.schema)}-g`;
 }
 
+const register = {
+  what: 'register of views',
+  version: 1,
+  migrate: (database: Database): void => {
+    database.exec(`CREATE TABLE live (
+      name TEXT NOT NULL, schema INTEGER NOT NULL, generation INTEGER NOT NULL,
+      PRIMARY KEY (name, schema)) WITHOUT ROWID`);
+  },
+  busyTimeout: 1_000,
+  cacheMiB: 1,
+} as const;
+
 /** A damaged register is thrown away: what was live has to be switched to again. */
 function openRegister(file: string, telemetry: Telemetry): Database {
-  const open = (): Database =>
-    openDatabase({
-      file,
-      what: 'register of views',
-      version: 1,
-      migrate: (database) => {
-        database.exec(`CREATE TABLE live (
-          name TEXT NOT NULL, schema INTEGER NOT NULL, generation INTEGER NOT NULL,
-          PRIMARY KEY (name, schema)) WITHOUT ROWID`);
-      },
-      busyTimeout: 1_000,
-      cacheMiB: 1,
-    });
+  const open = (): Database => openDatabase({ ...register, file });
   try {
     const database = open();
     const row: unknown = database.prepare('PRAGMA quick_check(1)').get();

@@ -31,7 +31,7 @@ describe('the threads that read views', function () {
   });
 
   it('end when they have nothing to do, but for one', async () => {
-    const pool = new ReaderPool(2, 1);
+    const pool = new ReaderPool(2, { idle: 1 });
     try {
       const missing = join(directory(), 'missing.db');
       const ask = (): Promise<{ readonly kind: string }> => pool.ask(1, missing, query);
@@ -48,7 +48,7 @@ describe('the threads that read views', function () {
   });
 
   it('that end are waited for when all is closed', async () => {
-    const pool = new ReaderPool(2, 0);
+    const pool = new ReaderPool(2, { idle: 0 });
     const missing = join(directory(), 'missing.db');
     await pool.ask(1, missing, query);
     const both = [pool.ask(1, missing, query), pool.ask(1, missing, query)];

@@ -31,10 +31,11 @@ const LONGEST_LINE = 4 * 1024;
  * Joins the processes that share a directory: listens on a socket in its `peers` folder and connects to
  * all others there. Where sockets can't be made, nothing is heard, and pollers do the work. Keeps no process
  * alive.
+ * @param directory null for one that nobody is to hear of, and that hears nobody
  */
-export async function openNotices(directory: string): Promise<Notices> {
+export async function openNotices(directory: string | null): Promise<Notices> {
   const bus = new SocketNotices();
-  const folder = peersFolder(directory);
+  const folder = directory === null ? undefined : peersFolder(directory);
   if (folder !== undefined) await bus.open(folder);
   return bus;
 }

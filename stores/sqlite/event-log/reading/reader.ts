@@ -68,12 +68,15 @@ export class LogReader {
   #createdAt = -1;
   #createdAtText = '';
 
-  /** @throws EventStoreError `UNAVAILABLE` */
-  constructor(file: string, codec: EventCodec) {
+  /**
+   * @param immutable whether no file may be made beside the log's; see `DatabaseOptions`
+   * @throws EventStoreError `UNAVAILABLE`
+   */
+  constructor(file: string, codec: EventCodec, immutable = false) {
     this.#file = file;
     this.#codec = codec;
     try {
-      const database = openLogForReading(file);
+      const database = openLogForReading(file, immutable);
       const inStream = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;
       this.#database = database;
       this.#rows = new LogRows(database);
