@@ -9,7 +9,7 @@ export const refusalCodes = [
   'FORBIDDEN',
   /** The state does not allow it. */
   'STATE_CONFLICT',
-  /** The stream is not at the revision that the caller gave. */
+  /** What is changed is not at the revision, or the version, that the caller gave. */
   'REVISION_MISMATCH',
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];

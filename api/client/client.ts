@@ -275,9 +275,22 @@ const webhooks = (ask: Ask) => ({
 
 const projections = (ask: Ask) => {
   const changed =
-    <T>(verb: string) =>
+    (verb: string) =>
     (name: string, call: CallOptions = {}) =>
-      ask<T>({ ...call, method: 'POST', path: `${at`/projections/${name}`}/${verb}` });
+      ask<Static<typeof Views.RebuildChanged>>({
+        ...call,
+        method: 'POST',
+        path: `${at`/projections/${name}`}/${verb}`,
+      });
+  const switched =
+    (verb: string) =>
+    (name: string, { expected_version, ...call }: CallOptions & Views.SwitchBody = {}) =>
+      ask<Static<typeof Views.Switched>>({
+        ...call,
+        method: 'POST',
+        path: `${at`/projections/${name}`}/${verb}`,
+        ...(expected_version === undefined ? {} : { body: { expected_version } }),
+      });
   const parked =
     (order: string) =>
     (name: string, key: string, call: CallOptions = {}) =>
@@ -296,11 +309,13 @@ const projections = (ask: Ask) => {
         path: at`/projections/${name}/rebuild`,
         body,
       }),
-    switch: changed<Static<typeof Views.Switched>>('switch'),
-    rollback: changed<Static<typeof Views.Switched>>('rollback'),
-    pause: changed<Static<typeof Views.RebuildChanged>>('pause'),
-    resume: changed<Static<typeof Views.RebuildChanged>>('resume'),
-    cancel: changed<Static<typeof Views.RebuildChanged>>('cancel'),
+    /** Refused where another version is read than `expected_version`. */
+    switch: switched('switch'),
+    /** The same. */
+    rollback: switched('rollback'),
+    pause: changed('pause'),
+    resume: changed('resume'),
+    cancel: changed('cancel'),
     parked: (name: string, query: Query<Page> = {}, call: CallOptions = {}) =>
       ask<Static<typeof Views.ParkedKeyPage>>({
         ...call,

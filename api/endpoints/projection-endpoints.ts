@@ -9,6 +9,7 @@ import {
   rollbackCommand,
   switchCommand,
   type ProjectionCommand,
+  type SeenVersion,
 } from '../../domain/operators/projection-commands.ts';
 import type { ProjectionOrders } from '../../domain/operators/projection-orders.ts';
 import type { Handled } from '../../domain/handle.ts';
@@ -30,13 +31,14 @@ import {
   RebuildBody,
   RebuildChanged,
   RebuildOrdered,
+  SwitchBody,
   Switched,
 } from '../schemas/answer-schemas-projections.ts';
 import { endpoint, type Answer, type Call, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { ReadQuery } from '../schemas/schemas.ts';
 import { emptyPage, listPage, pageParameters } from './listing.ts';
-import { carriedOut, projectionStates } from '../serving/projection-state.ts';
+import { carriedOut, projectionStates, versionRead } from '../serving/projection-state.ts';
 
 const scopes = ['ops'] as const;
 const refusals = ['not_found'] as const;
@@ -112,19 +114,26 @@ const change = (
 const redirect = (
   verb: string,
   summary: string,
-  order: (command: ProjectionCommand) => Promise<Handled<ProjectionOrders>>,
+  order: (command: ProjectionCommand, seen?: SeenVersion) => Promise<Handled<ProjectionOrders>>,
 ): Endpoint =>
-  endpoint({
+  endpoint<SwitchBody | undefined>({
     method: 'post',
     paths: [`/projections/:name/${verb}`],
     summary,
     scopes,
+    body: SwitchBody,
+    bodyOptional: true,
     idempotent: true,
-    refusals,
+    refusals: [...refusals, 'precondition_failed'],
     answers: { 200: Switched },
     async handle(call) {
       const projection = projectionOf(call);
-      const ordered = await order(commandOf(call, projection));
+      const expected = call.body?.expected_version;
+      const seen =
+        expected === undefined
+          ? undefined
+          : { expected, ...(await versionRead(call.dependencies, projection)) };
+      const ordered = await order(commandOf(call, projection), seen);
       const [event] = ordered.events;
       const wanted = event !== undefined && 'version' in event.data ? event.data.version : 0;
       const isDone = ({ live }: ProjectionOrders): boolean => live === wanted;

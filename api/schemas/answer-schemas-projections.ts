@@ -88,6 +88,10 @@ export const ParkedKeyDone = done({
   error: Nullable(Type.String()),
 });
 
+/** Of orders that let reads go elsewhere. */
+export const SwitchBody = Type.Partial(closed({ expected_version: version }));
+export type SwitchBody = Static<typeof SwitchBody>;
+
 /** Of `POST /projections/{name}/rebuild`. */
 export const RebuildBody = Type.Partial(
   closed({

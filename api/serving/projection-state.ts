@@ -99,9 +99,18 @@ export async function projectionStates(
   );
 }
 
+/** Which version of a view is read (0: none), and by which switch of its orders that was found. */
+export async function versionRead(
+  parts: Pick<Parts, 'store' | 'readModel'>,
+  projection: Projection,
+): Promise<{ readonly found: number; readonly switched: number | null }> {
+  const orders = await ordersOf(parts, projection);
+  return { found: await versionOf(parts, projection, orders), switched: orders.live };
+}
+
 /** Which generation is read: where a switch was just said, the one that reads are about to go to. */
 async function versionOf(
-  { readModel }: Parts,
+  { readModel }: Pick<Parts, 'readModel'>,
   projection: Projection,
   { live }: ProjectionOrders,
 ): Promise<number> {

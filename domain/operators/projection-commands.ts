@@ -20,6 +20,16 @@ export interface ProjectionCommand {
   readonly context: CommandContext;
 }
 
+/** Which version of a view somebody has seen to be live, and how that stands to the orders. */
+export interface SeenVersion {
+  /** What the caller takes to be live; 0 for none. */
+  readonly expected: number;
+  /** What was live when the command began, by the read model. */
+  readonly found: number;
+  /** `live` of the orders by which that was found: after another switch they alone say what is live. */
+  readonly switched: number | null;
+}
+
 /** Appends what is decided on the orders as they stand. */
 export function orderOf(
   { store, name, schema, context }: ProjectionCommand,
@@ -99,9 +109,18 @@ export function cancelRebuildCommand(
   });
 }
 
-/** Lets reads go to a generation that waits for it. @throws Refusal `STATE_CONFLICT` where none does */
-export function switchCommand(command: ProjectionCommand): Promise<Handled<ProjectionOrders>> {
+/**
+ * Lets reads go to a generation that waits for it.
+ *
+ * @param seen what the caller expects to be live; default: whatever is
+ * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no generation waits
+ */
+export function switchCommand(
+  command: ProjectionCommand,
+  seen?: SeenVersion,
+): Promise<Handled<ProjectionOrders>> {
   return orderOf(command, (orders) => {
+    requireLive(command.name, orders, seen);
     const { version, ready, paused } = requireRebuild(orders);
     if (!ready || paused) {
       const message = paused ? 'the rebuild rests' : 'the rebuild is not level yet';
@@ -112,9 +131,18 @@ export function switchCommand(command: ProjectionCommand): Promise<Handled<Proje
   });
 }
 
-/** Lets reads go back to the generation before. @throws Refusal `STATE_CONFLICT` where none is kept */
-export function rollbackCommand(command: ProjectionCommand): Promise<Handled<ProjectionOrders>> {
+/**
+ * Lets reads go back to the generation before.
+ *
+ * @param seen what the caller expects to be live; default: whatever is. Without it a second order rolls back the first
+ * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where none before is kept
+ */
+export function rollbackCommand(
+  command: ProjectionCommand,
+  seen?: SeenVersion,
+): Promise<Handled<ProjectionOrders>> {
   return orderOf(command, (orders) => {
+    requireLive(command.name, orders, seen);
     const { previous } = orders;
     const underWay = rebuildUnderWay(orders);
     if (underWay !== null) {
@@ -137,6 +165,19 @@ export function parkedKeyCommand(
   return orderOf(command, () => {
     return [{ type: 'ParkedKeyOrdered', data: { schema: command.schema, ...ask } }];
   });
+}
+
+function requireLive(
+  name: string,
+  { live }: ProjectionOrders,
+  seen: SeenVersion | undefined,
+): void {
+  if (seen === undefined) return;
+  const { expected, found, switched } = seen;
+  const actual = live === switched ? found : (live ?? 0);
+  if (actual === expected) return;
+  const message = `version ${actual} of ${name} is live, not ${expected}`;
+  throw new Refusal('REVISION_MISMATCH', message, { expected, actual });
 }
 
 function requireRebuild(orders: ProjectionOrders): RebuildOrder {

@@ -13,7 +13,7 @@ import {
 import type { Done } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
 import { duration, shortTime } from '../terminal/times.ts';
-import { part, rateOf } from '../terminal/values.ts';
+import { part, rateOf, wholeNumberOf } from '../terminal/values.ts';
 
 /** `svc projections …`, scope `ops` */
 export function addProjectionCommands(line: CommandLine): Command {
@@ -56,8 +56,6 @@ export function addProjectionCommands(line: CommandLine): Command {
     ['pause', 'lets a rebuild rest'],
     ['resume', 'lets a rebuild go on'],
     ['cancel', 'throws a rebuild away'],
-    ['switch', 'lets reads go to a rebuilt view that waits for it'],
-    ['rollback', 'lets reads go back to the version before'],
   ] as const) {
     const command = group.command(`${verb} <name>`).description(description);
     line.does(command, [`projections ${verb} runs`], async (session, _options, [name]) => {
@@ -65,8 +63,34 @@ export function addProjectionCommands(line: CommandLine): Command {
       session.answer(done, () => done.message);
     });
   }
+  addSwitches(line, group);
   addParked(line, group);
   return group;
+}
+
+/** What lets reads go elsewhere: each order names the version that it is to end. */
+function addSwitches(line: CommandLine, group: Command): void {
+  for (const [verb, description] of [
+    ['switch', 'lets reads go to a rebuilt view that waits for it'],
+    ['rollback', 'lets reads go back to the version before'],
+  ] as const) {
+    const command = group
+      .command(`${verb} <name>`)
+      .description(description)
+      .option(
+        '--if-version <n>',
+        'only if this version is read, as it was seen (the one that is read as the command begins)',
+        wholeNumberOf(0, 999_999_999),
+      );
+    const examples = [`projections ${verb} runs --if-version 3`];
+    type Options = { readonly ifVersion?: number };
+    line.does<Options>(command, examples, async (session, { ifVersion }, [name = '']) => {
+      const expected_version = ifVersion ?? (await readProjections(session, name))[0]?.version;
+      const path = `/projections/${part(name)}/${verb}`;
+      const done = await session.client.post<Done>(path, { body: { expected_version } });
+      session.answer(done, () => done.message);
+    });
+  }
 }
 
 function addRebuild(line: CommandLine, group: Command): void {
@@ -141,7 +165,10 @@ function statusOf(session: Session, shown: ShownProjection): string {
   const back =
     previous === null
       ? []
-      : [`version ${previous.version} can be gone back to until ${shortTime(previous.until)}`];
+      : [
+          `version ${previous.version} can be gone back to until ${shortTime(previous.until)}: ` +
+            `svc projections rollback ${shown.name} --if-version ${shown.version}`,
+        ];
   const making =
     rebuild === null
       ? []

@@ -118,15 +118,17 @@ export async function projectionsView(place, { signal }) {
             title: `Let reads of ${name} go back to version ${previous.version}?`,
             text: 'It has missed nothing. Version ' + version + ' is kept the same way.',
             action: 'Roll back',
+            // Somebody else may have done it meanwhile: to roll that back again is not what is meant.
+            bodyOf: () => ({ expected_version: version }),
           }),
           h('span.hint', {}, `version ${previous.version} is kept, ends `, when(previous.until)),
         ],
       );
     }
-    return [progressOf(name, rebuild), ordersOf(name, rebuild)];
+    return [progressOf(name, rebuild), ordersOf(name, rebuild, version)];
   }
 
-  function ordersOf(name, { state: how, version, comparison }) {
+  function ordersOf(name, { state: how, version, comparison }, live) {
     const under = how !== 'ready' && how !== 'failed';
     return h(
       'div.row',
@@ -154,6 +156,7 @@ export async function projectionsView(place, { signal }) {
             text:
               comparison === null ? 'There is none to compare it with.' : sayComparison(comparison),
             action: 'Switch',
+            bodyOf: () => ({ expected_version: live }),
           },
           '.main-action',
         ),

@@ -82,6 +82,30 @@ describe('views over HTTP', () => {
     expect(agents.list.map(({ id }) => id)).to.deep.equal([added.id]);
   });
 
+  it('go elsewhere for the first of those who name the version that is live', async () => {
+    const expecting = (expected_version: number) => ({ expected_version });
+    expect((await order('topics', 'rebuild', { switch: 'manual' })).status).to.equal(202);
+    await eventually(async () => {
+      expect((await look('topics')).rebuild).to.deep.include({ state: 'ready' });
+    });
+    const stale = await order('topics', 'switch', expecting(3));
+    expect(stale.status, stale.text).to.equal(412);
+    expect(stale.at('error')).to.equal('precondition_failed');
+    expect(stale.at('message')).to.equal('version 1 of topics is live, not 3');
+    expect(stale.at('details')).to.deep.equal({ expected: 3, actual: 1 });
+    expect((await order('topics', 'switch', expecting(1))).status).to.equal(200);
+    expect((await order('topics', 'switch', expecting(1))).status).to.equal(412);
+    expect((await order('topics', 'switch')).status).to.equal(409);
+
+    const back = await order('topics', 'rollback', expecting(2));
+    expect(back.at('details'), back.text).to.include({ version: 1, previous: 2, done: true });
+    const again = await order('topics', 'rollback', expecting(2));
+    expect(again.status, again.text).to.equal(412);
+    expect(again.at('details')).to.deep.equal({ expected: 2, actual: 1 });
+    expect((await look('topics')).version).to.equal(1);
+    expect((await order('topics', 'rollback', {})).at('details')).to.include({ version: 2 });
+  });
+
   it('rest, go on and are thrown away on order', async () => {
     for (const verb of ['pause', 'resume', 'cancel', 'switch']) {
       expect((await order('tasks', verb)).status, verb).to.equal(409);

@@ -58,7 +58,16 @@ export const operationsRows: readonly Row[] = [
       ['version', 3],
     ],
   },
-  ...['switch', 'pause', 'resume', 'cancel', 'rollback'].map((verb): Row => {
+  ...['switch', 'rollback'].map((verb): Row => {
+    const path = `/projections/{projection}/${verb}`;
+    const faults: Row['faults'] = [
+      ['expected_version', -1],
+      ['expected_version', 'live'],
+      ['version', 3],
+    ];
+    return { method: 'POST', path, scope: 'ops', body: {}, faults };
+  }),
+  ...['pause', 'resume', 'cancel'].map((verb): Row => {
     return { method: 'POST', path: `/projections/{projection}/${verb}`, scope: 'ops' };
   }),
   {

@@ -45,8 +45,17 @@ describe('the command line of operators', () => {
     expect((await call(['projections', 'switch', 'agents'])).out).to.equal(
       'reads go to version 2\n',
     );
-    const back = await call(['projections', 'rollback', 'agents', '--json']);
+    expect((await call(['projections', 'status', 'agents'])).out).to.include(
+      ': svc projections rollback agents --if-version 2\n',
+    );
+    const once = ['projections', 'rollback', 'agents', '--if-version', '2'];
+    const back = await call([...once, '--json']);
     expect(back.json['details']).to.include({ version: 1, previous: 2, done: true });
+    const again = await call(once);
+    expect(again.code).to.equal(5);
+    expect(again.err).to.include('version 1 of agents is live, not 2');
+    const forth = await call(['projections', 'rollback', 'agents', '--json']);
+    expect(forth.json['details']).to.include({ version: 2, previous: 1, done: true });
     expect((await call(['projections', 'rollback', 'nothing'])).code).to.equal(3);
     expect((await call(['projections', 'status', 'nothing'])).err).to.match(/there are agents, /);
   });

@@ -39,6 +39,25 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('rolls back what it shows, and not what somebody else has done meanwhile', async () => {
+    const { page } = browsing();
+    const { client } = service();
+    await browsing().logIn(service().credentials, 'projections');
+    const row = page.getByRole('row', { name: /^topics / });
+    await row.getByRole('button', { name: 'Rebuild' }).click();
+    await page.getByRole('dialog').getByRole('combobox').selectOption('auto');
+    await browsing().answer('Rebuild');
+    await row.getByRole('button', { name: 'Roll back' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Version 2 is kept').waitFor();
+    const other = await client.post('/projections/topics/rollback', { expected_version: 2 });
+    expect(other.status, other.text).to.equal(200);
+    await dialog.getByRole('button', { name: 'Roll back' }).click();
+    await dialog.getByText('version 1 of topics is live, not 2').waitFor();
+    await dialog.getByRole('button', { name: 'Leave it' }).click();
+    await row.getByText('version 2 is kept').waitFor();
+  });
+
   it('leaves open what somebody reads of how a rebuild differs', async () => {
     const { page } = browsing();
     await page.route('**/projections', async (route) => {

@@ -201,6 +201,26 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(10);
   });
 
+  it('lead reads back once, where two who saw the same version order it one after the other', async () => {
+    const head = await addRuns(0, 5);
+    const projector = harness.start([runs]);
+    await harness.reached(runs, head);
+    await harness.rebuild(runs);
+    await shown(projector, ({ version }) => expect(version).to.equal(2));
+    // Both have looked before either has ordered anything.
+    const seen = { expected: 2, found: 2, switched: 2 };
+    await rollbackCommand(harness.order(runs), seen);
+    await shown(projector, ({ version }) => expect(version).to.equal(1));
+    for (const command of [rollbackCommand, switchCommand]) {
+      const refused = await command(harness.order(runs), seen).catch((e: unknown) => e);
+      expect(refused).to.have.property('code', 'REVISION_MISMATCH');
+      expect(refused).to.have.deep.property('details', { expected: 2, actual: 1 });
+      expect(refused).to.have.property('message', 'version 1 of runs is live, not 2');
+    }
+    await harness.reached(runs, await addRuns(5, 6));
+    expect(projector.status()[0]?.version).to.equal(1);
+  });
+
   it('lead reads back for a day; then the generation before is thrown away', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
