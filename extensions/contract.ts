@@ -135,7 +135,8 @@ export interface CoreClient {
    * @param method such as `GET`
    * @param path such as `/tasks/{id}/run_now`, from the root; encoded
    * @returns the answer, whatever its status: 4xx and 5xx are answers too
-   * @throws ExtensionError `unavailable` where the service can't be reached, or the process serves no interface
+   * @throws ExtensionError `unavailable` where the service can't be reached, takes over 90 s, or the process serves no
+   *   interface; `bad_request` for a live stream, which has no end; `payload_too_large` for an answer over 64 MiB
    */
   request(method: string, path: string, options?: CoreRequest): Promise<CoreAnswer>;
 }
@@ -200,8 +201,7 @@ export interface ToolAccess {
   /**
    * Adds the tool `<id>.<name>`: in pipelines of every worker process, and wherever tools are listed.
    * @param func gives (or resolves to) the step's result, as JSON: what is none fails the step for good. What it
-   *   throws fails the step, which is tried again
-   *   unless the error has `retryable: false`
+   *   throws fails the step, which is tried again unless the error has `retryable: false`
    * @param schema JSON schema of the arguments, an object; its `description` is the tool's
    * @throws Error when the name is taken or malformed, or the schema is no valid JSON schema
    */

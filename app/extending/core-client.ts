@@ -1,19 +1,30 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { ExtensionError, type CoreAnswer, type CoreRequest } from '../../extensions/contract.ts';
+import type { Clock } from '../../domain/clock.ts';
+import {
+  ExtensionError,
+  badInput,
+  type CoreAnswer,
+  type CoreRequest,
+} from '../../extensions/contract.ts';
 import type { CorePort } from '../../extensions/host/ports.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 
-/** How long an answer may take. Milliseconds: longer than any `?wait=`. */
+/** How long an answer may take, to its end. Milliseconds: longer than any `?wait=`. */
 const PATIENCE = 90_000;
+
+/** What an answer may come to. Bytes: more than the longest page, of 200 tasks with payloads of 256 KiB. */
+const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Calls the HTTP interface of this process over the loopback, with all of its rules. */
 export class LoopbackCore implements CorePort {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  readonly #clock: Clock;
   readonly #traces: Traces | undefined;
   #address: { readonly host: string; readonly port: number } | null = null;
 
   /** @param traces where its requests are parts of what they are made for */
-  constructor(traces: Traces | undefined) {
+  constructor(clock: Clock, traces: Traces | undefined) {
+    this.#clock = clock;
     this.#traces = traces;
   }
 
@@ -23,6 +34,11 @@ export class LoopbackCore implements CorePort {
     this.#address = { host: all, port };
   }
 
+  /**
+   * Answers are gathered up to 64 MiB, and for 90 seconds.
+   * @throws ExtensionError `bad_request` for a live stream, which has no end; `payload_too_large` for an answer that is
+   *   longer; `unavailable` for one that takes longer, is cut off, or can't be asked for
+   */
   async request(method: string, path: string, options: CoreRequest): Promise<CoreAnswer> {
     const address = this.#address;
     if (address === null) throw away('this process serves no interface (yet)');
@@ -40,10 +56,6 @@ export class LoopbackCore implements CorePort {
         : { 'content-type': 'application/json', 'content-length': String(payload.length) }),
     };
     return new Promise((resolve, reject) => {
-      const fail = (error: unknown): void => {
-        const own = signal?.aborted === true && error instanceof Error;
-        reject(own ? error : away('the interface does not answer', error));
-      };
       const sent = httpRequest(
         {
           ...address,
@@ -51,13 +63,25 @@ export class LoopbackCore implements CorePort {
           path: path + queryOf(path, options.query),
           headers,
           agent: this.#agent,
-          timeout: PATIENCE,
           ...(signal === undefined ? {} : { signal }),
         },
         // An answer may be cut off, too.
-        (response) => void readAnswer(response).then(resolve, fail),
+        (response) => void readAnswer(method, path, response).then(succeed, fail),
       );
-      sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
+      // However much of it comes meanwhile: a live stream never falls silent.
+      const forget = this.#clock.after(PATIENCE, () => sent.destroy(late(method, path)), {
+        background: true,
+      });
+      const succeed = (answer: CoreAnswer): void => {
+        forget();
+        resolve(answer);
+      };
+      const fail = (error: unknown): void => {
+        forget();
+        const own = signal?.aborted === true && error instanceof Error;
+        const known = own || error instanceof ExtensionError;
+        reject(known ? error : away('the interface does not answer', error));
+      };
       sent.on('error', fail);
       sent.end(payload);
     });
@@ -75,6 +99,12 @@ function away(message: string, cause?: unknown): ExtensionError {
   return error;
 }
 
+function late(method: string, path: string): ExtensionError {
+  const seconds = PATIENCE / 1000;
+  const message = `${method} ${path} was not answered to the end within ${String(seconds)} s`;
+  return new ExtensionError('unavailable', message, { component: 'core', limit_seconds: seconds });
+}
+
 function queryOf(path: string, query: CoreRequest['query'] = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -84,14 +114,35 @@ function queryOf(path: string, query: CoreRequest['query'] = {}): string {
   return text === '' ? '' : `${path.includes('?') ? '&' : '?'}${text}`;
 }
 
-async function readAnswer(response: IncomingMessage): Promise<CoreAnswer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString();
+/** @throws ExtensionError for what is not gathered: the connection is given up */
+async function readAnswer(
+  method: string,
+  path: string,
+  response: IncomingMessage,
+): Promise<CoreAnswer> {
   const headers = Object.fromEntries(
     Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
   );
-  const isJson = /^application\/(?:[\w.+-]+\+)?json\b/.test(headers['content-type'] ?? '');
+  const type = headers['content-type'] ?? '';
+  if (method !== 'HEAD' && /^text\/event-stream\b/.test(type)) {
+    response.destroy();
+    throw badInput('path', `${method} ${path} is a live stream, and has no end`);
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Who leaves the loop ends the connection.
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw tooLarge(method, path);
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString();
+  const isJson = /^application\/(?:[\w.+-]+\+)?json\b/.test(type);
   const body: unknown = text === '' ? null : isJson ? JSON.parse(text) : text;
   return { status: response.statusCode ?? 0, headers, body };
+}
+
+function tooLarge(method: string, path: string): ExtensionError {
+  const message = `the answer to ${method} ${path} is over ${String(MOST_BYTES)} bytes`;
+  return new ExtensionError('payload_too_large', message, { field: 'answer', limit: MOST_BYTES });
 }

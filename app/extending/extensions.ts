@@ -36,7 +36,7 @@ export async function startExtensions(options: {
   const { configuration, stores, indexes, clock, telemetry, going, tools } = options;
   const { store, coordination } = stores;
   const { roles, production } = configuration;
-  const core = new LoopbackCore(telemetry.traces);
+  const core = new LoopbackCore(clock, telemetry.traces);
   const agents = new ExtensionAgents({
     store,
     indexes,

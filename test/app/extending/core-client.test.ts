@@ -1,12 +1,15 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { LoopbackCore } from '../../../app/extending/core-client.ts';
 import { ExtensionError } from '../../../extensions/contract.ts';
+import { deferred } from '../../support/signals.ts';
+import { settle, VirtualClock } from '../../support/virtual-clock.ts';
 
 describe("an extension's client of the service", () => {
-  const core = new LoopbackCore(undefined);
+  const clock = new VirtualClock();
+  const core = new LoopbackCore(clock, undefined);
   let server: Server;
   let answer: RequestListener;
   before(async () => {
@@ -59,5 +62,66 @@ describe("an extension's client of the service", () => {
       .request('GET', '/', { signal: stop.signal })
       .catch((each: unknown) => each);
     expect(error).to.include({ name: 'AbortError' });
+  });
+
+  /** An answer that goes on for as long as somebody reads it. @returns resolves once nobody does */
+  function endless(contentType: string, piece: string): Promise<void> {
+    return new Promise((left) => {
+      answer = (_request, response) => {
+        const goOn = (): void => {
+          while (!response.destroyed && response.write(piece));
+        };
+        response.writeHead(200, { 'content-type': contentType });
+        response.on('drain', goOn).once('close', left);
+        goOn();
+      };
+    });
+  }
+
+  it('is refused a live stream by name, at once, and leaves it', async () => {
+    for (const type of ['text/event-stream; charset=utf-8', 'text/event-stream']) {
+      const left = endless(type, ': heartbeat\n\n');
+      const error = await fault();
+      expect(error).to.be.instanceOf(ExtensionError);
+      expect(error).to.deep.include({ code: 'bad_request' });
+      expect(String(error)).to.include('GET / is a live stream');
+      await left;
+    }
+  });
+
+  it('is told of the bound where an answer is over it, and reads no more of that', async () => {
+    const left = endless('text/plain', 'x'.repeat(1_000_000));
+    const error = await fault();
+    expect(error).to.be.instanceOf(ExtensionError);
+    expect(error).to.deep.include({
+      code: 'payload_too_large',
+      message: 'the answer to GET / is over 67108864 bytes',
+      details: { field: 'answer', limit: 67_108_864 },
+    });
+    await left;
+  });
+
+  it('is told of the time where an answer goes on for longer, however much of it comes', async () => {
+    const begun = deferred<ServerResponse>();
+    const left = deferred();
+    answer = (_request, response) => {
+      response.once('close', () => left.resolve());
+      response.write('more', () => begun.resolve(response));
+    };
+    const asked = fault();
+    const response = await begun.promise;
+    await settle();
+    await clock.advance(89_999);
+    response.write('more');
+    await clock.advance(1);
+    const error = await asked;
+    expect(error).to.be.instanceOf(ExtensionError);
+    expect(error).to.deep.include({
+      code: 'unavailable',
+      message: 'GET / was not answered to the end within 90 s',
+      details: { component: 'core', limit_seconds: 90 },
+    });
+    await left.promise;
+    expect(clock.pending).to.equal(0);
   });
 });
