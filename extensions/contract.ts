@@ -191,7 +191,7 @@ export interface ExtensionSocket {
   readonly signal: AbortSignal;
   /** @returns false where the client takes nothing any more, or has too much unread: then the message is dropped */
   send(message: unknown): boolean;
-  /** Called for each message; one that is not JSON ends the connection (1007). */
+  /** Called for each message, in order, for at most 32 at a time; one that is not JSON ends the connection (1007). */
   onMessage(handler: (message: unknown) => Promise<void> | void): void;
   /** @param code as in RFC 6455; 1000: done */
   close(code?: number, reason?: string): void;

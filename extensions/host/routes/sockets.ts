@@ -10,6 +10,7 @@ import {
 } from '../../contract.ts';
 import type { Extension } from '../extension.ts';
 import { asIfNotAsked } from './another-protocol.ts';
+import { SocketConnection, type Enter } from './socket-connection.ts';
 
 /** WebSockets that one extension may have open in a process. */
 const MOST_OPEN = 1_000;
@@ -21,9 +22,6 @@ const BEAT = 30_000;
 const LOOK = 1_000;
 /** The subprotocol under which a page, which can set no header, sends its token: `svc.token, <token>`. */
 const TOKEN_PROTOCOL = 'svc.token';
-
-/** Calls a handler of an extension; what it throws is noted, and ends the connection. */
-export type Enter = (what: string, call: () => Promise<void> | void) => Promise<boolean>;
 
 /** A connection that has been admitted. */
 interface Opening {
@@ -51,7 +49,7 @@ export class Sockets {
     handleProtocols: (offered) => (offered.has(TOKEN_PROTOCOL) ? TOKEN_PROTOCOL : false),
   });
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>();
-  readonly #open = new Map<Extension, Set<WebSocket>>();
+  readonly #open = new Map<Extension, Set<SocketConnection>>();
   /** What was wrong with a handshake, in place of the answer that `ws` would give. */
   #fault: string | null = null;
   #isClosed = false;
@@ -93,6 +91,7 @@ export class Sockets {
 
   /**
    * Opens a connection that has been admitted.
+   * @param enter calls a handler of the extension; one that throws ends the connection
    * @throws ExtensionError `not_found` where the extension has no handler at the path, `unavailable` over the limit and
    *   once all were ended, `bad_request` for what opens no WebSocket
    */
@@ -117,19 +116,20 @@ export class Sockets {
     this.#fault = null;
     this.#server.handleUpgrade(request, socket, head, (client) => {
       isOpen = true;
-      open.add(client);
+      const connection = new SocketConnection(client, enter);
+      open.add(connection);
       client.once('close', () => {
-        open.delete(client);
+        open.delete(connection);
         // What measures requests waits for it.
         response.emit('close');
       });
       keepAlive(client);
-      endWithToken(client, counts);
+      endWithToken(connection, counts);
       const address = new URL(request.url ?? '/', 'http://localhost');
       const query = Object.fromEntries(address.searchParams);
-      const shown = socketOf(client, { caller, query }, enter);
+      const shown = socketOf(connection, { caller, query });
       void enter(`WebSocket ${path}`, () => handler(shown)).then((fine) => {
-        if (!fine) client.close(1011);
+        if (!fine) connection.close(1011);
       });
     });
     if (!isOpen) this.#refuse(response, socket as Socket);
@@ -154,17 +154,17 @@ export class Sockets {
   /** Ends all: each client is told that the service goes away. None is opened any more. */
   close(): void {
     this.#isClosed = true;
-    for (const clients of this.#open.values()) {
-      for (const client of clients) {
-        client.close(1001, 'the service is stopping');
-        client.terminate();
+    for (const connections of this.#open.values()) {
+      for (const connection of connections) {
+        connection.close(1001, 'the service is stopping');
+        connection.client.terminate();
       }
     }
   }
 
   /** Ends those of one extension. */
   closeOf(extension: Extension): void {
-    for (const client of this.#open.get(extension) ?? []) client.close(1011);
+    for (const connection of this.#open.get(extension) ?? []) connection.close(1011);
   }
 }
 
@@ -180,8 +180,9 @@ function takeToken({ headers }: IncomingMessage): void {
 function keepAlive(client: WebSocket): void {
   let heard = true;
   const beat = setInterval(() => {
-    if (!heard) client.terminate();
-    heard = false;
+    if (!heard && !client.isPaused) client.terminate();
+    // Of one that is not read from just now nothing can be heard.
+    heard = client.isPaused;
     client.ping();
   }, BEAT);
   beat.unref();
@@ -193,21 +194,21 @@ function keepAlive(client: WebSocket): void {
 }
 
 /** One who was removed, or whose session has ended, hears no more. */
-function endWithToken(client: WebSocket, counts: () => Promise<boolean>): void {
+function endWithToken(connection: SocketConnection, counts: () => Promise<boolean>): void {
   const look = setInterval(() => {
     void counts().then((fine) => {
-      if (!fine) client.close(1008, 'the token does not count any more');
+      if (!fine) connection.close(1008, 'the token does not count any more');
     });
   }, LOOK);
   look.unref();
-  client.once('close', () => clearInterval(look));
+  connection.client.once('close', () => clearInterval(look));
 }
 
 function socketOf(
-  client: WebSocket,
+  connection: SocketConnection,
   about: Pick<ExtensionSocket, 'caller' | 'query'>,
-  enter: Enter,
 ): ExtensionSocket {
+  const { client } = connection;
   const gone = new AbortController();
   client.once('close', () => gone.abort());
   return Object.freeze({
@@ -218,27 +219,7 @@ function socketOf(
       client.send(JSON.stringify(message));
       return true;
     },
-    onMessage(handler) {
-      client.on('message', (data: Buffer, isBinary: boolean) => {
-        const parsed = isBinary ? undefined : parse(data.toString());
-        if (parsed === undefined) {
-          client.close(1007, 'messages are JSON');
-          return;
-        }
-        void enter('WebSocket message', () => handler(parsed.value)).then((fine) => {
-          if (!fine) client.close(1011);
-        });
-      });
-    },
-    close: (code = 1000, reason = '') => client.close(code, reason),
+    onMessage: (handler) => connection.onMessage(handler),
+    close: (code = 1000, reason = '') => connection.close(code, reason),
   } satisfies ExtensionSocket);
-}
-
-function parse(text: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

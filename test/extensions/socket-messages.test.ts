@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import WebSocket from 'ws';
+import { eventually } from '../support/signals.ts';
+import { settle } from '../support/virtual-clock.ts';
+import { manifestOf, reached, useHosting } from './hosting.ts';
+
+/** Messages of one connection that are handled at a time, as the contract says. */
+const MOST = 32;
+
+describe('the messages of a WebSocket', () => {
+  const hosting = useHosting();
+  let client: WebSocket;
+  let closed: Promise<number>;
+
+  const module = `export function setup({ websocket }) {
+    reached.begun = [];
+    reached.waiting = [];
+    reached.most = 0;
+    let underWay = 0;
+    websocket('work', (socket) => {
+      reached.close = (code) => socket.close(code);
+      socket.onMessage(async ({ n }) => {
+        reached.begun.push(n);
+        reached.most = Math.max(reached.most, (underWay += 1));
+        if (!reached.open) await new Promise((goOn) => reached.waiting.push(goOn));
+        underWay -= 1;
+      });
+    });
+  }`;
+  const begun = (): readonly number[] => reached['begun'] as readonly number[];
+  const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+  const finishAll = (): void => {
+    reached['open'] = true;
+    for (const goOn of reached['waiting'] as (() => void)[]) goOn();
+  };
+  const send = (count: number, more = ''): void => {
+    for (const n of upTo(count)) client.send(JSON.stringify({ n, more }));
+  };
+
+  beforeEach(async () => {
+    await hosting().write('busy', manifestOf('busy'), module);
+    const { url } = await hosting().start();
+    client = new WebSocket(`${url.replace('http', 'ws')}/ext/busy/ws/work`, ['svc.token', 'admin']);
+    closed = new Promise((resolve) => client.once('close', resolve));
+    await new Promise((open) => client.once('open', open));
+  });
+  afterEach(() => client.terminate());
+
+  it('are handled so many at a time, in order, and none is lost', async () => {
+    send(3_000);
+    await eventually(() => begun().length >= MOST);
+    await settle();
+    expect(begun()).to.deep.equal(upTo(MOST));
+    (reached['waiting'] as (() => void)[])[5]?.();
+    await eventually(() => begun().length > MOST);
+    finishAll();
+    await eventually(() => void expect(begun()).to.deep.equal(upTo(3_000)));
+    expect(reached['most']).to.equal(MOST);
+  });
+
+  it('are not read from a client faster than they are handled', async () => {
+    send(120, 'x'.repeat(500_000));
+    await eventually(() => begun().length >= MOST);
+    await settle(100);
+    expect(client.bufferedAmount).to.be.greaterThan(0);
+    finishAll();
+    await eventually(() => void expect(begun()).to.deep.equal(upTo(120)));
+    expect(client.bufferedAmount).to.equal(0);
+  });
+
+  it('are all handled where the client has closed behind them', async () => {
+    send(100);
+    client.close(1000);
+    await eventually(() => begun().length >= MOST);
+    finishAll();
+    await eventually(() => void expect(begun()).to.deep.equal(upTo(100)));
+    expect(await closed).to.equal(1000);
+  });
+
+  it('are not heard any more once the extension has closed, and the end is noticed', async () => {
+    send(3_000);
+    await eventually(() => begun().length >= MOST);
+    (reached['close'] as (code: number) => void)(4_000);
+    expect(await closed).to.equal(4_000);
+    finishAll();
+    await settle();
+    expect(begun()).to.deep.equal(upTo(MOST));
+  });
+});
