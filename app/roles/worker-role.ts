@@ -52,7 +52,7 @@ export function startWorkerRole(options: {
   const executor = new RunExecutor({
     ...shared,
     runPipeline,
-    startsWithEnd: runsStartingWithEnd(indexes.pinnedTasks, isInstant),
+    startsWithEnd: runsStartingWithEnd(indexes.pinnedTasks, tools, isInstant),
     admit: runAdmission(indexes.pinnedTasks, keys, clock),
     handOver: (run, task, end) => keys.handOver(run, task, end),
     released: (run, task) => {

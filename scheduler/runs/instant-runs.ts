@@ -45,20 +45,23 @@ export function instantRuns(
  */
 export function runsStartingWithEnd(
   tasks: Pick<PinnedTasks, 'peek'>,
+  tools: Pick<ToolRegistry, 'find'>,
   isInstant: (run: QueuedRun) => boolean,
 ): (run: QueuedRun) => boolean {
   return (run) => {
     const definition = tasks.peek(run.taskId, run.taskRevision)?.definition;
     if (definition === undefined || !isInstant(run)) return false;
-    return run.isNew || evaluatesNothing(compilePipeline(definition.payload as JsonObject));
+    return run.isNew || evaluatesNothing(compilePipeline(definition.payload as JsonObject), tools);
   };
 }
 
-function evaluatesNothing({ steps }: CompiledPipeline): boolean {
+function evaluatesNothing({ steps }: CompiledPipeline, tools: Pick<ToolRegistry, 'find'>): boolean {
   return steps.every(
     (step) =>
       step.kind === 'call' &&
       step.args.constant &&
+      // A constant may be an expression that the tool evaluates.
+      tools.find(step.uses)?.tool.evaluates !== true &&
       (step.condition === null || typeof step.condition === 'boolean'),
   );
 }

@@ -71,6 +71,7 @@ const transform = defineTool({
   description: 'Evaluates a JMESPath expression over its input.',
   schema: Type.Object({ expression: Type.String({ minLength: 1 }), input: Type.Unknown() }, closed),
   synchronous: true,
+  evaluates: true,
   run: ({ expression, input }, call) => {
     const parsed = parsedOnce(expression);
     try {

@@ -15,6 +15,11 @@ export interface Tool {
    * timeout, and may be done again after a crash without harm.
    */
   readonly synchronous?: boolean;
+  /**
+   * Evaluates an expression that stands in its arguments: what that takes is up to whoever wrote it, also where the
+   * arguments are constants.
+   */
+  readonly evaluates?: boolean;
   /** Its arguments end up in events, so values of secrets in them are masked before the call. */
   readonly withoutSecrets?: boolean;
   /**

@@ -3,6 +3,7 @@ import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-de
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { instantRuns, runsStartingWithEnd } from '../../../scheduler/runs/instant-runs.ts';
 import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 
 describe('a run that waits for nothing', () => {
@@ -63,10 +64,13 @@ describe('a run that waits for nothing', () => {
 });
 
 describe('a run that may be executed before its start is written', () => {
+  const tools = new ToolRegistry();
+  for (const tool of basicTools) tools.register(tool);
+
   const startsWithEnd = (pipeline: unknown, isNew: boolean, isInstant = true): boolean => {
     const task = { definition: { ...taskDefaults, payload: { pipeline } } } as unknown as LiveTask;
     const run = { taskId: 't', taskRevision: 3, isNew } as QueuedRun;
-    return runsStartingWithEnd({ peek: () => task }, () => isInstant)(run);
+    return runsStartingWithEnd({ peek: () => task }, tools, () => isInstant)(run);
   };
   const constant = [{ uses: 'echo', with: { text: 'as it is' }, if: true }];
 
@@ -79,6 +83,7 @@ describe('a run that may be executed before its start is written', () => {
     const evaluating = [
       [{ uses: 'echo', with: { text: 'at ${now}' } }],
       [{ uses: 'echo', if: 'params.there' }],
+      [{ uses: 'transform', with: { expression: 'length(@)', input: [1] } }],
     ];
     for (const pipeline of evaluating) {
       expect(startsWithEnd(pipeline, true)).to.equal(true);
@@ -92,6 +97,6 @@ describe('a run that may be executed before its start is written', () => {
 
   it('is none whose task is not in memory', () => {
     const run = { taskId: 't', taskRevision: 3, isNew: true } as QueuedRun;
-    expect(runsStartingWithEnd({ peek: () => undefined }, () => true)(run)).to.equal(false);
+    expect(runsStartingWithEnd({ peek: () => undefined }, tools, () => true)(run)).to.equal(false);
   });
 });
