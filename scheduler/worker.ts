@@ -31,6 +31,9 @@ const FRESH = 1_000;
 /** Most runs that are left to wait in one turn of the event loop. */
 const MOST_PARKED = 500;
 
+/** Runs are taken for so long before others get a turn on the event loop. Milliseconds. */
+const TURN = 8;
+
 /** How long a stopping worker lets its runs go on. Milliseconds. */
 const DRAIN_LIMIT = 25_000;
 
@@ -216,8 +219,14 @@ export class Worker {
   private pump(): void {
     if (!this.running || this.hold.held) return;
     const now = this.clock.now();
+    // What starts with its end is executed as it is taken.
+    const end = performance.now() + TURN;
     let parked = 0;
     while (this.passing < this.mostPassing) {
+      if (performance.now() > end) {
+        this.pumpSoon();
+        break;
+      }
       // A worker that could not renew its heartbeat counts as gone: what it took would be taken from it.
       if (!this.membership.alive) break;
       const run = this.queue.next(now);

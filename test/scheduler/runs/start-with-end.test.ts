@@ -54,6 +54,26 @@ describe('a run whose start is written with its end', () => {
     expect(times).to.deep.equal([toIso(START), toIso(START), toIso(START + second)]);
   });
 
+  it('lets others have the event loop, however many of its kind are queued', async () => {
+    await world.task('t', ['quick:a']);
+    const worker = await start('one');
+    // From then on its task is in memory, and no run of it has anything to wait for.
+    await world.request('t');
+    let inTurn = 0;
+    let most = 0;
+    world.acts.set('a', () => {
+      if (inTurn === 0) setImmediate(() => (inTurn = 0));
+      inTurn += 1;
+      most = Math.max(most, inTurn);
+      const until = performance.now() + 4;
+      while (performance.now() < until);
+    });
+    const runs = await Promise.all(Array.from({ length: 20 }, () => world.request('t')));
+    for (const runId of runs) expect(world.stepsOf(runId)).to.deep.equal(['a']);
+    expect(worker.queue.size).to.equal(0);
+    expect(most).to.be.lessThan(5);
+  });
+
   it('is tried again after its back-off, from a start by itself', async () => {
     await world.task('t', ['quick:a']);
     world.fails('a', 1);
