@@ -19,8 +19,8 @@ import { StartsFirst } from './runs/starts-first.ts';
 const HOLD_BACK = 75;
 
 /** Runs that are being started or ended and take no slot, in multiples of the slots; at least so many. */
-const IN_FLIGHT = 3;
-const LEAST_IN_FLIGHT = 192;
+const IN_FLIGHT = 5;
+const LEAST_IN_FLIGHT = 320;
 
 /** Runs that are being started or ended, beyond which none is taken before it is in the log. */
 const MOST_EARLY = 2048;
