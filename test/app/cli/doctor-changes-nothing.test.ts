@@ -81,6 +81,21 @@ describe('svc doctor, which changes nothing', function () {
     await coordination.heartbeat('somebody', { roles: [] }, 60_000);
   }
 
+  /** Of what is there, but for the sockets. */
+  function copy(from: string, to: string): void {
+    const filter = (source: string): boolean => !source.endsWith('peers');
+    cpSync(path(from), path(to), { recursive: true, filter });
+  }
+
+  /**
+   * A folder that a service has left. A copy: of what was closed in this process, the WAL is moved when the collector
+   * comes by the statements.
+   */
+  async function leave(folder: string): Promise<void> {
+    await withStores(path('served'), serve);
+    copy('served', folder);
+  }
+
   it('tells of a folder that was just restored that views and coordination are not there, and makes none', async () => {
     await onLog(path('here'), (store) => addTask(store, Date.now()));
     const progress = { stage: () => {}, move: () => {}, signal: new AbortController().signal };
@@ -116,7 +131,7 @@ describe('svc doctor, which changes nothing', function () {
   });
 
   it('reads what a service that has stopped has left, as it lies there', async () => {
-    await withStores(path('stopped'), serve);
+    await leave('stopped');
     const before = contents(path('stopped'));
     expect(before).to.include.all.keys('views.db', 'coordination.db', 'due-s2-g1.db');
     const { of } = await examined(path('stopped'));
@@ -128,8 +143,7 @@ describe('svc doctor, which changes nothing', function () {
   it('reads what a service that was killed has left in a WAL, and leaves it there', async () => {
     await withStores(path('running'), async (stores) => {
       await serve(stores);
-      const filter = (source: string): boolean => !source.endsWith('peers');
-      cpSync(path('running'), path('killed'), { recursive: true, filter });
+      copy('running', 'killed');
     });
     const before = contents(path('killed'));
     expect(before).to.include.all.keys('events.sqlite-wal', 'views.db-wal', 'coordination.db-wal');
@@ -141,7 +155,7 @@ describe('svc doctor, which changes nothing', function () {
 
   for (const name of ['views.db', 'coordination.db', 'due-s2-g1.db']) {
     it(`tells of a damaged ${name}, and throws it not away`, async () => {
-      await withStores(path('damaged'), serve);
+      await leave('damaged');
       writeFileSync(path(`damaged/${name}`), 'x'.repeat(8_192));
       // What stands there is read in place of what is damaged.
       for (const beside of ['-wal', '-shm'])
