@@ -49,6 +49,8 @@ export async function runView(place, { id, signal }) {
   async function learnTask() {
     const hasActions = run.state === 'failed' || !ended.has(run.state);
     if (!hasActions || !may('tasks:write') || !may('tasks:read')) return;
+    // Once while it goes on, however often the run is read; and where it has failed, as the task may be canceled by now.
+    if (task !== null && run.state !== 'failed') return;
     try {
       task = await call('GET', `tasks/${run.task_id}`, { signal });
     } catch (error) {

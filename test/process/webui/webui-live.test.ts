@@ -157,6 +157,10 @@ describe('the web page, while things go on', function () {
     let [letGo, reads] = [(): void => {}, 0];
     const gone = new Promise<void>((resolve) => (letGo = resolve));
     const later = page.waitForRequest(`**/runs/${run_id}?after=*`);
+    let ofTask = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith(task)) ofTask += 1;
+    });
     await page.route(`**/runs/${run_id}*`, async (route) => {
       if (route.request().url().includes('after=')) {
         reads += 1;
@@ -170,6 +174,7 @@ describe('the web page, while things go on', function () {
     letGo();
     await latest;
     expect(reads).to.be.within(1, 2);
+    expect(ofTask).to.equal(1);
     await client.post(`${task}/cancel`);
   });
 
