@@ -23,6 +23,8 @@ export interface QueuedRun {
   readonly scheduledFor: string | null;
   /** Orders those of the same priority. */
   readonly since: Instant;
+  /** Orders those of the same millisecond: when this process came to know of it. */
+  readonly turn: number;
   /** It was requested while this process followed the log: nobody has died of it before. */
   readonly isNew: boolean;
   /** All that its stream holds is the request, and the request has nothing that is not here. */
@@ -60,6 +62,7 @@ export class RunQueue {
   private readonly later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   /** False until the end of the log was reached: what is over by now may not be known. */
   private current = false;
+  private turns = 0;
   /** Something may be there to take. */
   onReady: () => void = () => {};
   /** A run that this process works on was changed by somebody else (or by this process itself). */
@@ -113,7 +116,7 @@ export class RunQueue {
       { store: this.store, readModel: this.readModel },
       runsProjection,
       [unfinished],
-      (document) => this.add(fromDocument(document)),
+      (document) => this.add(fromDocument(document, this.turn())),
     );
     await this.catchUpTaken();
     for await (const message of this.store.subscribe({ after, prefixes: ['run-'], signal })) {
@@ -130,7 +133,7 @@ export class RunQueue {
     }
   }
 
-  /** The first run by priority, then age, that may start now; null when none may. */
+  /** The first run by priority, then age, then the order of the log where this process followed it, that may start now; null when none may. */
   next(now: Instant): QueuedRun | null {
     for (let top = this.later.peek(); top !== undefined && top.at <= now; top = this.later.peek()) {
       this.later.pop();
@@ -192,7 +195,7 @@ export class RunQueue {
 
   /** A run that is not in the log, as it will be. @param at when it is requested */
   draft(id: string, request: DataOf<'RunRequested'>, at: Instant): QueuedRun {
-    const run = fromRequest(id, request, toIso(at), true);
+    const run = fromRequest(id, request, toIso(at), true, this.turn());
     run.revision = NOT_WRITTEN;
     return run;
   }
@@ -223,7 +226,7 @@ export class RunQueue {
 
   /** Takes in an unfinished run that the view knows of and that this queue has missed. */
   restore(run: RunDocument): void {
-    this.add(fromDocument(run));
+    this.add(fromDocument(run, this.turn()));
     this.onReady();
   }
 
@@ -255,8 +258,14 @@ export class RunQueue {
       this.change(known, event as RunEvent, event.revision);
       if (known.taken) this.onTaken(known, event);
     } else if (event.type === 'RunRequested' && event.revision === 0) {
-      this.add(fromRequest(id, event.data, event.metadata.occurredAt, this.current));
+      const { occurredAt } = event.metadata;
+      this.add(fromRequest(id, event.data, occurredAt, this.current, this.turn()));
     }
+  }
+
+  private turn(): number {
+    this.turns += 1;
+    return this.turns;
   }
 
   private add(run: QueuedRun): void {
@@ -319,7 +328,8 @@ export class RunQueue {
 const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && run.state !== 'running';
 
 function goesBefore(a: QueuedRun, b: QueuedRun): boolean {
-  return a.priority !== b.priority ? a.priority < b.priority : a.since < b.since;
+  if (a.priority !== b.priority) return a.priority < b.priority;
+  return a.since !== b.since ? a.since < b.since : a.turn < b.turn;
 }
 
 /** A retry lines up with what is asked for now, whatever time it is about. */
@@ -335,6 +345,7 @@ function fromRequest(
   data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
   requestedAt: string,
   isNew: boolean,
+  turn: number,
 ): QueuedRun {
   return {
     id,
@@ -345,6 +356,7 @@ function fromRequest(
     priority: data.priority,
     scheduledFor: data.scheduled_for,
     since: fromIso(sinceOf(data, requestedAt)),
+    turn,
     isNew,
     plain: data.event === null && data.retry_of === null,
     state: 'queued',
@@ -359,7 +371,7 @@ function fromRequest(
   };
 }
 
-function fromDocument(run: RunDocument): QueuedRun {
+function fromDocument(run: RunDocument, turn: number): QueuedRun {
   return {
     id: run.id,
     taskId: run.task_id,
@@ -369,6 +381,7 @@ function fromDocument(run: RunDocument): QueuedRun {
     priority: run.priority,
     scheduledFor: run.scheduled_for,
     since: fromIso(sinceOf(run, run.queued_at)),
+    turn,
     isNew: false,
     plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
     state: run.state as QueuedRun['state'],

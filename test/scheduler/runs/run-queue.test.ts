@@ -38,4 +38,20 @@ describe('a queue that has no view to begin with', () => {
     stop.abort();
     await followed;
   });
+
+  it('gives runs of one millisecond in the order in which they were asked for', async () => {
+    await world.task('t', ['a']);
+    const { store, readModel, clock } = world.world;
+    const queue = new RunQueue(store, readModel, clock, silent);
+    const level = new Signal('the queue to be level');
+    const stop = new AbortController();
+    const asked: string[] = [];
+    for (let n = 0; n < 20; n += 1) asked.push(await world.request('t'));
+    const followed = queue.follow(stop.signal, () => level.send());
+    await level.wait();
+    const given = asked.map(() => queue.next(clock.now())?.id);
+    expect(given).to.deep.equal(asked);
+    stop.abort();
+    await followed;
+  });
 });
