@@ -1,5 +1,6 @@
 import type { DomainEvent } from './events/catalogue.ts';
 import type { Metadata } from './events/metadata.ts';
+import type { StreamShare } from './stream-share.ts';
 
 /**
  * The event log's port. Two adapters implement it (`stores/sqlite`, `stores/eventstoredb`), and one
@@ -73,6 +74,8 @@ export interface EventStore {
    * @param options.after events strictly after this position
    * @param options.prefixes only streams whose names begin with one of these; default: all. What is left
    *   out still moves the position of `caught-up` forward.
+   * @param options.share only one share of the streams; which streams are in which is the engine's, and stays so. Together
+   *   with `once`. Default: all
    * @param options.ahead whether more of the machine may be taken to come to the log's end sooner: an engine may read in
    *   a thread of its own, ahead of the consumer. Default: false
    * @param options.once whether the log is followed only up to where it ends: it then ends by itself, with a `caught-up`,
@@ -85,6 +88,7 @@ export interface EventStore {
   subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly share?: StreamShare | undefined;
     readonly ahead?: boolean;
     readonly once?: boolean;
     readonly onPassed?: (position: Position) => void;

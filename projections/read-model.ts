@@ -1,5 +1,6 @@
 import type { Landmark, Position, RecordedEvent } from '../domain/event-store.ts';
 import type { JsonObject } from '../domain/json.ts';
+import type { StreamShare } from '../domain/stream-share.ts';
 
 /**
  * The read model's port. Two adapters implement it (`stores/sqlite`, `stores/mongodb`), and one contract
@@ -183,12 +184,27 @@ export interface WriterOptions {
    * `finish()`.
    */
   readonly bulk: boolean;
+  /**
+   * One of several writers that fill a generation side by side, each with the documents of one share of the streams: in
+   * bulk, of a projection with {@link Projection.ownStreams}. That of share 0 writes the generation itself, and takes in
+   * what the others have made. An adapter that can't do so refuses it. Default: the writer's is the whole.
+   */
+  readonly share?: StreamShare | undefined;
   /** The writer's lease: a smaller number than one seen before is refused. */
   readonly fence: number;
 }
 
-/** The projector's side of one generation. One writer at a time; two at once do no harm. */
+/** The projector's side of one generation. One writer at a time, or one of each share; two at once do no harm. */
 export interface ViewWriter {
+  /** What of the generation is written: all of it (null) also where it was opened for a share and has the others by now. */
+  readonly share?: StreamShare | null;
+
+  /**
+   * Share 0 takes in what the writers of all others have made, which are closed. From then on all of the generation is
+   * written, and its checkpoint is where the last of them was. All or nothing.
+   */
+  takeIn?(): Promise<void>;
+
   /** Up to where this generation has folded everything. */
   checkpoint(): Promise<Position>;
 

@@ -10,6 +10,7 @@ import {
   shapesOf,
 } from '../../projections/projector/projection-report.ts';
 import { createProjector } from '../../projections/projector/projector.ts';
+import type { FillElsewhere } from '../../projections/generations/filling-beside.ts';
 import type { Projection } from '../../projections/read-model.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import type { Stores } from '../stores.ts';
@@ -28,6 +29,8 @@ export interface BesideParts {
   /** Milliseconds. */
   readonly lease: number;
   readonly gatherMs: number;
+  /** What fills large views; default: they are filled here. */
+  readonly fillElsewhere?: FillElsewhere | undefined;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly onCheckpoint: (name: string, position: Position) => void;
@@ -132,7 +135,7 @@ async function endWhenOther(
 }
 
 async function project(
-  { stores, projections, gatherMs, clock, telemetry, onCheckpoint }: BesideParts,
+  { stores, projections, gatherMs, fillElsewhere, clock, telemetry, onCheckpoint }: BesideParts,
   { shapes, fence }: LeftOut,
   leadership: Leadership,
   until: AbortSignal,
@@ -140,7 +143,7 @@ async function project(
   const { store, readModel, coordination } = stores;
   await leadership.whileLeading(until, async (ending, own) => {
     const projector = createProjector({
-      ...{ store, readModel, telemetry, clock, gatherMs, projections: shapes },
+      ...{ store, readModel, telemetry, clock, gatherMs, fillElsewhere, projections: shapes },
       // Above all who have led so far and all who stood beside this one, below all who will lead.
       fence: fence + own / (own + 1),
     });

@@ -8,6 +8,7 @@ import { createProjector } from '../../projections/projector/projector.ts';
 import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
+import { FillingThreads } from './filling-threads.ts';
 import { givingWay, type Priority } from './giving-way.ts';
 import { projections } from './projections.ts';
 import { projectBeside } from './projector-beside.ts';
@@ -92,13 +93,14 @@ async function projectWhileLeading(
   stores: Stores,
   leadership: Leadership,
   telemetry: Telemetry,
-  { clock, signal, tell }: Parameters<typeof runProjector>[0],
+  { data, clock, signal, tell }: Parameters<typeof runProjector>[0],
 ): Promise<void> {
   const { store, readModel, coordination } = stores;
+  const fillElsewhere = fillingThreads(data.settings, telemetry);
   await leadership.whileLeading(signal, async (ending, fence) => {
     const projector = createProjector({
       ...{ store, readModel, projections, telemetry, clock, fence },
-      gatherMs: GATHER_MS,
+      ...{ gatherMs: GATHER_MS, fillElsewhere },
     });
     const stopTelling = projector.onCheckpoint(checkpointTeller(stores, tell));
     const telling = reportProjections({
@@ -142,6 +144,7 @@ async function besideUntilLeading(
   const beside = projectBeside(
     {
       ...{ stores, projections, owner, lease, clock, telemetry, gatherMs: GATHER_MS },
+      fillElsewhere: fillingThreads(data.settings, telemetry),
       onCheckpoint: checkpointTeller(stores, tell),
     },
     AbortSignal.any([signal, leads.signal]),
@@ -149,6 +152,16 @@ async function besideUntilLeading(
   await leadership.untilLeading(signal);
   leads.abort();
   await beside;
+}
+
+/** Where both stores are embedded: there other threads can open them. */
+function fillingThreads(
+  { dataDirectory, eventStoreUrl, readModelUrl, logLevel }: ProjectorThreadData['settings'],
+  telemetry: Telemetry,
+): FillingThreads | undefined {
+  if (eventStoreUrl !== undefined || readModelUrl !== undefined) return undefined;
+  const place = { log: dataDirectory, views: dataDirectory, logLevel };
+  return new FillingThreads({ place, telemetry });
 }
 
 /** Says how far a view is, in this process and to the others of the machine. */

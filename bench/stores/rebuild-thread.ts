@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { SystemClock } from '../../app/clock.ts';
+import { FillingThreads } from '../../app/projecting/filling-threads.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { silent } from '../../observability/telemetry.ts';
@@ -21,7 +22,9 @@ async function measure({ directory, runs }: RebuildOrder): Promise<RebuildRates>
   const readModel = await openSqliteReadModel({ directory: views, telemetry: silent });
   try {
     const before = readPlainly(directory);
-    const seconds = await rebuild(store, readModel);
+    const place = { log: directory, views, logLevel: 'warn' } as const;
+    const elsewhere = new FillingThreads({ place, telemetry: silent });
+    const seconds = await rebuild(store, readModel, elsewhere);
     const after = readPlainly(directory);
     const ended = { field: 'state', op: 'eq', value: 'succeeded' } as const;
     const made = await readModel.count(runsProjection, [ended]);
@@ -34,10 +37,14 @@ async function measure({ directory, runs }: RebuildOrder): Promise<RebuildRates>
 }
 
 /** @returns seconds */
-async function rebuild(store: EventStore, readModel: ReadModel): Promise<number> {
+async function rebuild(
+  store: EventStore,
+  readModel: ReadModel,
+  fillElsewhere: FillingThreads,
+): Promise<number> {
   const projector = createProjector({
     ...{ store, readModel, telemetry: silent, clock: new SystemClock(), fence: 1 },
-    projections: [runsProjection],
+    ...{ projections: [runsProjection], fillElsewhere },
   });
   const stop = new AbortController();
   const head = await store.head();

@@ -2,9 +2,10 @@ import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { BackOff } from '../projector/back-off.ts';
+import type { FillingStatus } from '../projector/projection-status.ts';
+import { FillingProgress, type FillingCounts } from './filling-progress.ts';
 import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
-import type { FillingStatus, RebuildState } from '../projector/projection-status.ts';
-import { shareOfLog } from './share-of-log.ts';
+import type { Making } from './making.ts';
 
 export interface FillingOptions {
   readonly feeder: GenerationFeeder;
@@ -18,30 +19,24 @@ export interface FillingOptions {
   readonly batchSize: number;
   /** Events a second at most; default: as fast as it goes. */
   readonly rate?: number | undefined;
+  /** Told whenever the generation is open. */
+  readonly onOpened?: () => void;
+  /** Of one that fills share 0: resolves once those who fill the others have ended. */
+  readonly others?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** As much as is shown before everything is there: what comes meanwhile lies behind the log's end as it was. */
-const ALMOST = 0.99;
-
 /** Makes a generation from the log's beginning, in bulk, and knows how far it is. */
-export class Filling {
+export class Filling implements Making {
   readonly feeder: GenerationFeeder;
   readonly #options: FillingOptions;
-  /** When it began, or went on after a rest, by the clock's `steady`; and what it had handled, and how far it was, by then. */
-  #began: number;
-  #handledBefore = 0;
-  #progressBefore: number | null = null;
-  /** Of the log when this began. */
-  #end: Position = BEGINNING;
+  readonly #progress: FillingProgress;
   /** Where nothing stood that is the view's, the log was looked at up to here. */
   #looked: Position = BEGINNING;
-  #state: RebuildState = 'paused';
-  #detail: string | null = null;
 
   constructor(options: FillingOptions) {
     this.feeder = options.feeder;
     this.#options = options;
-    this.#began = options.clock.steady();
+    this.#progress = new FillingProgress(options.clock);
   }
 
   /**
@@ -52,33 +47,29 @@ export class Filling {
   async run(signal: AbortSignal): Promise<boolean> {
     const { clock, telemetry } = this.#options;
     const backOff = new BackOff(clock);
-    this.#state = 'filling';
-    this.#began = clock.steady();
-    this.#handledBefore = this.feeder.handled;
-    this.#progressBefore = null;
+    this.#progress.begin(this.feeder.handled);
     while (!signal.aborted) {
       try {
         if (await this.#fill(signal)) {
-          this.#state = 'catching_up';
-          this.#detail = null;
+          this.#progress.is('catching_up');
           return true;
         }
       } catch (error) {
         if (signal.aborted) break;
-        this.#detail = error instanceof Error ? error.message : String(error);
+        this.#progress.detail = error instanceof Error ? error.message : String(error);
         if (error instanceof PoisonedFillError) {
           await this.#close();
           throw error;
         }
         telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
           projection: this.feeder.projection.name,
-          error: this.#detail,
+          error: this.#progress.detail,
         });
         await backOff.wait(signal);
       }
     }
     await this.#close();
-    this.#state = 'paused';
+    this.#progress.is('paused', this.#progress.detail);
     return false;
   }
 
@@ -94,15 +85,12 @@ export class Filling {
     }
   }
 
-  /** It is level with the generation that is read, and could take its place. */
   ready(): void {
-    this.#state = 'ready';
+    this.#progress.is('ready');
   }
 
-  /** It will not become the live generation. */
   failed(detail: string): void {
-    this.#state = 'failed';
-    this.#detail = detail;
+    this.#progress.is('failed', detail);
   }
 
   /** All that is the view's up to here was taken, or is being taken. */
@@ -111,37 +99,47 @@ export class Filling {
     return passed < this.#looked ? this.#looked : passed;
   }
 
-  /** How far it is; what its order says stands beside it. */
   status(): FillingStatus {
-    const seconds = Math.max(0.001, (this.#options.clock.steady() - this.#began) / 1000);
-    const progress = this.#progress();
-    const gained = progress - (this.#progressBefore ?? progress);
-    const handled = this.feeder.handled - this.#handledBefore;
-    const left = gained === 0 ? null : Math.round((seconds / gained) * (1 - progress));
-    const goesOn = this.#state === 'filling';
-    return {
-      version: this.feeder.generation,
-      state: this.#state,
-      handled: this.feeder.handled,
-      left_out: this.feeder.leftOut,
-      progress,
-      events_per_second: goesOn ? Math.round(handled / seconds) : 0,
-      seconds_left: progress === 1 ? 0 : goesOn ? left : null,
-      detail: this.#detail,
-    };
+    return this.#progress.status(this.#counts());
+  }
+
+  #counts(): FillingCounts {
+    const { generation, handled, leftOut } = this.feeder;
+    return { version: generation, handled, leftOut, looked: this.looked };
   }
 
   async #fill(signal: AbortSignal): Promise<boolean> {
     const { feeder } = this;
     await feeder.open(true);
-    this.#detail = null;
-    this.#end = await this.#options.store.head();
+    this.#options.onOpened?.();
+    this.#progress.detail = null;
     this.#looked = feeder.passed;
-    this.#progressBefore ??= this.#progress();
+    this.#progress.goesTo(await this.#options.store.head(), this.#counts());
+    if (feeder.share !== null) {
+      if (!(await this.#feed(signal))) return false;
+      if (feeder.share.index > 0) {
+        await feeder.close();
+        return true;
+      }
+      await this.#options.others?.(signal);
+      if (signal.aborted) return false;
+      await feeder.takeIn();
+    }
+    if (!(await this.#feed(signal))) return false;
+    await feeder.finish();
+    await feeder.close();
+    return true;
+  }
+
+  /** @returns whether it is level with the log; false when the signal was aborted */
+  async #feed(signal: AbortSignal): Promise<boolean> {
+    const { feeder } = this;
     const own = new AbortController();
     const messages = this.#options.store.subscribe({
       after: feeder.passed,
       prefixes: feeder.projection.streams,
+      share: feeder.share ?? undefined,
+      once: feeder.share !== null,
       ahead: this.#options.rate === undefined,
       onPassed: (position) => (this.#looked = position),
       signal: AbortSignal.any([signal, own.signal]),
@@ -156,10 +154,7 @@ export class Filling {
         }
         await feeder.flush();
         await this.#rest(signal);
-        if (message.kind !== 'caught-up') continue;
-        await feeder.finish();
-        await feeder.close();
-        return true;
+        if (message.kind === 'caught-up') return true;
       }
       await feeder.flush();
       return false;
@@ -172,12 +167,7 @@ export class Filling {
   async #rest(signal: AbortSignal): Promise<void> {
     const { rate, clock } = this.#options;
     if (rate === undefined) return;
-    const due = this.#began + ((this.feeder.handled - this.#handledBefore) / rate) * 1000;
+    const due = this.#progress.dueAt(this.feeder.handled, rate);
     if (due > clock.steady() && !signal.aborted) await clock.sleep(due - clock.steady(), signal);
-  }
-
-  #progress(): number {
-    if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
-    return Math.min(ALMOST, shareOfLog(this.looked, this.#end));
   }
 }

@@ -5,6 +5,7 @@ import {
   type RecordedEvent,
 } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
+import type { StreamShare } from '../../domain/stream-share.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import {
   foldBatch,
@@ -41,7 +42,7 @@ export interface FeederOptions {
   readonly projection: Projection;
   readonly generation: number;
   readonly fence: number;
-  readonly parking: Parking;
+  readonly parking: Pick<Parking, 'of' | 'park'>;
   readonly telemetry: Telemetry;
   /**
    * Whether a filling ends at an event that can't be folded: there is something else to read. Where there is not, one
@@ -50,6 +51,8 @@ export interface FeederOptions {
   readonly endsAtPoison: boolean;
   /** Events that an operator had left out. */
   readonly skipped: () => SkippedEvents;
+  /** In bulk it fills but one share of the generation. Default: all of it. */
+  readonly share?: StreamShare | undefined;
   /** Told whenever everything up to a position is in the documents. */
   readonly onPassed: (position: Position) => void;
 }
@@ -101,6 +104,11 @@ export class GenerationFeeder {
     return this.#written !== this.#passed;
   }
 
+  /** What it fills of the generation; null: all of it, also where the other shares are in it by now. */
+  get share(): StreamShare | null {
+    return this.#writer?.share ?? null;
+  }
+
   /** In bulk: events that have been folded since the last {@link flush}. */
   get unwrittenEvents(): number {
     return this.#unwrittenEvents;
@@ -114,18 +122,31 @@ export class GenerationFeeder {
   /** Opens the generation (again), in bulk while nobody reads it. */
   async open(bulk: boolean): Promise<void> {
     await this.close();
-    const { readModel, fence, parking } = this.#options;
+    const { readModel, fence } = this.#options;
     const { projection, generation } = this;
+    const share = bulk ? this.#options.share : undefined;
     this.#bulk = bulk;
     // It comes again.
     this.handled -= this.#unwrittenEvents;
     this.leftOut -= this.#unwrittenLeftOut;
     this.#forgetUnwritten();
-    this.#writer = await readModel.openWriter(projection, { generation, bulk, fence });
-    this.#written = await this.#writer.checkpoint();
+    this.#writer = await readModel.openWriter(projection, { generation, bulk, fence, share });
+    await this.#begin(this.#writer);
+  }
+
+  /** Share 0 takes in the others, which are filled and closed. What it has folded is written. It then is where the last is. */
+  async takeIn(): Promise<void> {
+    const writer = this.#openWriter();
+    await writer.takeIn?.();
+    await this.#begin(writer);
+  }
+
+  /** From where the documents are. */
+  async #begin(writer: ViewWriter): Promise<void> {
+    this.#written = await writer.checkpoint();
     this.#passed = this.#written;
     this.#landmark = undefined;
-    this.#parked = await parking.of(parkedView(projection, generation));
+    this.#parked = await this.#options.parking.of(parkedView(this.projection, this.generation));
     this.#options.onPassed(this.#passed);
   }
 

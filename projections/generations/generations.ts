@@ -1,8 +1,10 @@
 import type { Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
+import { FillingBeside, type FillOrder } from './filling-beside.ts';
 import { Filling } from './filling.ts';
 import { Following } from '../projector/following.ts';
 import { GenerationFeeder } from './generation-feeder.ts';
+import type { Making } from './making.ts';
 import { isOfOtherLog, throwAway } from './other-log.ts';
 import { parkedView } from '../projector/parking.ts';
 import { Reaching } from './reaching.ts';
@@ -51,24 +53,45 @@ export class Generations {
    * @throws ReadModelError
    */
   async make(version: number, asked: number | undefined): Promise<Rebuild> {
-    const { store, clock, telemetry, feed, parking, projection } = this.#options;
+    const { store, feed, parking, projection } = this.#options;
     if (!(await this.all()).includes(version)) {
       await parking.forget(parkedView(projection, version), await store.head());
     }
     const { isAlone } = this;
     const rate = isAlone ? undefined : asked;
-    const feeder = this.#feederOf(version, !isAlone);
-    const { fillBatchSize } = this.#options;
-    // At a slow rate, a little at a time: a rest between large batches would be long.
-    const batchSize = Math.min(fillBatchSize, Math.ceil((rate ?? Infinity) / 4));
+    const filling = await this.#filling(version, rate, !isAlone);
+    const { feeder } = filling;
     return new Rebuild({
-      filling: new Filling({ feeder, store, clock, telemetry, batchSize, rate }),
+      filling,
       follow: () => {
         feed.begin(feeder.passed);
         return this.#follow(feeder);
       },
       onChange: () => this.#listener.onChange(),
     });
+  }
+
+  /** @param rate events a second at most */
+  async #filling(
+    version: number,
+    rate: number | undefined,
+    endsAtPoison: boolean,
+  ): Promise<Making> {
+    const { store, clock, telemetry, parking, projection, fence } = this.#options;
+    const { fillBatchSize, fillElsewhere: elsewhere } = this.#options;
+    const feeder = this.#feederOf(version, endsAtPoison);
+    const mayGo = elsewhere !== undefined && rate === undefined && projection.ownStreams === true;
+    if (mayGo && elsewhere.isWorthIt(await store.head())) {
+      const order = (): FillOrder => ({
+        ...{ name: projection.name, generation: version, fence, endsAtPoison },
+        batchSize: fillBatchSize,
+        skipped: this.#listener.skipped(),
+      });
+      return new FillingBeside({ feeder, elsewhere, order, parking, store, clock, telemetry });
+    }
+    // At a slow rate, a little at a time: a rest between large batches would be long.
+    const batchSize = Math.min(fillBatchSize, Math.ceil((rate ?? Infinity) / 4));
+    return new Filling({ feeder, store, clock, telemetry, batchSize, rate });
   }
 
   /** Those that there are, ascending. */

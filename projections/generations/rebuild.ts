@@ -1,10 +1,10 @@
 import type { FillingStatus } from '../projector/projection-status.ts';
-import type { Filling } from './filling.ts';
 import type { Following } from '../projector/following.ts';
 import type { GenerationFeeder } from './generation-feeder.ts';
+import type { Making } from './making.ts';
 
 export interface RebuildOptions {
-  readonly filling: Filling;
+  readonly filling: Making;
   /** Feeds the filled generation from then on. */
   readonly follow: (feeder: GenerationFeeder) => Following;
   /** Told when it is filled, or has failed. */

@@ -2,6 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { EventStoreError, type EventStore, type Position } from '../../domain/event-store.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { FillElsewhere } from '../generations/filling-beside.ts';
 import { BackOff } from './back-off.ts';
 import { Parking } from './parking.ts';
 import type { ProjectionStatus } from './projection-status.ts';
@@ -26,6 +27,8 @@ export interface ProjectorOptions {
   readonly gatherMs?: number;
   /** Events to a batch while filling a generation; default 4,000: more live objects at a time cost more than they save. */
   readonly fillBatchSize?: number;
+  /** What fills large generations of views whose documents have streams of their own; default: they are filled here. */
+  readonly fillElsewhere?: FillElsewhere | undefined;
 }
 
 /** Told that the view of a name has everything up to a position. */
@@ -54,7 +57,7 @@ const ORDERS = 'projection-';
 
 /** Makes a projector; it does nothing before `run`. */
 export function createProjector(options: ProjectorOptions): Projector {
-  const { store, readModel, projections, telemetry, clock, fence } = options;
+  const { store, readModel, projections, telemetry, clock, fence, fillElsewhere } = options;
   const { batchSize = 1_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
   const listeners = new Set<CheckpointListener>();
   const parking = new Parking(readModel, fence);
@@ -64,7 +67,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     const onPassed = (position: Position): void => {
       for (const listener of listeners) listener(projection.name, position);
     };
-    const shared = { store, readModel, feed, parking, fence, clock, telemetry };
+    const shared = { store, readModel, feed, parking, fence, clock, telemetry, fillElsewhere };
     return new View({ projection, ...shared, batchSize, gatherMs, fillBatchSize, onPassed });
   });
 

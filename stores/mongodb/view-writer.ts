@@ -115,6 +115,11 @@ export class MongoViewWriter implements ViewWriter {
     projection: Projection,
     options: WriterOptions,
   ): Promise<MongoViewWriter> {
+    if (options.share !== undefined) {
+      throw new TypeError(
+        `${projection.name} can't be filled in shares: its documents lie in one place`,
+      );
+    }
     const writer = new MongoViewWriter(connection, projection, options);
     try {
       await connection.run('open_writer', (db) => writer.#claim(db));

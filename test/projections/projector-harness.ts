@@ -10,6 +10,7 @@ import type { RebuildSwitch } from '../../domain/vocabulary.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
+import type { FillElsewhere } from '../../projections/generations/filling-beside.ts';
 import { createProjector, type Projector } from '../../projections/projector/projector.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
@@ -24,6 +25,8 @@ export class ProjectorHarness {
   readonly passed = new Signal<{ readonly name: string; readonly position: Position }>('steps');
   readonly store: EventStore;
   readonly readModel: ReadModel;
+  /** Where the log lies. */
+  readonly logDirectory: string;
   /** Where the views lie. */
   readonly viewDirectory: string;
   readonly #remove: () => Promise<void>;
@@ -34,11 +37,13 @@ export class ProjectorHarness {
   private constructor(parts: {
     readonly store: EventStore;
     readonly readModel: ReadModel;
+    readonly logDirectory: string;
     readonly viewDirectory: string;
     readonly remove: () => Promise<void>;
   }) {
     this.store = parts.store;
     this.readModel = parts.readModel;
+    this.logDirectory = parts.logDirectory;
     this.viewDirectory = parts.viewDirectory;
     this.#remove = parts.remove;
   }
@@ -46,15 +51,16 @@ export class ProjectorHarness {
   static async open(): Promise<ProjectorHarness> {
     const directory = await makeTemporaryDirectory();
     const codec = createEventCodec();
+    const logDirectory = join(directory.path, 'log');
     const store = await openSqliteEventStore({
-      directory: join(directory.path, 'log'),
+      directory: logDirectory,
       codec,
       telemetry: silent,
     });
     const viewDirectory = join(directory.path, 'views');
     const readModel = await openSqliteReadModel({ directory: viewDirectory, telemetry: silent });
     const remove = (): Promise<void> => directory.remove();
-    return new ProjectorHarness({ store, readModel, viewDirectory, remove });
+    return new ProjectorHarness({ store, readModel, logDirectory, viewDirectory, remove });
   }
 
   /** Appends what was added to `log` since the last time; gives the log's head. */
@@ -77,6 +83,7 @@ export class ProjectorHarness {
       readonly store?: EventStore;
       readonly clock?: Clock;
       readonly gatherMs?: number;
+      readonly fillElsewhere?: FillElsewhere;
     } = {},
   ): Projector {
     this.#fence += 1;

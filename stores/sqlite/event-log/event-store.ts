@@ -15,6 +15,7 @@ import {
   type StreamPart,
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
+import type { StreamShare } from '../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { Announcer } from './following/announcer.ts';
 import { openNotices, type Notices } from './following/notices.ts';
@@ -53,6 +54,8 @@ export interface SqliteEventStoreOptions {
   readonly lockTimeout?: number;
   /** To look at a log that is there: nothing is made and nobody told, and appends are refused. Default: false. */
   readonly readOnly?: boolean;
+  /** With `readOnly`: others write it meanwhile, so that files may have to be made beside it. Default: false. */
+  readonly isWritten?: boolean;
   /** Bytes beyond which the log may not grow; an append that would is `UNAVAILABLE`. Default: the disk. */
   readonly maxBytes?: number;
 }
@@ -105,10 +108,10 @@ class SqliteEventStore implements EventStore {
   }
 
   async open(): Promise<void> {
-    const { directory, codec, telemetry, readOnly = false } = this.#options;
+    const { directory, codec, telemetry, readOnly = false, isWritten = false } = this.#options;
     if (!readOnly) await this.#writer.start();
     try {
-      const reader = new LogReader(logFile(directory), codec, readOnly);
+      const reader = new LogReader(logFile(directory), codec, readOnly && !isWritten);
       const isWriting = (): boolean => this.#writer.isWriting || this.#announcer.isHolding;
       const notices = (this.#notices =
         this.#options.notices ?? (await openNotices(readOnly ? null : directory)));
@@ -179,6 +182,7 @@ class SqliteEventStore implements EventStore {
   async *subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly share?: StreamShare | undefined;
     readonly ahead?: boolean;
     readonly once?: boolean;
     readonly onPassed?: (position: Position) => void;

@@ -1,5 +1,6 @@
 import type { Landmark, Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import type { StreamShare } from '../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
   ReadModelError,
@@ -109,14 +110,20 @@ export class SqliteReadModel implements ReadModel {
   async openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
     return this.#onFiles(projection, () => {
       const { generation, fence } = options;
+      const others = othersOf(options.share).map((share) => {
+        return { share, file: this.#files.pathOf(projection, generation, share.index) };
+      });
       const opened = openGeneration(this.#files, this.#telemetry, projection, options);
       const writer = new SqliteViewWriter({
         ...opened,
         projection,
         fence,
+        others,
+        tookIn: () =>
+          this.#files.exclusively(() => this.#files.deleteShares(projection, generation)),
         errorOf: (error) => {
           if (faultOf(error) !== 'corrupt') return unavailable('view', opened.file, error);
-          this.#condemn(projection, generation, opened.fileNumber, error);
+          this.#condemn(projection, generation, opened.fileNumber, error, options.share?.index);
           return new ReadModelError(
             'FENCED',
             `the view ${opened.file} was damaged; begin anew`,
@@ -125,7 +132,8 @@ export class SqliteReadModel implements ReadModel {
         },
         closed: (closed) => this.#writers.delete(closed),
       });
-      if (opened.bulk && opened.goesOn) {
+      // No release has ever left those of a share to the end.
+      if (opened.bulk && opened.goesOn && opened.share === null) {
         try {
           writer.recount();
         } catch (error) {
@@ -178,7 +186,7 @@ export class SqliteReadModel implements ReadModel {
             `generation ${String(generation)} of ${projection.name} is live and can't be thrown away`,
           );
         }
-        deleteDatabase(this.#files.pathOf(projection, generation));
+        this.#files.delete(projection, generation);
       }),
     );
   }
@@ -313,8 +321,9 @@ export class SqliteReadModel implements ReadModel {
     generation: number,
     number: number | undefined,
     error: unknown,
+    share = 0,
   ): void {
-    const file = this.#files.pathOf(projection, generation);
+    const file = this.#files.pathOf(projection, generation, share);
     if (this.#files.readOnly) throw unavailable('view', file, error);
     this.#telemetry.log.error(`the view ${file} is damaged and thrown away, to be built anew`, {
       projection: projection.name,
@@ -325,8 +334,11 @@ export class SqliteReadModel implements ReadModel {
     try {
       this.#files.exclusively(() => {
         if (fileNumber(file) !== number) return;
-        this.#files.unsetLive(projection, generation);
-        deleteDatabase(file);
+        if (share > 0) deleteDatabase(file);
+        else {
+          this.#files.unsetLive(projection, generation);
+          this.#files.delete(projection, generation);
+        }
       });
     } catch (fault) {
       throw unavailable('files of the view', projection.name, fault);
@@ -347,6 +359,12 @@ export class SqliteReadModel implements ReadModel {
       throw new ReadModelError('UNAVAILABLE', 'the read model is closed');
     }
   }
+}
+
+/** The other shares, where it is the first. */
+function othersOf(share: StreamShare | undefined): readonly StreamShare[] {
+  if (share?.index !== 0) return [];
+  return Array.from({ length: share.of - 1 }, (_, n) => ({ index: n + 1, of: share.of }));
 }
 
 function nameOf(projection: Projection): string {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Projection } from '../../../projections/read-model.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -20,7 +20,8 @@ export function registerFile(directory: string): string {
 /**
  * The files of the views: one a generation, `<name>-s<schema>-g<generation>.db`, and the register
  * `views.db`, which says which generation of each (name, schema) is live. Files are made and deleted only
- * while the register is locked, so that no process deletes what another is just making.
+ * while the register is locked, so that no process deletes what another is just making. While a generation is filled
+ * by several threads, shares of it lie beside it in `<name>-s<schema>-g<generation>.share<index>.db`.
  */
 export class ViewFiles {
   /** Whether they are only looked at: nothing is made, changed or deleted. */
@@ -41,9 +42,28 @@ export class ViewFiles {
     );
   }
 
-  /** The path of a generation's file, there or not. */
-  pathOf(projection: Projection, generation: number): string {
-    return join(this.#directory, `${prefixOf(projection)}${String(generation)}.db`);
+  /**
+   * The path of a generation's file, there or not.
+   * @param share of which there is a file beside it while the generation is filled; default: that of the generation itself
+   */
+  pathOf(projection: Projection, generation: number, share = 0): string {
+    const suffix = share === 0 ? '' : `${SHARE}${String(share)}`;
+    return join(this.#directory, `${prefixOf(projection)}${String(generation)}${suffix}.db`);
+  }
+
+  /** Deletes a generation with what lies beside it. Inside {@link exclusively}. */
+  delete(projection: Projection, generation: number): void {
+    // The shares last: without the generation's own file, nobody takes them for a part of one.
+    deleteDatabase(this.pathOf(projection, generation));
+    this.deleteShares(projection, generation);
+  }
+
+  /** Deletes the files of shares that were taken in, or are not to be. Inside {@link exclusively}. */
+  deleteShares(projection: Projection, generation: number): void {
+    const prefix = `${prefixOf(projection)}${String(generation)}${SHARE}`;
+    for (const name of readdirSync(this.#directory)) {
+      if (name.startsWith(prefix)) rmSync(join(this.#directory, name), { force: true });
+    }
   }
 
   /** The generation that is to be read; null when there is none, or its file has gone. About 10 µs. */
@@ -105,6 +125,9 @@ export class ViewFiles {
     if (this.#register.isOpen) this.#register.close();
   }
 }
+
+/** How the name goes on of a file with a share of a generation. */
+const SHARE = '.share';
 
 function prefixOf(projection: Projection): string {
   return `${projection.name}-s${String(projection.schema)}-g`;

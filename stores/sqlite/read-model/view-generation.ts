@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import type { StreamShare } from '../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
 import {
@@ -10,6 +10,8 @@ import {
   type Database,
 } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
+import { canGoOn, fillMark } from './fill-mark.ts';
+import { beginIds } from './taking-in.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
 import {
@@ -32,6 +34,8 @@ export interface OpenGeneration {
   readonly fileNumber: number | undefined;
   /** Whether it is being filled in bulk. */
   readonly bulk: boolean;
+  /** Of it, where the others are not in it yet; else null. */
+  readonly share: StreamShare | null;
   /** Whether the file was there before. */
   readonly goesOn: boolean;
 }
@@ -48,7 +52,8 @@ export function openGeneration(
   options: WriterOptions,
 ): OpenGeneration {
   const { generation, bulk } = options;
-  const file = files.pathOf(projection, generation);
+  const share = options.share ?? null;
+  const file = files.pathOf(projection, generation, share?.index);
   const columns = columnsOf(projection);
   return files.exclusively(() => {
     const beginAnew = (why: string): Database => {
@@ -56,17 +61,22 @@ export function openGeneration(
         projection: projection.name,
         generation,
       });
-      deleteDatabase(file);
+      // A share by itself; with the generation go those beside it.
+      if (share !== null && share.index > 0) deleteDatabase(file);
+      else files.delete(projection, generation);
       files.unsetLive(projection, generation);
-      return open(file, projection, columns, bulk);
+      return open(file, projection, columns, bulk, share);
     };
+    // Share 0 may have the others already.
+    const marks =
+      share === null || share.index === 0 ? [fillMark(null), fillMark(share)] : [fillMark(share)];
     const existed = fileNumber(file) !== undefined;
     if (!existed) files.unsetLive(projection, generation);
     const prepared = (opened: Database): OpenGeneration => {
       let database = opened;
       try {
         let filling = fillingOf(database);
-        if (existed && filling !== null && (filling === '' || filling !== startOfMachine)) {
+        if (existed && filling !== null && !(canGoOn() && marks.includes(filling))) {
           database.close();
           database = beginAnew('its bulk fill was cut short');
           filling = fillingOf(database);
@@ -78,6 +88,9 @@ export function openGeneration(
           finishFilling(database, projection, columns);
         }
         const fills = filling !== null && bulk;
+        const isPart = fills && filling !== fillMark(null);
+        // They were taken in, and then the process ended.
+        if (fills && existed && !isPart) files.deleteShares(projection, generation);
         database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
         const touchesKeys = fills && hasKeyIndex(database);
         keepPages(database, touchesKeys ? KEPT_PAGES.fillingByKeys : KEPT_PAGES.usual);
@@ -87,6 +100,7 @@ export function openGeneration(
           file,
           fileNumber: fileNumber(file),
           bulk: fills,
+          share: isPart ? share : null,
           goesOn: existed,
         };
       } catch (error) {
@@ -95,7 +109,7 @@ export function openGeneration(
       }
     };
     try {
-      return prepared(open(file, projection, columns, bulk));
+      return prepared(open(file, projection, columns, bulk, share));
     } catch (error) {
       // Whichever page of it was met first: what is damaged stays so.
       if (faultOf(error) !== 'corrupt') throw error;
@@ -109,13 +123,15 @@ function open(
   projection: Projection,
   columns: readonly Column[],
   bulk: boolean,
+  share: StreamShare | null,
 ): Database {
   return openDatabase({
     file,
     what: 'view',
     version: LAYOUT_VERSION,
     migrate: (database) => {
-      createTables(database, columns, bulk ? startOfMachine : null);
+      createTables(database, columns, bulk ? fillMark(share) : null);
+      if (share !== null && share.index > 0) beginIds(database, share);
       createTallies(database, projection, columns);
       if (!bulk) createIndexes(database, projection, columns);
     },
@@ -152,19 +168,4 @@ function fillingOf(database: Database): string | null {
   return typeof row === 'object' && row !== null && 'filling' in row && row.filling !== null
     ? (row.filling as string)
     : null;
-}
-
-/**
- * Tells one start of the machine from the next; empty where the system does not say. What was written
- * without waiting for the disk survives the end of a process, not that of the machine.
- */
-const startOfMachine = bootId();
-
-function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    // Not Linux: an unfinished fill can't be told from a torn one, and is begun anew.
-    return '';
-  }
 }

@@ -1,5 +1,6 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import type { StreamShare } from '../../../domain/stream-share.ts';
 import {
   ReadModelError,
   type KeptDocument,
@@ -10,6 +11,7 @@ import { execute, inTransaction, keepPages, type Database } from '../database.ts
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { createTallies } from './tallies.ts';
+import { takeInShares, type ShareFile } from './taking-in.ts';
 import { createIndexes, KEPT_PAGES, type Column } from './view-table.ts';
 
 /**
@@ -37,6 +39,12 @@ export interface WriterSetup {
   readonly fence: number;
   /** Filling a generation that nobody reads yet. */
   readonly bulk: boolean;
+  /** Of the generation, where it is not all of it. */
+  readonly share: StreamShare | null;
+  /** Of the other shares, for the first. */
+  readonly others: readonly ShareFile[];
+  /** Called once they are taken in. */
+  readonly tookIn: () => void;
   /** Makes the port's error of what the driver threw, and throws away a damaged file. */
   readonly errorOf: (error: unknown) => unknown;
   /** Called once it is closed. */
@@ -54,6 +62,7 @@ export class SqliteViewWriter implements ViewWriter {
   readonly #selectCheckpoint;
   readonly #updateCheckpoint;
   #filling: boolean;
+  #share: StreamShare | null;
   /** Documents of batches that are written, but not committed yet. */
   #uncommitted = 0;
 
@@ -61,6 +70,7 @@ export class SqliteViewWriter implements ViewWriter {
     const { database, columns, file, bulk } = setup;
     this.#setup = setup;
     this.#filling = bulk;
+    this.#share = setup.share;
     this.#fileNumber = fileNumber(file);
     this.#table = new DocumentTable(database, setup.projection, columns, bulk);
     this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
@@ -68,6 +78,24 @@ export class SqliteViewWriter implements ViewWriter {
     this.#updateCheckpoint = database.prepare(
       'UPDATE checkpoint SET position = ?, fence = ?, landmark = coalesce(?, landmark)',
     );
+  }
+
+  get share(): StreamShare | null {
+    return this.#share;
+  }
+
+  async takeIn(): Promise<void> {
+    if (this.#share === null) return;
+    const { database, projection, others, tookIn } = this.#setup;
+    this.#guarded(() => {
+      this.#commit();
+      this.#requireTurn(this.#checkpoint().position);
+      // What is kept of pages and rows does not know of what comes.
+      this.#table.forget();
+      takeInShares(database, projection, others);
+      this.#share = null;
+      tookIn();
+    });
   }
 
   async checkpoint(): Promise<Position> {

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../../../domain/event-store.ts';
+import type { StreamShare } from '../../../../domain/stream-share.ts';
 
 /** Events that may wait in memory for one slow subscriber; beyond, it reads them from the file later. */
 const MAX_WAITING = 5_000;
@@ -17,6 +18,8 @@ export interface Delivery {
  */
 export class Subscriber {
   readonly prefixes: readonly string[] | undefined;
+  /** What is in others is left out where it is read from the file. */
+  readonly share: StreamShare | undefined;
   /** All up to here was taken by the consumer, or left out. */
   position: number;
   live = false;
@@ -26,9 +29,13 @@ export class Subscriber {
   #woken = false;
 
   /** @param after the number of a position */
-  constructor(after: number, prefixes: readonly string[] | undefined) {
+  constructor(
+    after: number,
+    wanted: { readonly prefixes?: readonly string[]; readonly share?: StreamShare | undefined },
+  ) {
     this.position = after;
-    this.prefixes = prefixes;
+    this.prefixes = wanted.prefixes;
+    this.share = wanted.share;
   }
 
   wants(stream: string): boolean {

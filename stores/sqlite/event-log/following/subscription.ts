@@ -3,6 +3,7 @@ import {
   type Position,
   type SubscriptionMessage,
 } from '../../../../domain/event-store.ts';
+import type { StreamShare } from '../../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../../observability/telemetry.ts';
 import { formatPosition, parsePosition } from '../position.ts';
 import { ReadAhead } from '../reading/read-ahead.ts';
@@ -37,6 +38,7 @@ export async function* subscribe(
   options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
+    readonly share?: StreamShare | undefined;
     readonly ahead?: boolean;
     readonly once?: boolean;
     readonly onPassed?: (position: Position) => void;
@@ -45,7 +47,7 @@ export async function* subscribe(
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { tail, closed } = source;
   const { signal, once = false, onPassed } = options;
-  const subscriber = new Subscriber(parsePosition(options.after), options.prefixes);
+  const subscriber = new Subscriber(parsePosition(options.after), options);
   const mayAhead = options.ahead === true && !signal.aborted;
   const ahead = mayAhead ? aheadOf(source, subscriber) : undefined;
   if (ahead !== undefined) source.ahead.add(ahead);
@@ -103,23 +105,26 @@ async function behind(
   if (subscriber.live) return undefined;
   // Also between pages, so that reading a long log leaves the event loop to others.
   await new Promise<void>((resolve) => setImmediate(resolve));
+  const { prefixes, share } = subscriber;
   const packed = await ahead?.next(subscriber.position);
   const page =
     packed === undefined
       ? await read(source, subscriber, signal, once)
       : // Whether more has come since can't be said here.
-        source.reader.unpacked({ ...packed, isLast: false }, { prefixes: subscriber.prefixes });
+        source.reader.unpacked({ ...packed, isLast: false }, { prefixes, share });
   if (page === undefined) return undefined;
   subscriber.position = page.upTo;
   // Before the end, it would be told that this was all; the tail itself knows no end before it has followed.
-  if (page.isLast) source.tail.join(subscriber);
+  if (page.isLast && share === undefined) source.tail.join(subscriber);
+  // It ends here, and the tail knows of no shares.
+  else if (page.isLast) subscriber.live = true;
   return { events: page.events, error: page.unreadable?.error };
 }
 
 /** What reads ahead of a subscriber, until where the log ends now; undefined where that is near. */
 function aheadOf(
   { reader, telemetry }: SubscriptionSource,
-  { position, prefixes }: Subscriber,
+  { position, prefixes, share }: Subscriber,
 ): ReadAhead | undefined {
   let until: number;
   try {
@@ -130,19 +135,19 @@ function aheadOf(
     throw error;
   }
   if (until - position < FAR_BEHIND) return undefined;
-  return new ReadAhead({ file: reader.file, until, prefixes }, telemetry);
+  return new ReadAhead({ file: reader.file, until, prefixes, share }, telemetry);
 }
 
 /** Reads a page, unless `once` again and again while the file can't be read; undefined when it was ended meanwhile. */
 async function read(
   { reader, closed, telemetry }: SubscriptionSource,
-  { position, prefixes }: Subscriber,
+  { position, prefixes, share }: Subscriber,
   signal: AbortSignal,
   once: boolean,
 ): Promise<Page | undefined> {
   for (let retry = FIRST_RETRY; !signal.aborted && !closed.aborted;) {
     try {
-      return reader.page(position, { prefixes });
+      return reader.page(position, { prefixes, share });
     } catch (error) {
       if (once || !(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
       telemetry.log.warn(error.message, { retryMilliseconds: retry });

@@ -1,3 +1,4 @@
+import type { StreamShare } from '../../../../domain/stream-share.ts';
 import type { PackedPage } from './packed-page.ts';
 
 /** What goes between a subscription that is far behind and the thread that reads ahead of it. */
@@ -9,6 +10,8 @@ export interface AheadOrder {
   readonly until: number;
   /** Default: all streams. */
   readonly prefixes: readonly string[] | undefined;
+  /** Default: all shares of the streams. */
+  readonly share?: StreamShare | undefined;
 }
 
 export type ToAhead =

@@ -8,7 +8,7 @@ import { openLogForReading } from '../schema.ts';
 const GIVES_WAY = 5;
 
 /** The entry of a thread that reads pages of the log while another folds those before them. */
-function readAhead({ file, until, prefixes }: AheadOrder): void {
+function readAhead({ file, until, prefixes, share }: AheadOrder): void {
   const database = openLogForReading(file);
   const rows = new LogRows(database);
   let position = 0;
@@ -27,7 +27,7 @@ function readAhead({ file, until, prefixes }: AheadOrder): void {
     }
     position = message.after ?? position;
     for (let left = message.pages; left > 0; left -= 1) {
-      const page = rows.page(position, { prefixes });
+      const page = rows.page(position, { prefixes, share });
       position = page.upTo;
       parentPort?.postMessage({ kind: 'page', page } satisfies FromAhead);
       if (position < until) continue;

@@ -1,3 +1,4 @@
+import type { StreamShare } from '../../../../domain/stream-share.ts';
 import { LIMIT, type Database, type Statement } from '../../database.ts';
 import { prepareForArrays } from '../writing/log-writer.ts';
 import { PACKED, type PackedPage, type PackedRows } from './packed-page.ts';
@@ -13,6 +14,8 @@ export type LogRow = readonly [number, string, number, string, number, number, s
 export interface RowSelection {
   /** Only of streams whose names begin with one of these; looked at by SQLite, so that the others cost little. */
   readonly prefixes?: readonly string[] | undefined;
+  /** Only of streams in a share; with prefixes alone. */
+  readonly share?: StreamShare | undefined;
   /** Nothing behind this position; default: up to the log's end. */
   readonly upTo?: number | undefined;
 }
@@ -28,6 +31,11 @@ const PAGE_SPAN = 4_000;
 const ROWS_AT_ONCE = 32;
 /** Characters after which a page ends early. */
 export const PAGE_CHARACTERS = 4 * 1024 * 1024;
+
+/** 2^32 divided by the golden ratio, odd: numbers in sequence are far apart (Knuth, volume 3, 6.4). */
+const SPREAD = 2_654_435_761;
+
+type StreamSelection = Pick<RowSelection, 'prefixes' | 'share'>;
 
 /** Reads the log's rows in the order of their positions, over somebody's connection. */
 export class LogRows {
@@ -52,11 +60,11 @@ export class LogRows {
    * @throws the driver's errors
    */
   page(after: number, selection: RowSelection, limit = PAGE_EVENTS): PackedPage {
-    const { prefixes, upTo: last = Number.MAX_SAFE_INTEGER } = selection;
+    const { prefixes, share, upTo: last = Number.MAX_SAFE_INTEGER } = selection;
     // Positions are given out without gaps and become visible in order: up to the head none can come later.
     const head = this.head();
     const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
-    const { packed } = this.#statements(prefixes);
+    const { packed } = this.#statements({ prefixes, share });
     const begins = inOrder(prefixes);
     const ask = (from: number, most: number): PackedRows | null => {
       const row = packed.get(from, end, ...begins, most);
@@ -91,14 +99,14 @@ export class LogRows {
    *
    * @throws the driver's errors
    */
-  rows({ after, upTo, count }: PackedRows, prefixes: RowSelection['prefixes']): readonly LogRow[] {
-    const { rows } = this.#statements(prefixes);
-    return rows.all(after, upTo, ...inOrder(prefixes), count);
+  rows({ after, upTo, count }: PackedRows, streams: StreamSelection): readonly LogRow[] {
+    const { rows } = this.#statements(streams);
+    return rows.all(after, upTo, ...inOrder(streams.prefixes), count);
   }
 
-  /** Those for streams whose names begin so. */
-  #statements(prefixes: RowSelection['prefixes']): RowStatements {
-    const condition = conditionOf(prefixes);
+  /** Those for such streams. */
+  #statements(streams: StreamSelection): RowStatements {
+    const condition = conditionOf(streams);
     const known = this.#known.get(condition);
     if (known !== undefined) return known;
     const from = `FROM events JOIN streams ON streams.id = events.stream
@@ -124,13 +132,17 @@ interface RowStatements {
   readonly packed: Statement;
 }
 
-function conditionOf(prefixes: RowSelection['prefixes']): string {
+function conditionOf({ prefixes, share }: StreamSelection): string {
   if (prefixes === undefined) return '';
   // Not LIKE or GLOB, which have characters with meanings; by length in characters, as SQLite counts.
   const conditions = inOrder(prefixes).map(
     (prefix) => `substr(streams.name, 1, ${[...prefix].length}) = ?`,
   );
-  return `AND (${conditions.join(' OR ') || 'FALSE'})`;
+  const begins = `AND (${conditions.join(' OR ') || 'FALSE'})`;
+  if (share === undefined) return begins;
+  // By the stream's number, which costs no look at its name: spread, as of the streams that come about together each may be
+  // of one kind.
+  return `AND ((events.stream * ${SPREAD}) >> 16) % ${share.of} = ${share.index} ${begins}`;
 }
 
 /**

@@ -200,7 +200,7 @@ export class LogReader {
   /** @returns what of it can't be read by this release; the events before that are added */
   #unpack(
     part: PackedRows,
-    { prefixes, wants }: Selection,
+    { prefixes, share, wants }: Selection,
     events: RecordedEvent[],
   ): Unreadable | undefined {
     const { decodeParsed } = this.#codec;
@@ -208,7 +208,7 @@ export class LogReader {
     if (decodeParsed !== undefined && parsed !== null) {
       return decodeAll(parsed, wants, events, (row) => decodeParsed(this.#parsed(row)));
     }
-    const rows = this.#read(() => this.#rows.rows(part, prefixes));
+    const rows = this.#read(() => this.#rows.rows(part, { prefixes, share }));
     return decodeAll(rows, wants, events, (row) => this.#codec.decode(this.#raw(row)));
   }
 

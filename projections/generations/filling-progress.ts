@@ -1,0 +1,85 @@
+import type { Clock } from '../../domain/clock.ts';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { FillingStatus, RebuildState } from '../projector/projection-status.ts';
+import { shareOfLog } from './share-of-log.ts';
+
+/** What has been done of the making of a generation. */
+export interface FillingCounts {
+  /** The generation. */
+  readonly version: number;
+  /** Events folded. */
+  readonly handled: number;
+  readonly leftOut: number;
+  /** All that is the view's up to here was taken, or is being taken. */
+  readonly looked: Position;
+}
+
+/** As much as is shown before everything is there: what comes meanwhile lies behind the log's end as it was. */
+const ALMOST = 0.99;
+
+/** How far the making of a generation is, and how long it will take. */
+export class FillingProgress {
+  /** What is wrong; null while nothing is. */
+  detail: string | null = null;
+  readonly #clock: Clock;
+  #state: RebuildState = 'paused';
+  /** When it began, or went on after a rest, by the clock's `steady`; and what it had handled, and how far it was, by then. */
+  #began: number;
+  #handledBefore = 0;
+  #progressBefore: number | null = null;
+  /** Of the log when this began. */
+  #end: Position = BEGINNING;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#began = clock.steady();
+  }
+
+  /** It begins, or goes on after a rest. @param handled by then */
+  begin(handled: number): void {
+    this.#state = 'filling';
+    this.#began = this.#clock.steady();
+    this.#handledBefore = handled;
+    this.#progressBefore = null;
+  }
+
+  /** Where the log ends as it begins, or goes on. */
+  goesTo(end: Position, { looked }: Pick<FillingCounts, 'looked'>): void {
+    this.#end = end;
+    this.#progressBefore ??= this.#progress(looked);
+  }
+
+  is(state: RebuildState, detail: string | null = null): void {
+    this.#state = state;
+    this.detail = detail;
+  }
+
+  /** When so many are to have been handled, by the clock's `steady`. @param rate events a second */
+  dueAt(handled: number, rate: number): number {
+    return this.#began + ((handled - this.#handledBefore) / rate) * 1000;
+  }
+
+  status({ version, handled: all, leftOut, looked }: FillingCounts): FillingStatus {
+    const seconds = Math.max(0.001, (this.#clock.steady() - this.#began) / 1000);
+    const progress = this.#progress(looked);
+    const gained = progress - (this.#progressBefore ?? progress);
+    const handled = all - this.#handledBefore;
+    const left = gained === 0 ? null : Math.round((seconds / gained) * (1 - progress));
+    const goesOn = this.#state === 'filling';
+    return {
+      version,
+      state: this.#state,
+      handled: all,
+      left_out: leftOut,
+      progress,
+      events_per_second: goesOn ? Math.round(handled / seconds) : 0,
+      seconds_left: progress === 1 ? 0 : goesOn ? left : null,
+      detail: this.detail,
+    };
+  }
+
+  #progress(looked: Position): number {
+    if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
+    return Math.min(ALMOST, shareOfLog(looked, this.#end));
+  }
+}

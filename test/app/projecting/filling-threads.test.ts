@@ -1,0 +1,211 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { readdirSync } from 'node:fs';
+import { FillingThreads } from '../../../app/projecting/filling-threads.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import {
+  PoisonedElsewhereError,
+  type FillElsewhere,
+  type FillListener,
+  type FillOrder,
+} from '../../../projections/generations/filling-beside.ts';
+import { Parking } from '../../../projections/projector/parking.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
+import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
+import { ProjectorHarness } from '../../projections/projector-harness.ts';
+import { failure, folded, request, stepEnd, success } from '../../projections/recorded.ts';
+import { eventually } from '../../support/signals.ts';
+
+/** So many that each share is read in several pages. */
+const RUNS = 900;
+
+describe('threads that fill a view', function () {
+  this.timeout(60_000);
+  let harness: ProjectorHarness;
+  let threads: FillingThreads;
+  beforeEach(async () => {
+    harness = await ProjectorHarness.open();
+    const place = {
+      log: harness.logDirectory,
+      views: harness.viewDirectory,
+      logLevel: 'silent',
+    } as const;
+    threads = new FillingThreads({ place, telemetry: silent, threads: 3, leastEvents: 500 });
+  });
+  afterEach(() => harness.close());
+
+  /** Runs in all states, each with its events among those of others. */
+  async function addRuns(): Promise<void> {
+    const { log } = harness;
+    const runs = Array.from({ length: RUNS }, (_, n) => `run-r${String(n)}`);
+    for (const [n, run] of runs.entries()) {
+      log.add(run, 'RunRequested', request({ task_id: `task-${String(n % 7)}` }));
+      const due = { next_fire_at: null, task_revision: 0, fire_count: 1 };
+      const nominal = '2026-03-01T09:00:00.000Z';
+      log.add(`fires-${String(n)}`, 'Fired', { nominal, run_id: run, ...due });
+    }
+    const started = runs.filter((_, n) => n % 5 > 0);
+    for (const run of started) {
+      const leased_until = '2026-03-01T09:30:00.000Z';
+      log.add(run, 'RunStarted', { worker: 'w', attempt: 1, leased_until });
+      log.add(run, 'RunStepCompleted', stepEnd('one'));
+    }
+    for (const [n, run] of started.entries()) {
+      if (n % 4 === 0) continue;
+      if (n % 4 === 1) log.add(run, 'RunFailed', failure());
+      else log.add(run, 'RunSucceeded', success({ output: { of: run } }));
+    }
+    await harness.append();
+  }
+
+  const order = (fields: Partial<FillOrder> = {}): FillOrder => ({
+    ...{ name: 'runs', generation: 1, fence: 1, batchSize: 50, endsAtPoison: true },
+    skipped: new Set<string>(),
+    ...fields,
+  });
+  const listener = (fields: Partial<FillListener> = {}): FillListener => ({
+    onProgress: () => undefined,
+    parking: new Parking(harness.readModel, 1),
+    ...fields,
+  });
+  const never = new AbortController().signal;
+
+  /** What the view has, by run. */
+  async function documents(): Promise<ReadonlyMap<string, JsonObject>> {
+    const all = { filters: [], sort: [], limit: 10_000 };
+    const found = await harness.readModel.find(runsProjection, all);
+    return new Map(found.map(({ key, document }) => [key, document]));
+  }
+
+  /** What it is to have, folded from the events as they were written. */
+  async function expectWhole(but: readonly string[] = []): Promise<void> {
+    const expected = new Map(folded(runsProjection, harness.log.events));
+    const found = new Map(await documents());
+    for (const run of but) for (const each of [expected, found]) each.delete(run);
+    expect([...found.keys()].sort()).to.deep.equal([...expected.keys()].sort());
+    for (const [run, document] of expected) expect(found.get(run), run).to.deep.equal(document);
+    const succeeded = [...expected.values()].filter(({ state }) => state === 'succeeded').length;
+    const isSucceeded = { field: 'state', op: 'eq', value: 'succeeded' } as const;
+    expect(await harness.readModel.count(runsProjection, [isSucceeded])).to.equal(succeeded);
+  }
+
+  /** Makes an event that is in the log one that can't be folded. */
+  function breakEvent(stream: string, revision: number): void {
+    const database = new DatabaseSync(logFile(harness.logDirectory));
+    database
+      .prepare(
+        `UPDATE events SET data = '{}' WHERE revision = ?
+         AND stream = (SELECT id FROM streams WHERE name = ?)`,
+      )
+      .run(revision, stream);
+    database.close();
+  }
+
+  it('make the first of it, and the next as it is ordered, and it goes on from there', async () => {
+    await addRuns();
+    const filled: number[] = [];
+    const fillElsewhere: FillElsewhere = {
+      isWorthIt: (head) => threads.isWorthIt(head),
+      fill: (asked, ...rest) => {
+        filled.push(asked.generation);
+        return threads.fill(asked, ...rest);
+      },
+    };
+    const projector = harness.start([runsProjection], { fillElsewhere });
+    await harness.reached(runsProjection, await harness.store.head());
+    await expectWhole();
+    expect(await harness.rebuild(runsProjection)).to.equal(2);
+    await eventually(async () => {
+      expect(await harness.readModel.liveGeneration(runsProjection)).to.equal(2);
+    });
+    expect(filled).to.deep.equal([1, 2]);
+    const [status] = projector.status();
+    // Of runs, as no other stream is the view's.
+    const ofRuns = harness.log.events.filter(({ stream }) => stream.startsWith('run-'));
+    expect(status?.handled).to.be.at.least(ofRuns.length);
+    await expectWhole();
+    harness.log.add('run-r0', 'RunStarted', {
+      ...{ worker: 'w', attempt: 1, leased_until: '2026-03-01T09:30:00.000Z' },
+    });
+    await harness.reached(runsProjection, await harness.append());
+    await expectWhole();
+    expect(
+      readdirSync(harness.viewDirectory).filter((name) => name.includes('share')),
+    ).to.deep.equal([]);
+  });
+
+  it('are not started for a log of few events', async () => {
+    expect(threads.isWorthIt('')).to.equal(false);
+    expect(threads.isWorthIt('0000000000000499')).to.equal(false);
+    expect(threads.isWorthIt('0000000000000500')).to.equal(true);
+  });
+
+  it('rest when they are told to, and go on from there', async () => {
+    await addRuns();
+    breakEvent('run-r2', 2);
+    const stop = new AbortController();
+    const kept = new Parking(harness.readModel, 1);
+    const parking = {
+      of: (view: string) => kept.of(view),
+      park: async (...held: Parameters<Parking['park']>) => {
+        // In the midst of the log, before its answer: that share has not come to the end.
+        stop.abort();
+        await kept.park(...held);
+      },
+    };
+    const goesOn = order({ endsAtPoison: false });
+    expect(await threads.fill(goesOn, listener({ parking }), stop.signal)).to.equal(false);
+    const counts: number[] = [];
+    const onProgress = ({ handled }: { readonly handled: number }): void =>
+      void counts.push(handled);
+    expect(await threads.fill(goesOn, listener({ parking: kept, onProgress }), never)).to.equal(
+      true,
+    );
+    const ofRuns = harness.log.events.filter(({ stream }) => stream.startsWith('run-'));
+    expect(counts.at(-1)).to.be.within(1, ofRuns.length - 1);
+    await kept.close();
+    await harness.readModel.switchTo(runsProjection, 1);
+    await expectWhole(['r2']);
+    expect((await documents()).get('r2')).to.deep.include({ state: 'running', revision: 1 });
+  });
+
+  it('end at an event that can not be folded, and say which, where there is something to read', async () => {
+    await addRuns();
+    breakEvent('run-r2', 1);
+    const error: unknown = await threads
+      .fill(order(), listener(), never)
+      .catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(PoisonedElsewhereError);
+    const { poisoned } = error as PoisonedElsewhereError;
+    expect(poisoned).to.deep.include({ stream: 'run-r2', revision: 1, type: 'RunStarted' });
+  });
+
+  it('say what keeps them from it', async () => {
+    const error: unknown = await threads
+      .fill(order({ name: 'unknown' }), listener(), never)
+      .catch((reason: unknown) => reason);
+    expect(String(error)).to.contain('there is no view unknown');
+  });
+
+  it('take an event again where what it holds back could not be written', async () => {
+    await addRuns();
+    breakEvent('run-r2', 1);
+    const kept = new Parking(harness.readModel, 1);
+    let refusals = 1;
+    const parking = {
+      of: (view: string) => kept.of(view),
+      park: async (...held: Parameters<Parking['park']>) => {
+        refusals -= 1;
+        if (refusals >= 0) throw new Error('the disk is full');
+        await kept.park(...held);
+      },
+    };
+    const ended = threads.fill(order({ endsAtPoison: false }), listener({ parking }), never);
+    expect(await ended).to.equal(true);
+    expect(refusals).to.equal(-1);
+    await kept.close();
+    await harness.readModel.switchTo(runsProjection, 1);
+    await expectWhole(['r2']);
+  });
+});
