@@ -1,6 +1,10 @@
 import type { StreamShare } from '../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import type { Projection, WriterOptions } from '../../../projections/read-model.ts';
+import {
+  ReadModelError,
+  type Projection,
+  type WriterOptions,
+} from '../../../projections/read-model.ts';
 import {
   describeFault,
   faultOf,
@@ -55,23 +59,29 @@ export function openGeneration(
   const share = options.share ?? null;
   const file = files.pathOf(projection, generation, share?.index);
   const columns = columnsOf(projection);
+  const isBeside = share !== null && share.index > 0;
   return files.exclusively(() => {
+    if (isBeside && files.live(projection) === generation) {
+      // Who fills it was overtaken: what is read has all shares.
+      throw new ReadModelError('FENCED', `generation ${String(generation)} is read by now`);
+    }
     const beginAnew = (why: string): Database => {
       telemetry.log.warn(`the view ${file} is begun anew: ${why}`, {
         projection: projection.name,
         generation,
       });
       // A share by itself; with the generation go those beside it.
-      if (share !== null && share.index > 0) deleteDatabase(file);
-      else files.delete(projection, generation);
-      files.unsetLive(projection, generation);
+      if (isBeside) deleteDatabase(file);
+      else {
+        files.delete(projection, generation);
+        files.unsetLive(projection, generation);
+      }
       return open(file, projection, columns, bulk, share);
     };
     // Share 0 may have the others already.
-    const marks =
-      share === null || share.index === 0 ? [fillMark(null), fillMark(share)] : [fillMark(share)];
+    const marks = isBeside ? [fillMark(share)] : [fillMark(null), fillMark(share)];
     const existed = fileNumber(file) !== undefined;
-    if (!existed) files.unsetLive(projection, generation);
+    if (!existed && !isBeside) files.unsetLive(projection, generation);
     const prepared = (opened: Database): OpenGeneration => {
       let database = opened;
       try {

@@ -10,6 +10,7 @@ import {
 import { execute, inTransaction, keepPages, type Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
+import { fillMark } from './fill-mark.ts';
 import { createTallies } from './tallies.ts';
 import { takeInShares, type ShareFile } from './taking-in.ts';
 import { createIndexes, KEPT_PAGES, type Column } from './view-table.ts';
@@ -73,7 +74,7 @@ export class SqliteViewWriter implements ViewWriter {
     this.#share = setup.share;
     this.#fileNumber = fileNumber(file);
     this.#table = new DocumentTable(database, setup.projection, columns, bulk);
-    this.#selectCheckpoint = database.prepare('SELECT position, fence FROM checkpoint');
+    this.#selectCheckpoint = database.prepare('SELECT position, fence, filling FROM checkpoint');
     this.#selectCheckpoint.setReturnArrays(true);
     this.#updateCheckpoint = database.prepare(
       'UPDATE checkpoint SET position = ?, fence = ?, landmark = coalesce(?, landmark)',
@@ -159,6 +160,8 @@ export class SqliteViewWriter implements ViewWriter {
       finishFilling(this.#setup.database, this.#setup.projection, this.#setup.columns);
       this.#filling = false;
       this.#table.endBulk();
+      // One that was overtaken may have made its share anew meanwhile.
+      if (this.#setup.others.length > 0) this.#setup.tookIn();
     });
   }
 
@@ -183,10 +186,12 @@ export class SqliteViewWriter implements ViewWriter {
 
   /** @throws ReadModelError `FENCED` when another has written, or the checkpoint is elsewhere */
   #requireTurn(from: Position): void {
-    const { position, fence } = this.#checkpoint();
+    const { position, fence, filling } = this.#checkpoint();
     if (fence > this.#setup.fence)
       throw fenced(`a writer with the fence ${String(fence)} is at it`);
     if (position !== from) throw fenced(`its checkpoint is "${position}", not "${from}"`);
+    // Another writer has taken the shares in: what this one would say of a share would count for all.
+    if (this.#share !== null && filling !== fillMark(this.#share)) throw fenced('it is whole');
   }
 
   #commit(): void {
@@ -201,9 +206,13 @@ export class SqliteViewWriter implements ViewWriter {
     this.#table.forget();
   }
 
-  #checkpoint(): { readonly position: Position; readonly fence: number } {
-    const row = this.#selectCheckpoint.get() as [string, number] | undefined;
-    return { position: row?.[0] ?? '', fence: row?.[1] ?? 0 };
+  #checkpoint(): {
+    readonly position: Position;
+    readonly fence: number;
+    readonly filling: string | null;
+  } {
+    const row = this.#selectCheckpoint.get() as [string, number, string | null] | undefined;
+    return { position: row?.[0] ?? '', fence: row?.[1] ?? 0, filling: row?.[2] ?? null };
   }
 
   /** Refuses to go on with a file that was thrown away or made anew since; translates the driver's errors. */

@@ -159,6 +159,35 @@ describe('a generation that is filled in shares', function () {
     ).to.deep.equal([]);
   });
 
+  it('is not written in part by who has not heard that it is whole', async () => {
+    for (const index of [1, 2]) {
+      const writer = await open(index);
+      await writer.write({ documents: [], from: BEGINNING, to: at(30) });
+      await writer.close();
+    }
+    await fill(0);
+    const unaware = await open(0, 2);
+    const taking = await open(0);
+    await taking.takeIn?.();
+    await taking.close();
+    // Where it was: only what is in it has changed.
+    const batch = { documents: [first('c0', 25, {})], from: at(20), to: at(40) };
+    await rejectsWith('FENCED', unaware.write(batch));
+    await unaware.close();
+  });
+
+  it('is not begun again once it is read', async () => {
+    for (const index of [0, 1, 2]) await fill(index);
+    const writer = await open(0);
+    await writer.takeIn?.();
+    await writer.finish();
+    await writer.close();
+    await readModel.switchTo(projection, 1);
+    await rejectsWith('FENCED', open(1));
+    expect(existsSync(fileOf(1))).to.equal(false);
+    expect(await readModel.liveGeneration(projection)).to.equal(1);
+  });
+
   it('is not taken together by who was overtaken', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const overtaken = await open(0);
