@@ -75,7 +75,7 @@ export interface EventStore {
    * @param options.prefixes only streams whose names begin with one of these; default: all. What is left
    *   out still moves the position of `caught-up` forward.
    * @param options.share only one share of the streams; which streams are in which is the engine's, and stays so. Together
-   *   with `once`. Default: all
+   *   with `once`; an engine that can't do so refuses it. Default: all
    * @param options.ahead whether more of the machine may be taken to come to the log's end sooner: an engine may read in
    *   a thread of its own, ahead of the consumer. Default: false
    * @param options.once whether the log is followed only up to where it ends: it then ends by itself, with a `caught-up`,

@@ -200,8 +200,10 @@ export interface ViewWriter {
   readonly share?: StreamShare | null;
 
   /**
-   * Share 0 takes in what the writers of all others have made, which are closed. From then on all of the generation is
-   * written, and its checkpoint is where the last of them was. All or nothing.
+   * Share 0 takes in what the writers of all others have made, which are closed, and at the same checkpoint. From then on
+   * all of the generation is written. All or nothing.
+   *
+   * @throws ReadModelError `UNAVAILABLE` where one is not there, or elsewhere; `FENCED`
    */
   takeIn?(): Promise<void>;
 

@@ -38,7 +38,6 @@ const stop = new AbortController();
 const { signal } = stop;
 const begun = gate();
 const othersFilled = gate();
-let mayTakeIn = true;
 let turns = 0;
 const parks = new Map<number, (error: string | null) => void>();
 
@@ -76,8 +75,9 @@ async function fill(): Promise<void> {
   });
   const filling = new Filling({
     ...{ feeder, store, clock, telemetry, batchSize },
+    sharesEnd: order.head,
     onOpened: () => tell({ kind: 'opened', isPart: feeder.share !== null }),
-    others,
+    others: () => othersFilled.opened,
   });
   const sayProgress = (): void => {
     const { detail } = filling.status();
@@ -99,8 +99,8 @@ async function fill(): Promise<void> {
     telling = sayProgressMeanwhile();
     if (await filling.run(signal)) end = { kind: 'filled' };
   } catch (error) {
-    if (!(error instanceof PoisonedFillError)) throw error;
-    end = { kind: 'poisoned', poisoned: error.poisoned };
+    if (error instanceof PoisonedFillError) end = { kind: 'poisoned', poisoned: error.poisoned };
+    else end = { kind: 'failed', error: error instanceof Error ? error.message : String(error) };
   } finally {
     filled.abort();
     await telling;
@@ -108,16 +108,6 @@ async function fill(): Promise<void> {
     await store.close();
   }
   if (end !== null) tell(end);
-}
-
-/** Until all other shares are filled. They are taken in once: where that fails, they may be gone, and all is begun again. */
-async function others(): Promise<void> {
-  if (mayTakeIn) {
-    mayTakeIn = false;
-    return othersFilled.opened;
-  }
-  tell({ kind: 'failed', error: 'the shares of the view could not be taken in' });
-  stop.abort();
 }
 
 async function park(view: string, poisoned: Parameters<Parking['park']>[1]): Promise<void> {

@@ -18,6 +18,8 @@ export interface FillOrder {
   readonly fence: number;
   readonly batchSize: number;
   readonly endsAtPoison: boolean;
+  /** Of the log. Those who fill shares end there, each of them, and one goes on with the whole. */
+  readonly head: Position;
   /** Events that an operator had left out. */
   readonly skipped: SkippedEvents;
 }
@@ -26,7 +28,7 @@ export interface FillOrder {
 export interface FillListener {
   /** How far they are, now and then. @param detail what is wrong; null while nothing is */
   onProgress(counts: Omit<FillingCounts, 'version'>, detail: string | null): void;
-  readonly parking: Pick<Parking, 'of' | 'park'>;
+  readonly parking: Pick<Parking, 'park'>;
 }
 
 /** Fills generations elsewhere than where the log is followed: in several threads, say, that share the streams. */
@@ -37,7 +39,7 @@ export interface FillElsewhere {
   /**
    * Resolves with true when the generation has everything that was in the log, is indexed and closed; with false when
    * the signal was aborted, and nothing is written any more. Called again, it goes on from where it was.
-   * @throws PoisonedKey in an {@link PoisonedElsewhereError}; Error where those who fill are gone
+   * @throws PoisonedElsewhereError; Error where those who fill are gone
    */
   fill(order: FillOrder, listener: FillListener, signal: AbortSignal): Promise<boolean>;
 }
@@ -57,8 +59,8 @@ export interface FillingBesideOptions {
   /** Opened here once the generation is filled. */
   readonly feeder: GenerationFeeder;
   readonly elsewhere: FillElsewhere;
-  readonly order: () => FillOrder;
-  readonly parking: Pick<Parking, 'of' | 'park'>;
+  readonly order: (head: Position) => FillOrder;
+  readonly parking: Pick<Parking, 'park'>;
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -70,7 +72,6 @@ export class FillingBeside implements Making {
   readonly #options: FillingBesideOptions;
   readonly #progress: FillingProgress;
   #counts: Omit<FillingCounts, 'version'> = { handled: 0, leftOut: 0, looked: BEGINNING };
-  #goesTo: Position | null = null;
 
   constructor(options: FillingBesideOptions) {
     this.feeder = options.feeder;
@@ -122,16 +123,17 @@ export class FillingBeside implements Making {
 
   async #fill(signal: AbortSignal): Promise<boolean> {
     const { elsewhere, order, parking, store } = this.#options;
-    this.#goesTo = await store.head();
+    const head = await store.head();
+    let goesTo: Position | null = head;
     const before = this.#counts.handled;
     const onProgress: FillListener['onProgress'] = (counts, detail) => {
       this.#counts = { ...counts, handled: before + counts.handled };
       this.#progress.detail = detail;
       // Where it goes on from is told with the first.
-      if (this.#goesTo !== null) this.#progress.goesTo(this.#goesTo, counts);
-      this.#goesTo = null;
+      if (goesTo !== null) this.#progress.goesTo(goesTo, counts);
+      goesTo = null;
     };
-    if (!(await elsewhere.fill(order(), { onProgress, parking }, signal))) return false;
+    if (!(await elsewhere.fill(order(head), { onProgress, parking }, signal))) return false;
     // It then knows where it is.
     await this.feeder.open(false);
     await this.feeder.close();

@@ -64,7 +64,7 @@ export class FillingProgress {
     const progress = this.#progress(looked);
     const gained = progress - (this.#progressBefore ?? progress);
     const handled = all - this.#handledBefore;
-    const left = gained === 0 ? null : Math.round((seconds / gained) * (1 - progress));
+    const left = gained <= 0 ? null : Math.round((seconds / gained) * (1 - progress));
     const goesOn = this.#state === 'filling';
     return {
       version,

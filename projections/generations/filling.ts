@@ -3,6 +3,7 @@ import { BEGINNING, type EventStore, type Position } from '../../domain/event-st
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { BackOff } from '../projector/back-off.ts';
 import type { FillingStatus } from '../projector/projection-status.ts';
+import { endingAt } from './ending-at.ts';
 import { FillingProgress, type FillingCounts } from './filling-progress.ts';
 import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
 import type { Making } from './making.ts';
@@ -21,8 +22,18 @@ export interface FillingOptions {
   readonly rate?: number | undefined;
   /** Told whenever the generation is open. */
   readonly onOpened?: () => void;
+  /** Of one that fills a share: where all of them end, so that they can be taken together. */
+  readonly sharesEnd?: Position;
   /** Of one that fills share 0: resolves once those who fill the others have ended. */
-  readonly others?: (signal: AbortSignal) => Promise<void>;
+  readonly others?: () => Promise<void>;
+}
+
+/** The shares of a generation could not be taken together: one of them may be gone, and who fills it too. */
+export class SharesError extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = 'SharesError';
+  }
 }
 
 /** Makes a generation from the log's beginning, in bulk, and knows how far it is. */
@@ -42,7 +53,7 @@ export class Filling implements Making {
   /**
    * Resolves with true when the generation has everything that was in the log, is indexed and closed; with
    * false when the signal was aborted. A store that does not answer is waited for.
-   * @throws PoisonedFillError
+   * @throws PoisonedFillError; SharesError
    */
   async run(signal: AbortSignal): Promise<boolean> {
     const { clock, telemetry } = this.#options;
@@ -57,7 +68,7 @@ export class Filling implements Making {
       } catch (error) {
         if (signal.aborted) break;
         this.#progress.detail = error instanceof Error ? error.message : String(error);
-        if (error instanceof PoisonedFillError) {
+        if (error instanceof PoisonedFillError || error instanceof SharesError) {
           await this.#close();
           throw error;
         }
@@ -121,9 +132,9 @@ export class Filling implements Making {
         await feeder.close();
         return true;
       }
-      await this.#options.others?.(signal);
+      await this.#options.others?.();
       if (signal.aborted) return false;
-      await feeder.takeIn();
+      await this.#takeIn();
     }
     if (!(await this.#feed(signal))) return false;
     await feeder.finish();
@@ -134,13 +145,16 @@ export class Filling implements Making {
   /** @returns whether it is level with the log; false when the signal was aborted */
   async #feed(signal: AbortSignal): Promise<boolean> {
     const { feeder } = this;
+    const { store, sharesEnd } = this.#options;
     const own = new AbortController();
-    const messages = this.#options.store.subscribe({
+    const isPart = feeder.share !== null && sharesEnd !== undefined;
+    const messages = (isPart ? endingAt(store, sharesEnd) : store).subscribe({
       after: feeder.passed,
       prefixes: feeder.projection.streams,
       share: feeder.share ?? undefined,
       once: feeder.share !== null,
-      ahead: this.#options.rate === undefined,
+      // Those who share the streams keep the processors busy by themselves.
+      ahead: this.#options.rate === undefined && !isPart,
       onPassed: (position) => (this.#looked = position),
       signal: AbortSignal.any([signal, own.signal]),
     });
@@ -160,6 +174,14 @@ export class Filling implements Making {
       return false;
     } finally {
       own.abort();
+    }
+  }
+
+  async #takeIn(): Promise<void> {
+    try {
+      await this.feeder.takeIn();
+    } catch (error) {
+      throw new SharesError(error);
     }
   }
 

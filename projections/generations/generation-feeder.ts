@@ -134,7 +134,7 @@ export class GenerationFeeder {
     await this.#begin(this.#writer);
   }
 
-  /** Share 0 takes in the others, which are filled and closed. What it has folded is written. It then is where the last is. */
+  /** Share 0 takes in the others, which are filled up to the same position, and closed. What it has folded is written. */
   async takeIn(): Promise<void> {
     const writer = this.#openWriter();
     await writer.takeIn?.();

@@ -82,8 +82,8 @@ export class Generations {
     const feeder = this.#feederOf(version, endsAtPoison);
     const mayGo = elsewhere !== undefined && rate === undefined && projection.ownStreams === true;
     if (mayGo && elsewhere.isWorthIt(await store.head())) {
-      const order = (): FillOrder => ({
-        ...{ name: projection.name, generation: version, fence, endsAtPoison },
+      const order = (head: Position): FillOrder => ({
+        ...{ name: projection.name, generation: version, fence, endsAtPoison, head },
         batchSize: fillBatchSize,
         skipped: this.#listener.skipped(),
       });

@@ -1,8 +1,8 @@
 import type { Clock } from '../../domain/clock.ts';
-import { decorated } from '../../domain/decorated.ts';
-import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { endingAt } from '../generations/ending-at.ts';
 import { Filling } from '../generations/filling.ts';
 import { GenerationFeeder } from '../generations/generation-feeder.ts';
 import { Parking } from '../projector/parking.ts';
@@ -81,35 +81,4 @@ export class ReplayFilling {
       await this.#feeder.close();
     }
   }
-}
-
-/** A log that ends at a position, for who follows it: what comes later is not there. */
-export function endingAt(store: EventStore, until: Position): EventStore {
-  const subscribe: EventStore['subscribe'] = async function* (options) {
-    const ended = new AbortController();
-    const signal = AbortSignal.any([options.signal, ended.signal]);
-    const onPassed = (position: Position): void => {
-      options.onPassed?.(position < until ? position : until);
-      // Of what stands behind it, none is wanted: it may be most of the log.
-      if (position >= until) ended.abort();
-    };
-    for await (const message of store.subscribe({ ...options, signal, onPassed })) {
-      if (message.kind === 'events') {
-        const events: readonly RecordedEvent[] = message.events.filter(
-          ({ position }) => position <= until,
-        );
-        if (events.length > 0) yield { kind: 'events', events };
-        if (events.length === message.events.length) continue;
-      } else if (message.position < until) {
-        yield message;
-        continue;
-      }
-      yield { kind: 'caught-up', position: until };
-      return;
-    }
-    if (ended.signal.aborted && !options.signal.aborted) {
-      yield { kind: 'caught-up', position: until };
-    }
-  };
-  return decorated(store, { subscribe });
 }

@@ -15,7 +15,7 @@ import {
   type StreamPart,
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
-import { isInShare, type StreamShare } from '../../domain/stream-share.ts';
+import type { StreamShare } from '../../domain/stream-share.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
@@ -167,8 +167,8 @@ class EventStoreDb implements EventStore {
       telemetry: this.#telemetry,
     };
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    const messages = new Subscription(parts, { ...options, signal }).messages();
-    return options.share === undefined ? messages : ofShare(messages, options.share);
+    if (options.share !== undefined) throw new TypeError('a server does not share out its streams');
+    return new Subscription(parts, { ...options, signal }).messages();
   }
 
   async listStreams(options: {
@@ -210,20 +210,5 @@ class EventStoreDb implements EventStore {
     await this.#appending.close();
     await this.#connections.close();
     await this.#connection.close();
-  }
-}
-
-/** What is of one share of the streams. The server can't choose by anything but how names begin. */
-async function* ofShare(
-  messages: AsyncIterable<SubscriptionMessage>,
-  share: StreamShare,
-): AsyncGenerator<SubscriptionMessage, void, undefined> {
-  for await (const message of messages) {
-    if (message.kind === 'caught-up') {
-      yield message;
-      continue;
-    }
-    const events = message.events.filter(({ stream }) => isInShare(stream, share));
-    if (events.length > 0) yield { kind: 'events', events };
   }
 }

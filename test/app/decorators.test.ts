@@ -4,7 +4,7 @@ import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import { tracedEventStore } from '../../observability/traced-event-store.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import { endingAt } from '../../projections/replays/replay-filling.ts';
+import { endingAt } from '../../projections/generations/ending-at.ts';
 import { readModelOfReplay, replayable } from '../../projections/replays/replay-views.ts';
 
 /** What each method of the log is called with: a method that is added to the port has to be added here. */

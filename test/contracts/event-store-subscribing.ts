@@ -58,35 +58,6 @@ export function describeSubscribing(subject: Subject): void {
       expect(kinds.at(-1)).to.equal('caught-up');
     });
 
-    it('gives each share of the streams its own, and all of each stream to one', async () => {
-      const { store } = subject();
-      const prefix = newPrefix();
-      const start = await store.head();
-      const streams = Array.from({ length: 40 }, () => newStream(prefix));
-      for (const revision of [0, 1]) {
-        for (const stream of streams) {
-          await store.append(stream, [event(revision)], revision === 0 ? 'none' : 0);
-        }
-      }
-      const { signal } = new AbortController();
-      const of = 3;
-      const shares: string[][] = [];
-      for (let index = 0; index < of; index += 1) {
-        const share = { index, of };
-        const options = { after: start, prefixes: [prefix], share, once: true, signal };
-        const delivered: RecordedEvent[] = [];
-        for await (const message of store.subscribe(options)) {
-          if (message.kind === 'events') delivered.push(...message.events);
-        }
-        const own = [...new Set(delivered.map(({ stream }) => stream))];
-        expectOnceInOrder(delivered, 2 * own.length);
-        // Not all in one, of forty by any spread.
-        expect(own.length).to.be.within(1, 39);
-        shares.push(own);
-      }
-      expect(shares.flat()).to.have.members(streams);
-    });
-
     it('says how far it has looked where nothing is wanted, up to where it says that this was all', async () => {
       const { store } = subject();
       const start = await store.head();

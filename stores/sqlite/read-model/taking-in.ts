@@ -12,49 +12,53 @@ export interface ShareFile {
   readonly file: string;
 }
 
-/** What a file says of how far it is. */
-interface Reached {
-  readonly position: Position;
-  readonly landmark: string | null;
-}
-
 /**
  * Puts the documents of other shares of a generation to those of the first, in one transaction, which also says that it is
- * whole. Its checkpoint is then that of the share that came least far: what lies behind it is given to all of it again, and
- * a document takes no event twice.
+ * whole. All of them have come to the same position.
  *
  * @param database of the first share, outside a transaction
- * @throws ReadModelError where a share is not there; the driver's errors
+ * @param fence of the writer
+ * @throws ReadModelError where a share is not there, or elsewhere; the driver's errors
  */
 export function takeInShares(
   database: Database,
   projection: Projection,
   shares: readonly ShareFile[],
+  fence: number,
 ): void {
-  const attached = shares.map(({ share, file }) => ({ share, file, name: `share_${share.index}` }));
+  const first = { index: 0, of: shares.length + 1 };
+  const attached: string[] = [];
   try {
-    for (const { name, file } of attached) {
+    for (const { share, file } of shares) {
       // To attach what is not there would make it.
-      if (!existsSync(file)) throw missing(file);
+      if (!existsSync(file)) throw unfit(file, 'is not there');
+      const name = nameOf(share);
       database.prepare(`ATTACH DATABASE ? AS ${name}`).run(file);
+      attached.push(name);
+      // It is only read, and goes when it has been.
+      database.exec(`PRAGMA ${name}.synchronous = OFF`);
     }
     inTransaction(database, () => {
-      const reached = [reachedIn(database, 'main')];
-      for (const { name, share, file } of attached) {
-        if (markIn(database, name) !== fillMark(share)) throw missing(file);
-        reached.push(reachedIn(database, name));
-        addDocuments(database, share, name);
-        addTallies(database, projection, name);
+      const main = reachedIn(database, 'main');
+      if (main.filling !== fillMark(first)) throw unfit('the view', 'has its shares');
+      // SQLite copies rows as they are only where no index is to be kept up. It is made again with the others.
+      database.exec('DROP INDEX IF EXISTS main.documents_key');
+      let { landmark } = main;
+      for (const { share, file } of shares) {
+        const part = reachedIn(database, nameOf(share));
+        if (part.filling !== fillMark(share)) throw unfit(file, 'is no such share');
+        if (part.position !== main.position) throw unfit(file, 'is not where the others are');
+        if (part.columns !== main.columns) throw unfit(file, 'has other columns');
+        landmark ??= part.landmark;
+        addDocuments(database, share);
+        addTallies(database, projection, nameOf(share));
       }
-      const { position, landmark } = reached.reduce((a, b) => (a.position <= b.position ? a : b));
       database
-        .prepare('UPDATE main.checkpoint SET position = ?, landmark = ?, filling = ?')
-        .run(position, landmark, fillMark(null));
+        .prepare('UPDATE main.checkpoint SET landmark = ?, filling = ?, fence = ?')
+        .run(landmark, fillMark(null), fence);
     });
   } finally {
-    for (const { name } of attached) {
-      if (isAttached(database, name)) database.exec(`DETACH DATABASE ${name}`);
-    }
+    for (const name of attached) database.exec(`DETACH DATABASE ${name}`);
   }
 }
 
@@ -64,7 +68,7 @@ export function takeInShares(
  */
 const IDS_OF_A_SHARE = 2 ** 40;
 
-/** Begins the ids of a share where no other has any: with a row that is not taken in. */
+/** Begins the ids of a share where no other has any: with a row of no document. */
 export function beginIds(database: Database, { index }: StreamShare): void {
   database
     .prepare("INSERT INTO documents (id, key, position, document) VALUES (?, '', '', '{}')")
@@ -72,25 +76,33 @@ export function beginIds(database: Database, { index }: StreamShare): void {
 }
 
 /** All columns in their order, without a condition: else SQLite does not copy whole rows. */
-function addDocuments(database: Database, { index }: StreamShare, from: string): void {
-  database.exec(`INSERT INTO main.documents SELECT * FROM ${from}.documents`);
-  database.prepare('DELETE FROM main.documents WHERE id = ?').run(index * IDS_OF_A_SHARE);
+function addDocuments(database: Database, share: StreamShare): void {
+  database.exec(`INSERT INTO main.documents SELECT * FROM ${nameOf(share)}.documents`);
+  database.prepare('DELETE FROM main.documents WHERE id = ?').run(share.index * IDS_OF_A_SHARE);
 }
 
-function markIn(database: Database, name: string): unknown {
-  const row = database.prepare(`SELECT filling FROM ${name}.checkpoint`).get();
-  return (row as { readonly filling: unknown } | undefined)?.filling;
+/** What a file says of itself. */
+interface Reached {
+  readonly position: Position;
+  readonly landmark: string | null;
+  readonly filling: string | null;
+  readonly columns: string;
 }
 
-function reachedIn(database: Database, name: string): Reached {
-  return database.prepare(`SELECT position, landmark FROM ${name}.checkpoint`).get() as Reached;
+function reachedIn(database: Database, name: string): Partial<Reached> {
+  const row = database
+    .prepare(
+      `SELECT position, landmark, filling,
+         (SELECT group_concat(name) FROM pragma_table_info('documents', ?)) AS columns
+       FROM ${name}.checkpoint`,
+    )
+    .get(name);
+  return row ?? {};
 }
 
-function isAttached(database: Database, name: string): boolean {
-  const found = database.prepare('SELECT 1 FROM pragma_database_list WHERE name = ?').get(name);
-  return found !== undefined;
-}
+/** By which it is attached. */
+const nameOf = ({ index }: StreamShare): string => `share_${String(index)}`;
 
-function missing(file: string): ReadModelError {
-  return new ReadModelError('UNAVAILABLE', `${file} is no share of the view that is to take it in`);
+function unfit(what: string, why: string): ReadModelError {
+  return new ReadModelError('UNAVAILABLE', `the shares can't be taken together: ${what} ${why}`);
 }

@@ -53,9 +53,9 @@ export class ViewFiles {
 
   /** Deletes a generation with what lies beside it. Inside {@link exclusively}. */
   delete(projection: Projection, generation: number): void {
-    // The shares last: without the generation's own file, nobody takes them for a part of one.
-    deleteDatabase(this.pathOf(projection, generation));
+    // The shares first: what is left of a generation is found by its own file.
     this.deleteShares(projection, generation);
+    deleteDatabase(this.pathOf(projection, generation));
   }
 
   /** Deletes the files of shares that were taken in, or are not to be. Inside {@link exclusively}. */

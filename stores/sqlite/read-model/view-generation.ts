@@ -61,9 +61,10 @@ export function openGeneration(
   const columns = columnsOf(projection);
   const isBeside = share !== null && share.index > 0;
   return files.exclusively(() => {
-    if (isBeside && files.live(projection) === generation) {
-      // Who fills it was overtaken: what is read has all shares.
-      throw new ReadModelError('FENCED', `generation ${String(generation)} is read by now`);
+    const whole = files.pathOf(projection, generation);
+    if (isBeside && (files.live(projection) === generation || fileNumber(whole) === undefined)) {
+      // Who fills it was overtaken: what is read has all shares, and what was thrown away needs none.
+      throw new ReadModelError('FENCED', `there is no share for generation ${String(generation)}`);
     }
     const beginAnew = (why: string): Database => {
       telemetry.log.warn(`the view ${file} is begun anew: ${why}`, {
@@ -81,7 +82,11 @@ export function openGeneration(
     // Share 0 may have the others already.
     const marks = isBeside ? [fillMark(share)] : [fillMark(null), fillMark(share)];
     const existed = fileNumber(file) !== undefined;
-    if (!existed && !isBeside) files.unsetLive(projection, generation);
+    if (!existed && !isBeside) {
+      files.unsetLive(projection, generation);
+      // Of a generation that had this number before.
+      files.deleteShares(projection, generation);
+    }
     const prepared = (opened: Database): OpenGeneration => {
       let database = opened;
       try {
@@ -141,8 +146,9 @@ function open(
     version: LAYOUT_VERSION,
     migrate: (database) => {
       createTables(database, columns, bulk ? fillMark(share) : null);
-      if (share !== null && share.index > 0) beginIds(database, share);
       createTallies(database, projection, columns);
+      // Behind the tallies, as it counts for nothing.
+      if (share !== null && share.index > 0) beginIds(database, share);
       if (!bulk) createIndexes(database, projection, columns);
     },
     journal: bulk ? 'rollback' : 'wal',

@@ -59,7 +59,8 @@ describe('threads that fill a view', function () {
     await harness.append();
   }
 
-  const order = (fields: Partial<FillOrder> = {}): FillOrder => ({
+  const order = async (fields: Partial<FillOrder> = {}): Promise<FillOrder> => ({
+    head: await harness.store.head(),
     ...{ name: 'runs', generation: 1, fence: 1, batchSize: 50, endsAtPoison: true },
     skipped: new Set<string>(),
     ...fields,
@@ -135,6 +136,22 @@ describe('threads that fill a view', function () {
     ).to.deep.equal([]);
   });
 
+  it('take each run once that begins while they fill, and none that was removed', async () => {
+    await addRuns();
+    const before = await order();
+    // All that follows is of runs that begin in it: no other is looked for.
+    const { log } = harness;
+    const late = Array.from({ length: 40 }, (_, n) => `run-late${String(n)}`);
+    for (const run of late) log.add(run, 'RunRequested', request());
+    for (const run of late.slice(0, 10)) log.add(run, 'RunRemoved', {});
+    await harness.append();
+    expect(await threads.fill(before, listener(), never)).to.equal(true);
+    await harness.readModel.switchTo(runsProjection, 1);
+    await expectWhole();
+    const all = await harness.readModel.count(runsProjection, []);
+    expect(all).to.equal((await documents()).size);
+  });
+
   it('are not started for a log of few events', async () => {
     expect(threads.isWorthIt('')).to.equal(false);
     expect(threads.isWorthIt('0000000000000499')).to.equal(false);
@@ -154,7 +171,7 @@ describe('threads that fill a view', function () {
         await kept.park(...held);
       },
     };
-    const goesOn = order({ endsAtPoison: false });
+    const goesOn = await order({ endsAtPoison: false });
     expect(await threads.fill(goesOn, listener({ parking }), stop.signal)).to.equal(false);
     const counts: number[] = [];
     const onProgress = ({ handled }: { readonly handled: number }): void =>
@@ -174,7 +191,7 @@ describe('threads that fill a view', function () {
     await addRuns();
     breakEvent('run-r2', 1);
     const error: unknown = await threads
-      .fill(order(), listener(), never)
+      .fill(await order(), listener(), never)
       .catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(PoisonedElsewhereError);
     const { poisoned } = error as PoisonedElsewhereError;
@@ -183,7 +200,7 @@ describe('threads that fill a view', function () {
 
   it('say what keeps them from it', async () => {
     const error: unknown = await threads
-      .fill(order({ name: 'unknown' }), listener(), never)
+      .fill(await order({ name: 'unknown' }), listener(), never)
       .catch((reason: unknown) => reason);
     expect(String(error)).to.contain('there is no view unknown');
   });
@@ -201,7 +218,7 @@ describe('threads that fill a view', function () {
         await kept.park(...held);
       },
     };
-    const ended = threads.fill(order({ endsAtPoison: false }), listener({ parking }), never);
+    const ended = threads.fill(await order({ endsAtPoison: false }), listener({ parking }), never);
     expect(await ended).to.equal(true);
     expect(refusals).to.equal(-1);
     await kept.close();

@@ -5,7 +5,8 @@ import {
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { endingAt, ReplayFilling } from '../../../projections/replays/replay-filling.ts';
+import { endingAt } from '../../../projections/generations/ending-at.ts';
+import { ReplayFilling } from '../../../projections/replays/replay-filling.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { deferred, eventually } from '../../support/signals.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import type { StreamShare } from '../../../domain/stream-share.ts';
@@ -49,34 +49,33 @@ describe('a generation that is filled in shares', function () {
     ...thing(key, n, document),
     isFirst: true,
   });
-  /** Two documents of each share; the last share is where the others come later. */
-  const fill = async (index: number): Promise<void> => {
+  /** Two documents of each share, and where it has come to. */
+  const fill = async (index: number, to = 20): Promise<void> => {
     const writer = await open(index);
     const documents = [
       first(`a${String(index)}`, 1 + index, { team: 'red', tags: ['both', `of ${String(index)}`] }),
       first(`b${String(index)}`, 4 + index, { team: index === 1 ? 'red' : 'blue', tags: ['both'] }),
     ];
-    await writer.write({ documents, from: BEGINNING, to: at(20 - index) });
+    await writer.write({ documents, from: BEGINNING, to: at(to) });
     await writer.close();
   };
   const all = ['a0', 'a1', 'a2', 'b0', 'b1', 'b2'];
   const counted = (team: string): Promise<number> =>
     readModel.count(projection, [{ field: 'team', op: 'eq', value: team }]);
 
-  it('has the documents of all, from where the last of them was', async () => {
-    for (const index of [1, 2]) await fill(index);
-    await fill(0);
+  it('has the documents of all, and their numbers, and goes on from where they were', async () => {
+    for (const index of [0, 1, 2]) await fill(index);
     expect(await readModel.generations(projection)).to.deep.equal([1]);
     expect(await readModel.schemas(projection)).to.deep.equal([1]);
     const writer = await open(0);
     expect(writer.share).to.deep.equal({ index: 0, of });
     await writer.takeIn?.();
     expect(writer.share).to.equal(null);
-    expect(await writer.checkpoint()).to.equal(at(18));
+    expect(await writer.checkpoint()).to.equal(at(20));
     expect([fileOf(1), fileOf(2)].filter(existsSync)).to.deep.equal([]);
     // It goes on with the documents of all of them; what one has taken already changes nothing.
-    const documents = [thing('a1', 19, { team: 'blue' }), thing('b2', 6, { team: 'never' })];
-    await writer.write({ documents, from: at(18), to: at(21) });
+    const documents = [thing('a1', 21, { team: 'blue' }), thing('b2', 6, { team: 'never' })];
+    await writer.write({ documents, from: at(20), to: at(21) });
     await writer.finish();
     expect(await writer.count()).to.equal(6);
     await writer.close();
@@ -85,6 +84,7 @@ describe('a generation that is filled in shares', function () {
     expect(await keysOf(readModel, projection, { sort: byName })).to.deep.equal(all);
     expect(await counted('red')).to.equal(3);
     expect(await counted('blue')).to.equal(3);
+    expect(await readModel.count(projection, [])).to.equal(6);
     const has = (value: string): Promise<readonly string[]> =>
       keysOf(readModel, projection, { filters: [{ field: 'tags', op: 'has', value }] });
     expect(await has('both')).to.have.members(['a0', 'a2', 'b0', 'b1', 'b2']);
@@ -93,16 +93,18 @@ describe('a generation that is filled in shares', function () {
   });
 
   it('goes on with each where it was left, and with the whole once that has them', async () => {
-    for (const index of [0, 1, 2]) await fill(index);
+    for (const index of [0, 1]) await fill(index, 31);
+    await fill(2);
     const other = await open(2);
-    expect(await other.checkpoint()).to.equal(at(18));
+    expect(await other.checkpoint()).to.equal(at(20));
     const documents = [thing('a2', 30, { team: 'green' }), first('c2', 31, { team: 'green' })];
-    await other.write({ documents, from: at(18), to: at(31) });
+    await other.write({ documents, from: at(20), to: at(31) });
     await other.close();
     const taking = await open(0);
     await taking.takeIn?.();
     // As if it had died before they were deleted.
-    await fill(1);
+    const left = await open(1);
+    await left.close();
     await taking.close();
     expect(existsSync(fileOf(1))).to.equal(true);
     const again = await open(0);
@@ -114,6 +116,24 @@ describe('a generation that is filled in shares', function () {
     await readModel.switchTo(projection, 1);
     expect(await counted('green')).to.equal(2);
     expect(await counted('red')).to.equal(3);
+  });
+
+  it('is not put together of shares that are not at one place', async () => {
+    for (const index of [0, 1]) await fill(index);
+    await fill(2, 21);
+    const writer = await open(0);
+    await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
+    expect(await writer.count()).to.equal(2);
+    await writer.close();
+  });
+
+  it('has nothing of another generation that had its number, and no share without it', async () => {
+    await rejectsWith('FENCED', open(1));
+    for (const index of [0, 1]) await fill(index);
+    rmSync(fileOf(0));
+    const writer = await open(0);
+    await writer.close();
+    expect(existsSync(fileOf(1))).to.equal(false);
   });
 
   it('takes in all or none', async () => {
@@ -160,12 +180,7 @@ describe('a generation that is filled in shares', function () {
   });
 
   it('is not written in part by who has not heard that it is whole', async () => {
-    for (const index of [1, 2]) {
-      const writer = await open(index);
-      await writer.write({ documents: [], from: BEGINNING, to: at(30) });
-      await writer.close();
-    }
-    await fill(0);
+    for (const index of [0, 1, 2]) await fill(index);
     const unaware = await open(0, 2);
     const taking = await open(0);
     await taking.takeIn?.();

@@ -47,6 +47,9 @@ export async function* subscribe(
 ): AsyncGenerator<SubscriptionMessage, void, undefined> {
   const { tail, closed } = source;
   const { signal, once = false, onPassed } = options;
+  if (options.share !== undefined && !once) {
+    throw new TypeError('a share of the streams is read once: what comes is followed whole');
+  }
   const subscriber = new Subscriber(parsePosition(options.after), options);
   const mayAhead = options.ahead === true && !signal.aborted;
   const ahead = mayAhead ? aheadOf(source, subscriber) : undefined;
