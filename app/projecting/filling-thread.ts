@@ -15,8 +15,11 @@ import type { FillingThreadData, FromFiller, ToFiller } from './filling-protocol
 import { projections } from './projections.ts';
 import { threadPriority } from './thread-priority.ts';
 
-/** Whoever waits for an answer goes first, and so does what follows the log. Of 0 to 19. */
-const NICENESS = 19;
+/**
+ * Of 0 to 19. Where there is something to read, whoever waits for an answer goes first, and so does what follows the log.
+ * Where there is not, all wait for this.
+ */
+const NICENESS = { beside: 15, alone: 2 } as const;
 
 /** How often it is said how far it is. Milliseconds. */
 const TELL_EVERY = 100;
@@ -32,7 +35,7 @@ const telemetry: Telemetry = {
   count: (name, labels = {}, by = 1) => tell({ kind: 'count', name, labels, by }),
   observe: () => undefined,
 };
-threadPriority(NICENESS, log).giveWay();
+threadPriority(order.endsAtPoison ? NICENESS.beside : NICENESS.alone, log).giveWay();
 
 const stop = new AbortController();
 const { signal } = stop;

@@ -17,6 +17,7 @@ export interface FillOrder {
   readonly generation: number;
   readonly fence: number;
   readonly batchSize: number;
+  /** Where there is something to read; where there is not, one key that is held back is better than no view at all. */
   readonly endsAtPoison: boolean;
   /** Of the log. Those who fill shares end there, each of them, and one goes on with the whole. */
   readonly head: Position;
