@@ -12,7 +12,7 @@ import { startThread } from '../../stores/sqlite/read-model/start-thread.ts';
 import { threadsFor, usableProcessors } from './filling-limits.ts';
 import type { FillingPlace, FillingThreadData, FromFiller, ToFiller } from './filling-protocol.ts';
 
-/** Events of a log from which on threads are worth their start: it takes some tenths of a second, as filling these does. */
+/** Events of a log from which on threads are worth their start: filling these takes some ten times as long. */
 const LEAST_EVENTS = 100_000;
 
 /**

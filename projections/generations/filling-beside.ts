@@ -2,7 +2,6 @@ import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { BackOff } from '../projector/back-off.ts';
 import type { PoisonedKey } from '../projector/fold-batch.ts';
 import type { Parking } from '../projector/parking.ts';
 import type { FillingStatus } from '../projector/projection-status.ts';
@@ -80,34 +79,15 @@ export class FillingBeside implements Making {
     this.#progress = new FillingProgress(options.clock);
   }
 
-  async run(signal: AbortSignal): Promise<boolean> {
-    const { clock, telemetry } = this.#options;
+  run(signal: AbortSignal): Promise<boolean> {
+    const { telemetry } = this.#options;
     const { projection } = this.feeder;
-    const backOff = new BackOff(clock);
     this.#progress.begin(this.#counts.handled);
-    while (!signal.aborted) {
-      try {
-        if (await this.#fill(signal)) {
-          this.#progress.is('catching_up');
-          return true;
-        }
-      } catch (error) {
-        if (signal.aborted) break;
-        if (error instanceof PoisonedElsewhereError) {
-          const poisoned = new PoisonedFillError(projection.name, error.poisoned);
-          this.#progress.detail = poisoned.message;
-          throw poisoned;
-        }
-        this.#progress.detail = error instanceof Error ? error.message : String(error);
-        telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
-          projection: projection.name,
-          error: this.#progress.detail,
-        });
-        await backOff.wait(signal);
-      }
-    }
-    this.#progress.is('paused', this.#progress.detail);
-    return false;
+    return this.#progress.tries(
+      () => this.#fill(signal),
+      (error) => error instanceof PoisonedFillError,
+      { projection: projection.name, telemetry, signal },
+    );
   }
 
   ready(): void {
@@ -134,7 +114,13 @@ export class FillingBeside implements Making {
       if (goesTo !== null) this.#progress.goesTo(goesTo, counts);
       goesTo = null;
     };
-    if (!(await elsewhere.fill(order(head), { onProgress, parking }, signal))) return false;
+    try {
+      const listener = { onProgress, parking };
+      if (!(await elsewhere.fill(order(head), listener, signal))) return false;
+    } catch (error) {
+      if (!(error instanceof PoisonedElsewhereError)) throw error;
+      throw new PoisonedFillError(this.feeder.projection.name, error.poisoned);
+    }
     // It then knows where it is.
     await this.feeder.open(false);
     await this.feeder.close();

@@ -1,6 +1,8 @@
 import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { FillingStatus, RebuildState } from '../projector/projection-status.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { BackOff } from '../projector/back-off.ts';
 import { shareOfLog } from './share-of-log.ts';
 
 /** What has been done of the making of a generation. */
@@ -57,6 +59,46 @@ export class FillingProgress {
   /** When so many are to have been handled, by the clock's `steady`. @param rate events a second */
   dueAt(handled: number, rate: number): number {
     return this.#began + ((handled - this.#handledBefore) / rate) * 1000;
+  }
+
+  /**
+   * Tries until it is filled, with a pause after each failure, and says how it stands.
+   *
+   * @param attempt whether it is filled; false: the signal was aborted
+   * @param ends whether an error is the end of it
+   * @returns whether it is filled
+   * @throws what ends it
+   */
+  async tries(
+    attempt: () => Promise<boolean>,
+    ends: (error: unknown) => boolean,
+    about: {
+      readonly projection: string;
+      readonly telemetry: Telemetry;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<boolean> {
+    const { projection, telemetry, signal } = about;
+    const backOff = new BackOff(this.#clock);
+    while (!signal.aborted) {
+      try {
+        if (await attempt()) {
+          this.is('catching_up');
+          return true;
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        this.detail = error instanceof Error ? error.message : String(error);
+        if (ends(error)) throw error;
+        telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
+          projection,
+          error: this.detail,
+        });
+        await backOff.wait(signal);
+      }
+    }
+    this.is('paused', this.detail);
+    return false;
   }
 
   status({ version, handled: all, leftOut, looked }: FillingCounts): FillingStatus {

@@ -1,7 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { BackOff } from '../projector/back-off.ts';
 import type { FillingStatus } from '../projector/projection-status.ts';
 import { endingAt } from './ending-at.ts';
 import { FillingProgress, type FillingCounts } from './filling-progress.ts';
@@ -56,32 +55,20 @@ export class Filling implements Making {
    * @throws PoisonedFillError; SharesError
    */
   async run(signal: AbortSignal): Promise<boolean> {
-    const { clock, telemetry } = this.#options;
-    const backOff = new BackOff(clock);
+    const { telemetry } = this.#options;
+    const { projection } = this.feeder;
     this.#progress.begin(this.feeder.handled);
-    while (!signal.aborted) {
-      try {
-        if (await this.#fill(signal)) {
-          this.#progress.is('catching_up');
-          return true;
-        }
-      } catch (error) {
-        if (signal.aborted) break;
-        this.#progress.detail = error instanceof Error ? error.message : String(error);
-        if (error instanceof PoisonedFillError || error instanceof SharesError) {
-          await this.#close();
-          throw error;
-        }
-        telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
-          projection: this.feeder.projection.name,
-          error: this.#progress.detail,
-        });
-        await backOff.wait(signal);
-      }
+    let isFilled = false;
+    try {
+      isFilled = await this.#progress.tries(
+        () => this.#fill(signal),
+        (error) => error instanceof PoisonedFillError || error instanceof SharesError,
+        { projection: projection.name, telemetry, signal },
+      );
+    } finally {
+      if (!isFilled) await this.#close();
     }
-    await this.#close();
-    this.#progress.is('paused', this.#progress.detail);
-    return false;
+    return isFilled;
   }
 
   /** Lets go of what is there. What could not be kept of it is no harm: it comes again with the next beginning. */

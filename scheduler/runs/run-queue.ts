@@ -133,7 +133,7 @@ export class RunQueue {
     }
   }
 
-  /** The first run by priority, then age, then the order of the log where this process followed it, that may start now; null when none may. */
+  /** The first that may start now, by priority, age, and when this process came to know of it; null when none may. */
   next(now: Instant): QueuedRun | null {
     for (let top = this.later.peek(); top !== undefined && top.at <= now; top = this.later.peek()) {
       this.later.pop();

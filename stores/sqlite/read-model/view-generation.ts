@@ -15,7 +15,6 @@ import {
 } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { canGoOn, fillMark } from './fill-mark.ts';
-import { beginIds } from './taking-in.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
 import {
@@ -147,8 +146,6 @@ function open(
     migrate: (database) => {
       createTables(database, columns, bulk ? fillMark(share) : null);
       createTallies(database, projection, columns);
-      // Behind the tallies, as it counts for nothing.
-      if (share !== null && share.index > 0) beginIds(database, share);
       if (!bulk) createIndexes(database, projection, columns);
     },
     journal: bulk ? 'rollback' : 'wal',

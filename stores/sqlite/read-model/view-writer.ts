@@ -87,13 +87,13 @@ export class SqliteViewWriter implements ViewWriter {
 
   async takeIn(): Promise<void> {
     if (this.#share === null) return;
-    const { database, projection, others, fence, tookIn } = this.#setup;
+    const { database, projection, columns, others, fence, tookIn } = this.#setup;
     this.#guarded(() => {
       this.#commit();
       this.#requireTurn(this.#checkpoint().position);
       // What is kept of pages and rows does not know of what comes.
       this.#table.forget();
-      takeInShares(database, projection, others, fence);
+      takeInShares(database, projection, columns, others, fence);
       this.#share = null;
       tookIn();
     });
