@@ -70,6 +70,8 @@ async function endToEnd(n: number, slots: number): Promise<Measured> {
   return withStore(async (bench) => {
     const { id, task } = await bench.createTask({});
     const service = await BenchService.start(bench.directory, concurrencyOf(slots));
+    // Who reads is there before the first call, as a peer's connection is.
+    await bench.untilEnded(0);
     await pause(SETTLE);
     const cpuBefore = service.cpuSeconds();
     const begin = Date.now();

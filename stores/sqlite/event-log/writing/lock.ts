@@ -3,8 +3,8 @@ import { blockFor, execute, faultOf, type Database, type Statement } from '../..
 /**
  * The log's write lock, shared fairly between processes. SQLite's own waiting backs off further and
  * further, so that whoever came last gets in first and one process can starve for seconds. Here those who
- * have waited longest ask most often, and whoever has just had the lock while others wanted it steps back
- * for a moment.
+ * have waited longest ask most often, and whoever has had the lock while others wanted it leaves them a moment in
+ * which it is free.
  */
 export class WriteLock {
   readonly #begin: Statement;
@@ -12,6 +12,8 @@ export class WriteLock {
   readonly #timeout: number;
   #seenVersion: unknown;
   #contended = false;
+  /** When this connection let go of the lock, by the monotonic clock. */
+  #released = 0;
 
   /** @param timeout milliseconds after which waiting is given up */
   constructor(database: Database, timeout: number) {
@@ -29,7 +31,11 @@ export class WriteLock {
    */
   acquire(): { readonly waited: number; readonly othersWrote: boolean } {
     const since = performance.now();
-    if (this.#contended) blockFor(0.2 + Math.random() * 0.6);
+    if (this.#contended) {
+      // Whoever comes later than that has left them the moment already.
+      const left = this.#released + 0.2 + Math.random() * 0.6 - since;
+      if (left > 0) blockFor(left);
+    }
     let waited = 0;
     for (;;) {
       try {
@@ -49,6 +55,11 @@ export class WriteLock {
     return { waited, othersWrote };
   }
 
+  /** The transaction has ended. */
+  released(): void {
+    this.#released = performance.now();
+  }
+
   /** Makes the next `acquire` say that others wrote: what was known is not to be trusted. */
   forget(): void {
     this.#seenVersion = undefined;
@@ -57,7 +68,7 @@ export class WriteLock {
 
 /** Milliseconds until the next try, after having waited so long. Random, or two would keep in step. */
 function pause(waited: number): number {
-  if (waited < 2) return 0.2 + Math.random() * 0.8;
+  if (waited < 2) return 0.2 + Math.random() * 0.3;
   if (waited < 10) return 0.1 + Math.random() * 0.2;
   return 0.03 + Math.random() * 0.05;
 }

@@ -138,6 +138,7 @@ export class LogWriter {
       const result = work(timing);
       committing = true;
       execute(this.#commit);
+      this.#lock.released();
       timing.writing = performance.now() - since;
       return result;
     } catch (error) {
@@ -154,6 +155,7 @@ export class LogWriter {
   #rollback(): void {
     // SQLite has rolled back by itself after some faults.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    this.#lock.released();
     this.#memory.forget();
     this.#lock.forget();
   }
