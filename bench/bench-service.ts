@@ -18,6 +18,9 @@ import { cpuSecondsOf } from './process-figures.ts';
 /** An agent that needs not exist: the commands are issued below the HTTP interface. */
 const OWNER = newId(Date.now());
 
+/** Between two looks at the views, as in the peers' benchmark. Milliseconds. */
+const POLL = 5;
+
 /** An empty store of its own, which this process writes to as an API process would. */
 export class BenchStore {
   readonly directory: string;
@@ -68,7 +71,7 @@ export class BenchStore {
       (await readModel.liveGeneration(runsProjection)) !== null &&
       (await readModel.count(runsProjection, [{ field: 'state', op: 'eq', value: state }])) >=
         count;
-    while (!(await there())) await pause(20);
+    while (!(await there())) await pause(POLL);
   }
 
   untilQueued(count: number): Promise<void> {

@@ -179,6 +179,13 @@ export function execute(statement: Statement, ...values: Parameters<Statement['g
   statement.get(...values);
 }
 
+/** Prepares a statement whose rows come as arrays, which is faster. */
+export function prepareForArrays(database: Database, sql: string): Statement {
+  const statement = database.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
+}
+
 /**
  * How many rows at most, as a parameter. The bare `?` is what SQLite plans by: it prepares the statement anew for each
  * call, which takes several times as long as to read a row, or thirty of the log. Not for where it is to plan by it.

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
+import { Checkpoints } from '../checkpoints.ts';
 import { describeFault, faultOf, openDatabase, openUnchanged, type Database } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 
@@ -22,6 +23,8 @@ export class CoordinationFile {
   readonly #readOnly: boolean;
   #database: Database;
   #statements: Statements;
+  /** Of a file that is only looked at: none. */
+  #checkpoints: Checkpoints | null;
   #number: number | undefined;
 
   /**
@@ -34,6 +37,7 @@ export class CoordinationFile {
     this.#readOnly = readOnly;
     this.#database = this.#open();
     this.#statements = prepare(this.#database);
+    this.#checkpoints = this.#checkpointsOf(this.#database);
     this.#number = fileNumber(file);
   }
 
@@ -42,7 +46,9 @@ export class CoordinationFile {
     // Closed where it could not be opened again when it was to be.
     if (!this.#database.isOpen || fileNumber(this.#file) !== this.#number) this.#reopen();
     try {
-      return action(this.#statements);
+      const result = action(this.#statements);
+      this.#checkpoint();
+      return result;
     } catch (error) {
       if (faultOf(error) !== 'corrupt' || this.#readOnly) throw error;
       this.#telemetry.log.error(
@@ -54,6 +60,15 @@ export class CoordinationFile {
     }
   }
 
+  /** What was to be done is done: a WAL that can't be moved is moved later, or tells of what is wrong with the next call. */
+  #checkpoint(): void {
+    try {
+      this.#checkpoints?.make(false);
+    } catch (error) {
+      this.#telemetry.log.warn(describeFault('coordination store', this.#file, error));
+    }
+  }
+
   close(): void {
     if (this.#database.isOpen) this.#database.close();
   }
@@ -62,7 +77,12 @@ export class CoordinationFile {
     this.close();
     this.#database = this.#open();
     this.#statements = prepare(this.#database);
+    this.#checkpoints = this.#checkpointsOf(this.#database);
     this.#number = fileNumber(this.#file);
+  }
+
+  #checkpointsOf(database: Database): Checkpoints | null {
+    return this.#readOnly ? null : new Checkpoints(database, LIMITS);
   }
 
   #open(): Database {
@@ -119,9 +139,12 @@ const how = {
   synchronous: 'NORMAL',
   // Short, as it holds up the event loop; the caller tries again later.
   busyTimeout: 50,
-  walMiB: 4,
+  walMiB: 0,
   cacheMiB: 1,
 } as const;
+
+/** No more than 4 MiB are moved at once, as it holds up the event loop. It waits as the calls do, by the file's own patience. */
+const LIMITS = { busyPages: 1_000, idlePages: 1_000, busyCalls: 64, idleCalls: 64, patience: 0 };
 
 /**
  * What was written at a time that lies ahead by more than this, the clock was put back since: its end says nothing,

@@ -14,9 +14,15 @@ import type {
   WantedEvents,
 } from '../../../domain/log-transfer.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { describeFault, faultOf, LIMIT, type Database, type Statement } from '../database.ts';
+import {
+  LIMIT,
+  describeFault,
+  faultOf,
+  prepareForArrays,
+  type Database,
+  type Statement,
+} from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
-import { prepareForArrays } from './writing/log-writer.ts';
 import { formatPosition } from './position.ts';
 import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts';
 

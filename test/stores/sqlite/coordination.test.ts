@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { DatabaseSync } from '@photostructure/sqlite';
@@ -35,6 +35,37 @@ describe('the file of the embedded coordination store', () => {
     writeFileSync(file(), 'no database at all, but long enough to be taken for something');
     const coordination = await open();
     expect(await coordination.acquire('lease', 'one', 1_000)).to.not.equal(null);
+  });
+
+  it('has a WAL that does not grow without end while another writes as fast as it can', async () => {
+    const coordination = await open();
+    const writes = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const { DatabaseSync } = require('@photostructure/sqlite');
+      const database = new DatabaseSync(workerData.file, { timeout: 5000 });
+      database.exec('PRAGMA synchronous = NORMAL');
+      const count = database.prepare("INSERT OR REPLACE INTO counters VALUES (?, 1, 0, 0)");
+      const isOver = new Int32Array(workerData.isOver);
+      for (let at = 0; Atomics.load(isOver, 0) === 0; at += 1) {
+        count.run('theirs ' + at % 1000);
+        if (at === 0) parentPort.postMessage('begun');
+      }
+      database.close();
+    `;
+    const isOver = new SharedArrayBuffer(4);
+    const another = new Worker(writes, { eval: true, workerData: { file: file(), isOver } });
+    let longest = 0;
+    try {
+      await once(another, 'message');
+      for (let at = 0; at < 60_000; at += 1) {
+        await coordination.count(`ours ${at % 1000}`, 1, 60_000);
+        longest = Math.max(longest, statSync(`${file()}-wal`).size);
+      }
+    } finally {
+      Atomics.store(new Int32Array(isOver), 0, 1);
+      await once(another, 'exit');
+    }
+    expect(longest).to.be.below(24 * 1024 * 1024);
   });
 
   it('is opened as soon as another lets go of it, whichever statement meets the lock', async () => {

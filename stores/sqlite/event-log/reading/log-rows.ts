@@ -1,6 +1,5 @@
 import type { StreamShare } from '../../../../domain/stream-share.ts';
-import { LIMIT, type Database, type Statement } from '../../database.ts';
-import { prepareForArrays } from '../writing/log-writer.ts';
+import { LIMIT, prepareForArrays, type Database, type Statement } from '../../database.ts';
 import { PACKED, type PackedPage, type PackedRows } from './packed-page.ts';
 
 /** The columns of an event's row, in this order. */

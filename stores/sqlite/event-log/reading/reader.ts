@@ -15,11 +15,11 @@ import {
   LIMIT,
   describeFault,
   faultOf,
+  prepareForArrays,
   type Database,
   type Statement,
 } from '../../database.ts';
 import { COLUMNS, LogRows, PAGE_CHARACTERS, PAGE_EVENTS, type RowSelection } from './log-rows.ts';
-import { prepareForArrays } from '../writing/log-writer.ts';
 import { unpackRows, type PackedPage, type PackedRows, type ParsedRow } from './packed-page.ts';
 import { formatPosition } from '../position.ts';
 import { LOG, openLogForReading } from '../schema.ts';

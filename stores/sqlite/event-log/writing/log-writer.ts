@@ -1,5 +1,11 @@
 import type { EncodedEvent } from '../../../../domain/event-store.ts';
-import { execute, faultOf, type Database, type Statement } from '../../database.ts';
+import {
+  execute,
+  faultOf,
+  prepareForArrays,
+  type Database,
+  type Statement,
+} from '../../database.ts';
 import { WriteLock } from './lock.ts';
 import {
   ANY,
@@ -244,13 +250,6 @@ export class LogWriter {
       message: `the event id ${id} is taken by revision ${String(place[1])} of ${String(place[2])}`,
     };
   }
-}
-
-/** Prepares a statement whose rows come as arrays, which is faster. */
-export function prepareForArrays(database: Database, sql: string): Statement {
-  const statement = database.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
 }
 
 function conflict(append: WriteAppend, actual: number): Refusal {

@@ -10,7 +10,7 @@ import {
   faultOf,
   type Database,
 } from '../../database.ts';
-import { Checkpoints } from './checkpoints.ts';
+import { Checkpoints, type CheckpointLimits } from '../../checkpoints.ts';
 import { LogWriter, UnsureCommit } from './log-writer.ts';
 import {
   PackedSequences,
@@ -32,6 +32,12 @@ const MOST_APPENDS = 1_000;
 const SHARE = 4;
 /** Bytes of a transaction, about, above which it is closed early. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
+/** To move more at once would stall a busy writer for longer; a commit may bring some hundred pages. */
+const LIMITS: CheckpointLimits = {
+  ...{ busyPages: 8_000, idlePages: 2_000 },
+  ...{ busyCalls: 16, idleCalls: 4 },
+  patience: 10,
+};
 /** Tasks that are done and have not been forgotten, at most. */
 const MOST_DONE = 16;
 /** Streams that one transaction cuts at most. */
@@ -95,7 +101,7 @@ class WriterThread {
     const database = openLogForWriting(file, create, maxBytes);
     try {
       const writer = new LogWriter(database, lockTimeout);
-      return { database, writer, checkpoints: new Checkpoints(database) };
+      return { database, writer, checkpoints: new Checkpoints(database, LIMITS) };
     } catch (error) {
       database.close();
       throw error;
