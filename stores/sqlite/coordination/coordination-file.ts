@@ -25,6 +25,8 @@ export class CoordinationFile {
   #statements: Statements;
   /** Of a file that is only looked at: none. */
   #checkpoints: Checkpoints | null;
+  /** The WAL could not be moved the last time, and that was said. */
+  #isStuck = false;
   #number: number | undefined;
 
   /**
@@ -64,7 +66,10 @@ export class CoordinationFile {
   #checkpoint(): void {
     try {
       this.#checkpoints?.make(false);
+      this.#isStuck = false;
     } catch (error) {
+      if (this.#isStuck) return;
+      this.#isStuck = true;
       this.#telemetry.log.warn(describeFault('coordination store', this.#file, error));
     }
   }
