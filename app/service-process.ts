@@ -4,7 +4,7 @@ import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
 import { credentialsFile } from './starting/credentials-file.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
-import { setCollectionOptions } from './starting/young-collection.ts';
+import { setEngineOptions } from './starting/engine-options.ts';
 import { sortIn } from './starting/sorting-folder.ts';
 import { startService, version, type RunningService } from './service.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
@@ -28,7 +28,7 @@ export async function serve(): Promise<void> {
 async function run(): Promise<void> {
   outliveOutput();
   collectOnceWhenIdle();
-  setCollectionOptions();
+  setEngineOptions();
   const configuration = readConfiguration(process.env);
   sortIn(configuration.dataDirectory);
   const bare = createTelemetry({ level: configuration.logLevel });

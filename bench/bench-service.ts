@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { setEngineOptions } from '../app/starting/engine-options.ts';
 import { openStores, type Stores } from '../app/stores.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import { newId } from '../domain/ids.ts';
@@ -33,6 +34,7 @@ export class BenchStore {
 
   /** @param kept a folder that is there, and stays; default: one that goes with {@link remove} */
   static async open(kept?: string): Promise<BenchStore> {
+    setEngineOptions();
     const directory = kept ?? (await makeBenchFolder('service'));
     const settings = {
       dataDirectory: directory,

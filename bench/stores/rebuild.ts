@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { PROJECTOR_HEAP } from '../../app/projecting/projector.ts';
-import { setCollectionOptions } from '../../app/starting/young-collection.ts';
+import { setEngineOptions } from '../../app/starting/engine-options.ts';
 import { toIso } from '../../domain/clock.ts';
 import type { EventStore, StreamAppend } from '../../domain/event-store.ts';
 import { catalogue, type DomainEvent } from '../../domain/events/catalogue.ts';
@@ -68,7 +68,7 @@ export async function benchRebuild(
 
 /** In a thread like the projector's, with as large a heap, which is collected as the service's is. */
 async function measureInThread(order: RebuildOrder): Promise<RebuildRates> {
-  setCollectionOptions();
+  setEngineOptions();
   const thread = startThread('./rebuild-thread', import.meta.url, order, PROJECTOR_HEAP);
   const ended = once(thread, 'exit');
   const [rates] = (await once(thread, 'message')) as [RebuildRates];
