@@ -53,7 +53,17 @@ async function run(): Promise<void> {
     version,
     roles: configuration.roles,
   });
+  void makeRoom(service, telemetry.log);
   await greet(service, configuration);
+}
+
+/** Beside all else: nothing waits for it, and what stops meanwhile needs it no more. */
+async function makeRoom({ stores }: RunningService, log: Log): Promise<void> {
+  try {
+    await stores.store.makeRoom?.();
+  } catch (error) {
+    log.debug('the event log was not made ready for load', { error });
+  }
 }
 
 /** What it prints beside its log (as extensions do, too) may find nobody who reads it, or no room. */

@@ -47,6 +47,13 @@ export interface EventStore {
   rehearse?(appends: readonly StreamAppend[]): Promise<void>;
 
   /**
+   * Makes ready on the disk what the first load would have to wait for. For a process that stays: it takes tens of
+   * megabytes, a little at a time. Optional; resolves also where it could not be done.
+   * @throws EventStoreError `UNAVAILABLE` when it is closed meanwhile
+   */
+  makeRoom?(): Promise<void>;
+
+  /**
    * A page of one stream, ascending or descending by revision. A stream that does not exist, or that is
    * truncated away, is empty.
    *

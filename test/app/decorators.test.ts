@@ -13,6 +13,7 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
   appendInOrder: [[]],
   prepare: [[]],
   rehearse: [[]],
+  makeRoom: [],
   readStream: ['run-1', { limit: 3 }],
   readAll: ['05', 4],
   readAllBackwards: ['06', 5],

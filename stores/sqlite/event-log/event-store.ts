@@ -161,6 +161,11 @@ class SqliteEventStore implements EventStore {
     await this.#rehearsing;
   }
 
+  async makeRoom(): Promise<void> {
+    this.#requireWritable();
+    await this.#writer.makeRoom();
+  }
+
   async readStream(stream: string, part: StreamPart = {}): Promise<readonly RecordedEvent[]> {
     return this.#reader().stream(stream, part);
   }

@@ -86,10 +86,12 @@ export class LogWriter {
   /**
    * Writes sequences, in order. Blocks until they are durable.
    *
+   * @param take called once nobody else of any process writes: what has come by then goes along
    * @throws the driver's error when nothing was written; {@link UnsureCommit}
    */
-  write(sequences: readonly WriteSequence[]): Written {
+  write(take: () => readonly WriteSequence[]): Written {
     return this.#transaction((timing) => {
+      const sequences = take();
       const createdAt = Date.now();
       const results: number[] = [];
       const failures: WriteFailure[] = [];
@@ -129,6 +131,14 @@ export class LogWriter {
       }
       return cuts.length;
     });
+  }
+
+  /**
+   * Does something while nobody else of any process writes.
+   * @throws what it throws; the driver's error
+   */
+  alone(work: () => void): void {
+    this.#transaction(work);
   }
 
   #transaction<T>(work: (timing: CommitTiming) => T): T {

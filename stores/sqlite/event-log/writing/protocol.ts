@@ -19,6 +19,8 @@ export type WriterRequest =
     }
   /** To be written to a log in memory, which is thrown away. Answered by `done`. */
   | { readonly kind: 'rehearse'; readonly ticket: number; readonly packed: PackedAppends }
+  /** The WAL's file is to be as long as it becomes under load. Answered by `done`, also where it can't be. */
+  | { readonly kind: 'make-room'; readonly ticket: number }
   | { readonly kind: 'ping'; readonly ticket: number }
   | { readonly kind: 'close' };
 

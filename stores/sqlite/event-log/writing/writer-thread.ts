@@ -20,6 +20,7 @@ import {
   type WriterRequest,
   type WriterSettings,
 } from './protocol.ts';
+import { WalRoom } from './wal-room.ts';
 import { LOG, openLogForWriting, openLogInMemory } from '../schema.ts';
 
 /**
@@ -45,6 +46,7 @@ const MOST_CUTS = 100;
 
 type Task = PackedSequences | Exclude<WriterRequest, { readonly kind: 'appends' }>;
 
+type MakingRoom = Extract<Task, { readonly kind: 'make-room' }>;
 type Truncation = Extract<Task, { readonly kind: 'truncate' }>;
 
 /** An open log. */
@@ -52,6 +54,7 @@ interface Open {
   readonly database: Database;
   readonly writer: LogWriter;
   readonly checkpoints: Checkpoints;
+  readonly room: WalRoom;
 }
 
 /**
@@ -101,7 +104,8 @@ class WriterThread {
     const database = openLogForWriting(file, create, maxBytes);
     try {
       const writer = new LogWriter(database, lockTimeout);
-      return { database, writer, checkpoints: new Checkpoints(database, LIMITS) };
+      const checkpoints = new Checkpoints(database, LIMITS);
+      return { database, writer, checkpoints, room: new WalRoom(file) };
     } catch (error) {
       database.close();
       throw error;
@@ -121,11 +125,7 @@ class WriterThread {
   /** Everything that has been asked, also what comes meanwhile. */
   #work(): void {
     for (;;) {
-      for (;;) {
-        const received = receiveMessageOnPort(this.#port);
-        if (received === undefined) break;
-        this.#take(received.message as WriterRequest);
-      }
+      this.#receive();
       if (this.#next >= MOST_DONE) this.#forgetDone();
       const task = this.#tasks[this.#next];
       if (task === undefined) {
@@ -134,15 +134,25 @@ class WriterThread {
         return;
       }
       if (task instanceof PackedSequences) {
-        this.#write(this.#nextBatch());
+        this.#write();
       } else {
         this.#next += 1;
         if (task.kind === 'close') return this.#close();
         if (task.kind === 'truncate') this.#truncate(task);
+        else if (task.kind === 'make-room') this.#makeRoom(task);
         else if (task.kind === 'rehearse') this.#rehearse(task);
         else this.#answer({ kind: 'done', ticket: task.ticket });
       }
       this.#checkpoint(false);
+    }
+  }
+
+  /** Takes what was sent meanwhile. */
+  #receive(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port);
+      if (received === undefined) return;
+      this.#take(received.message as WriterRequest);
     }
   }
 
@@ -169,20 +179,25 @@ class WriterThread {
     return batch;
   }
 
-  #write(sequences: readonly WriteSequence[]): void {
+  /** The next sequences, also those that come while another process keeps the lock. */
+  #write(): void {
+    let sequences: readonly WriteSequence[] | undefined;
+    const take = (): readonly WriteSequence[] => {
+      this.#receive();
+      return (sequences = this.#nextBatch());
+    };
     try {
-      this.#answer({ kind: 'appended', ...this.#opened().writer.write(sequences) });
+      this.#answer({ kind: 'appended', ...this.#opened().writer.write(take) });
     } catch (error) {
       const failure = this.#fail(error);
-      for (const { ticket } of sequences) {
+      for (const { ticket } of sequences ?? this.#nextBatch()) {
         this.#answer({ kind: 'failed', failure: { ticket, ...failure } });
       }
     }
   }
 
   /**
-   * It, and those that wait right behind it, in one commit; of a long one a part. What is left of that comes behind all
-   * that waits, whose callers shall not wait for the whole; before the end.
+   * It, and those that wait right behind it, in one commit; of a long one a part.
    */
   #truncate(first: Truncation): void {
     const cuts = [first];
@@ -197,14 +212,32 @@ class WriterThread {
       const [begun, ...untouched] = cuts.slice(done);
       if (begun === undefined) return;
       this.#next -= untouched.length;
-      const end = this.#tasks.findIndex((each) => 'kind' in each && each.kind === 'close');
-      this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, begun);
+      this.#goOnLater(begun);
     } catch (error) {
       const failure = this.#fail(error);
       for (const { ticket, stream } of cuts) {
         this.#answer({ kind: 'failed', failure: { ticket, stream, ...failure } });
       }
     }
+  }
+
+  /** Puts what is left of a task behind all that waits, whose callers shall not wait for the whole; before the end. */
+  #goOnLater(task: Task): void {
+    const end = this.#tasks.findIndex(isEnd);
+    this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
+  }
+
+  /** A part of it; the rest behind all that waits, unless that is the end. */
+  #makeRoom(task: MakingRoom): void {
+    try {
+      const { writer, room } = this.#opened();
+      const isMore = room.grow((work) => writer.alone(work));
+      if (isMore && !this.#tasks.some(isEnd)) return this.#goOnLater(task);
+    } catch (error) {
+      // What could not be made ready is made by the commits that need it.
+      this.#answer({ kind: 'warning', message: this.#fail(error).message });
+    }
+    this.#answer({ kind: 'done', ticket: task.ticket });
   }
 
   /** Nothing of it comes near the log. */
@@ -214,7 +247,7 @@ class WriterThread {
       database = openLogInMemory();
       const packed = new PackedSequences(task.packed);
       const sequences = Array.from({ length: packed.left }, () => packed.take());
-      new LogWriter(database, this.#settings.lockTimeout).write(sequences);
+      new LogWriter(database, this.#settings.lockTimeout).write(() => sequences);
     } catch (error) {
       this.#warn(error);
     } finally {
@@ -275,6 +308,10 @@ class WriterThread {
   #answer(answer: WriterAnswer): void {
     this.#port.postMessage(answer);
   }
+}
+
+function isEnd(task: Task): boolean {
+  return 'kind' in task && task.kind === 'close';
 }
 
 function isTruncation(task: Task | undefined): task is Truncation {

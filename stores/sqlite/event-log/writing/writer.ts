@@ -145,6 +145,11 @@ export class Writer {
     await this.#ask((ticket) => ({ kind: 'rehearse', ticket, packed: packer.take() }));
   }
 
+  /** Has the WAL's file made as long as it becomes under load, between what is sent meanwhile. */
+  async makeRoom(): Promise<void> {
+    await this.#ask((ticket) => ({ kind: 'make-room', ticket }));
+  }
+
   /** Resolves when everything sent before has been done, of truncations a part at least. */
   async ping(): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'ping', ticket }));
