@@ -87,7 +87,7 @@ export async function runProjector(options: {
 }
 
 /** Under load a run is requested, started and ended within this: one document written, not three. Milliseconds. */
-const GATHER_MS = 25;
+const GATHER_MS = 50;
 
 async function projectWhileLeading(
   stores: Stores,

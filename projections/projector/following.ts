@@ -44,7 +44,7 @@ const GATHER_PER_EVENT = 0.2;
  */
 const FALLEN_BEHIND = 200;
 /** How much longer. */
-const LONGER_WHEN_BEHIND = 4;
+const LONGER_WHEN_BEHIND = 2;
 /** Under load commits are a few milliseconds apart: after so many without an event, none is gathered any more. */
 const QUIET_MS = 10;
 

@@ -18,7 +18,7 @@ export interface ProjectorOptions {
   readonly clock: Clock;
   /** Of the projector's lease: writers with a smaller one are refused. */
   readonly fence: number;
-  /** Events to a batch while following; default 4,000. */
+  /** Events to a batch while following; default 2,000. */
   readonly batchSize?: number;
   /**
    * Milliseconds that events are gathered at most while many come: views are later by it under load, and written less
@@ -58,7 +58,7 @@ const ORDERS = 'projection-';
 /** Makes a projector; it does nothing before `run`. */
 export function createProjector(options: ProjectorOptions): Projector {
   const { store, readModel, projections, telemetry, clock, fence, fillElsewhere } = options;
-  const { batchSize = 1_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
+  const { batchSize = 2_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
   const listeners = new Set<CheckpointListener>();
   const parking = new Parking(readModel, fence);
   const prefixes = [...new Set(projections.flatMap((projection) => projection.streams))];

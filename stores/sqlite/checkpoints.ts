@@ -84,7 +84,7 @@ export class Checkpoints {
 }
 
 /** What a checkpoint says: whether somebody was in its way, and how many pages of the WAL there are, and are left. */
-function stateOf(checkpoint: Statement): {
+export function stateOf(checkpoint: Statement): {
   readonly busy: boolean;
   readonly pages: number;
   readonly unmoved: number;

@@ -11,6 +11,7 @@ import { execute, inTransaction, keepPages, type Database } from '../database.ts
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { fillMark } from './fill-mark.ts';
+import { WalSync } from './wal-sync.ts';
 import { createTallies } from './tallies.ts';
 import { takeInShares, type ShareFile } from './taking-in.ts';
 import { createIndexes, KEPT_PAGES, type Column } from './view-table.ts';
@@ -60,6 +61,7 @@ export class SqliteViewWriter implements ViewWriter {
   readonly #setup: WriterSetup;
   readonly #table: DocumentTable;
   readonly #fileNumber: number | undefined;
+  readonly #sync: WalSync;
   readonly #selectCheckpoint;
   readonly #updateCheckpoint;
   #filling: boolean;
@@ -73,6 +75,7 @@ export class SqliteViewWriter implements ViewWriter {
     this.#filling = bulk;
     this.#share = setup.share;
     this.#fileNumber = fileNumber(file);
+    this.#sync = new WalSync(database, `${file}-wal`);
     this.#table = new DocumentTable(database, setup.projection, columns, bulk);
     this.#selectCheckpoint = database.prepare('SELECT position, fence, filling FROM checkpoint');
     this.#selectCheckpoint.setReturnArrays(true);
@@ -127,6 +130,7 @@ export class SqliteViewWriter implements ViewWriter {
   async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
     this.#guarded(() => {
       const { database, fence } = this.#setup;
+      if (!this.#filling) this.#sync.look();
       if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
       try {
         this.#requireTurn(batch.from);
@@ -167,6 +171,9 @@ export class SqliteViewWriter implements ViewWriter {
 
   async close(): Promise<void> {
     const { database, file, closed } = this.#setup;
+    if (!database.isOpen) return;
+    await this.#sync.settled();
+    // Somebody else may have closed it meanwhile.
     if (!database.isOpen) return;
     // The driver lets go of the file only when its statements are collected, and would move the WAL then,
     // on whatever thread that is. A file that was thrown away is not worth it.

@@ -26,7 +26,7 @@ describe('a view under load', () => {
       writes += 1;
       await go();
     });
-    harness.start([runsProjection], { clock, readModel, gatherMs: 25 });
+    harness.start([runsProjection], { clock, readModel, gatherMs: 50 });
     log.add('run-first', 'RunRequested', request());
     await harness.reached(runsProjection, await harness.append());
     const many = [log.add('run-many', 'RunRequested', request())];
@@ -55,7 +55,7 @@ describe('a view under load', () => {
 
   it('waits longer once it has fallen behind, as what it writes twice is what holds it up', async () => {
     const { log, store } = harness;
-    const { clock, writes } = await underLoad(125);
+    const { clock, writes } = await underLoad(250);
     const before = writes();
     const oneMore = async (): Promise<void> => {
       const next = log.add('run-next', 'RunStarted', { worker: 'w', attempt: 1, leased_until });

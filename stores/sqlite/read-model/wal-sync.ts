@@ -1,0 +1,71 @@
+import { open } from 'node:fs/promises';
+import { stateOf } from '../checkpoints.ts';
+import { prepareForArrays, type Database, type Statement } from '../database.ts';
+
+/** Pages that come to the WAL between two times: a megabyte, which a disk has in a few milliseconds. */
+const PART = 256;
+
+/**
+ * Has the WAL of a view written to the disk in parts, while more is added to it. No commit of a view waits for the disk,
+ * so that it would all be written at once when the WAL is moved to its file: for as long as that takes, all others who
+ * write to that disk stand still, and with the log each command.
+ */
+export class WalSync {
+  readonly #wal: string;
+  readonly #sync: (file: string) => Promise<void>;
+  readonly #state: Statement;
+  /** Pages of the WAL that are on the disk, or on the way. */
+  #done = 0;
+  #underWay: Promise<void> | null = null;
+  #fault: Error | null = null;
+
+  /**
+   * @param database of the view
+   * @param wal its file, which is there from the first {@link look} on
+   * @param sync resolves once a file is on the disk
+   */
+  constructor(database: Database, wal: string, sync: (file: string) => Promise<void> = syncFile) {
+    this.#wal = wal;
+    this.#sync = sync;
+    this.#state = prepareForArrays(database, 'PRAGMA wal_checkpoint(NOOP)');
+  }
+
+  /**
+   * Between commits. Begins with the next part where there is one; waits for nothing.
+   * @throws Error of the file system when the part before could not be written, once
+   */
+  look(): void {
+    const fault = this.#fault;
+    this.#fault = null;
+    if (fault !== null) throw fault;
+    if (this.#underWay !== null) return;
+    const { pages } = stateOf(this.#state);
+    // It has begun anew.
+    if (pages < this.#done) this.#done = 0;
+    if (pages - this.#done < PART) return;
+    this.#done = pages;
+    this.#underWay = this.#sync(this.#wal).then(
+      () => {
+        this.#underWay = null;
+      },
+      (error: unknown) => {
+        this.#underWay = null;
+        this.#fault = error instanceof Error ? error : new Error(String(error), { cause: error });
+      },
+    );
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#underWay;
+  }
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
