@@ -27,7 +27,10 @@ import {
   LAYOUT_VERSION,
   type Column,
 } from './view-table.ts';
+import { FEWEST_PAGES } from './view-wal.ts';
 import { finishFilling } from './view-writer.ts';
+
+const PAGE_BYTES = 8_192;
 
 /** A generation's file, open for writing. */
 export interface OpenGeneration {
@@ -152,9 +155,10 @@ function open(
     synchronous: bulk ? 'OFF' : 'NORMAL',
     busyTimeout: 2_000,
     cacheMiB: KEPT_PAGES.usual,
+    walMiB: (FEWEST_PAGES * PAGE_BYTES) / 2 ** 20,
     // Each page is a call of the system, and rows that come together are changed together. Larger ones bring little more,
     // and what changes at random places writes that much more.
-    pageSize: 8_192,
+    pageSize: PAGE_BYTES,
   });
 }
 

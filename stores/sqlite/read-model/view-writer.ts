@@ -11,10 +11,10 @@ import { execute, inTransaction, keepPages, type Database } from '../database.ts
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { fillMark } from './fill-mark.ts';
-import { WalSync } from './wal-sync.ts';
 import { createTallies } from './tallies.ts';
 import { takeInShares, type ShareFile } from './taking-in.ts';
 import { createIndexes, KEPT_PAGES, type Column } from './view-table.ts';
+import { ViewWal } from './view-wal.ts';
 
 /**
  * Documents to a commit while filling in bulk: a page that many batches change is written once for all of
@@ -61,7 +61,7 @@ export class SqliteViewWriter implements ViewWriter {
   readonly #setup: WriterSetup;
   readonly #table: DocumentTable;
   readonly #fileNumber: number | undefined;
-  readonly #sync: WalSync;
+  readonly #wal: ViewWal;
   readonly #selectCheckpoint;
   readonly #updateCheckpoint;
   #filling: boolean;
@@ -75,7 +75,7 @@ export class SqliteViewWriter implements ViewWriter {
     this.#filling = bulk;
     this.#share = setup.share;
     this.#fileNumber = fileNumber(file);
-    this.#sync = new WalSync(database, `${file}-wal`);
+    this.#wal = new ViewWal(database, `${file}-wal`);
     this.#table = new DocumentTable(database, setup.projection, columns, bulk);
     this.#selectCheckpoint = database.prepare('SELECT position, fence, filling FROM checkpoint');
     this.#selectCheckpoint.setReturnArrays(true);
@@ -130,7 +130,7 @@ export class SqliteViewWriter implements ViewWriter {
   async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
     this.#guarded(() => {
       const { database, fence } = this.#setup;
-      if (!this.#filling) this.#sync.look();
+      if (!this.#filling) this.#wal.look();
       if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
       try {
         this.#requireTurn(batch.from);
@@ -172,7 +172,7 @@ export class SqliteViewWriter implements ViewWriter {
   async close(): Promise<void> {
     const { database, file, closed } = this.#setup;
     if (!database.isOpen) return;
-    await this.#sync.settled();
+    await this.#wal.settled();
     // Somebody else may have closed it meanwhile.
     if (!database.isOpen) return;
     // The driver lets go of the file only when its statements are collected, and would move the WAL then,
@@ -181,7 +181,9 @@ export class SqliteViewWriter implements ViewWriter {
     try {
       if (worthIt) {
         this.#commit();
-        database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+        // Where others read meanwhile, as much of it as can be.
+        database.exec('PRAGMA busy_timeout = 0');
+        database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       }
     } catch (error) {
       throw this.#setup.errorOf(error);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { BEGINNING } from '../../../domain/event-store.ts';
@@ -58,6 +58,22 @@ describe('the files of the embedded read model', function () {
     for (const ending of ['', '-wal', '-shm']) {
       expect(existsSync(fileOf(projection, 12) + ending)).to.equal(false);
     }
+  });
+
+  it('have a WAL of four megabytes where they are small, and none once they are closed', async () => {
+    const projection = thingsProjection();
+    const readModel = await open();
+    const writer = await writerOf(readModel, projection);
+    const wal = (): number => statSync(`${fileOf(projection)}-wal`).size;
+    let longest = 0;
+    for (let next = 1; next <= 1500; next += 1) {
+      const documents = [thing('a', next, { count: next })];
+      await writer.write({ documents, from: next === 1 ? BEGINNING : at(next - 1), to: at(next) });
+      longest = Math.max(longest, wal());
+    }
+    expect(longest).to.be.within(3 * 2 ** 20, 5 * 2 ** 20);
+    await writer.close();
+    expect(existsSync(`${fileOf(projection)}-wal`) ? wal() : 0).to.equal(0);
   });
 
   it('begin anew when one is not a database, and are not live any more', async () => {

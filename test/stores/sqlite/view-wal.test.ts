@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openDatabase, type Database } from '../../../stores/sqlite/database.ts';
-import { WalSync } from '../../../stores/sqlite/read-model/wal-sync.ts';
+import { openDatabase, prepareForArrays, type Database } from '../../../stores/sqlite/database.ts';
+import { ViewWal } from '../../../stores/sqlite/read-model/view-wal.ts';
 import { deferred, type Deferred } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe("the syncing of a view's WAL", () => {
+describe('the WAL of a view', () => {
   const directory = useTemporaryDirectory();
   let database: Database;
   beforeEach(() => {
@@ -23,71 +23,89 @@ describe("the syncing of a view's WAL", () => {
   /** One that is told when a part is on the disk. */
   function held() {
     const begun: Deferred<void>[] = [];
-    const sync = new WalSync(database, join(directory(), 'view.db-wal'), () => {
+    const wal = new ViewWal(database, join(directory(), 'view.db-wal'), () => {
       const part = deferred();
       begun.push(part);
       return part.promise;
     });
-    return { sync, begun };
+    return { wal, begun };
   }
 
-  it('begins once a megabyte has come, and with the next when that is on the disk', async () => {
-    const { sync, begun } = held();
+  it('goes to the disk in parts, the next when the one before is there', async () => {
+    const { wal, begun } = held();
     commit(200);
-    sync.look();
+    wal.look();
     expect(begun).to.have.lengthOf(0);
     commit(100);
-    sync.look();
+    wal.look();
     expect(begun).to.have.lengthOf(1);
     commit(300);
-    sync.look();
+    wal.look();
     expect(begun).to.have.lengthOf(1);
     begun[0]?.resolve();
-    await sync.settled();
-    sync.look();
+    await wal.settled();
+    wal.look();
     expect(begun).to.have.lengthOf(2);
     begun[1]?.resolve();
-    await sync.settled();
-    sync.look();
+    await wal.settled();
+    wal.look();
     expect(begun).to.have.lengthOf(2);
   });
 
+  it('is moved to the file sooner where that is small', async () => {
+    const { wal, begun } = held();
+    // What it says is put into the statement when that is prepared.
+    const limit = () => prepareForArrays(database, 'PRAGMA wal_autocheckpoint').get()?.[0];
+    const limits: number[] = [];
+    for (const pages of [300, 1000, 4000]) {
+      commit(pages);
+      wal.look();
+      limits.push(Number(limit()));
+      begun.at(-1)?.resolve();
+      await wal.settled();
+    }
+    const [small, larger, largest] = limits;
+    expect(small).to.be.within(4 * 300, 4 * 310);
+    expect(larger).to.be.within(4 * 1300, 4 * 1320);
+    expect(largest).to.equal(8192);
+  });
+
   it('counts from its beginning where the WAL has begun anew', async () => {
-    const { sync, begun } = held();
+    const { wal, begun } = held();
     commit(1000);
-    sync.look();
+    wal.look();
     begun[0]?.resolve();
-    await sync.settled();
+    await wal.settled();
     database.exec('PRAGMA wal_checkpoint(RESTART)');
     commit(200);
-    sync.look();
+    wal.look();
     expect(begun).to.have.lengthOf(1);
     commit(100);
-    sync.look();
+    wal.look();
     expect(begun).to.have.lengthOf(2);
     begun[1]?.resolve();
   });
 
   it('tells of a disk that refuses, with the next look and once', async () => {
-    const { sync, begun } = held();
+    const { wal, begun } = held();
     commit(300);
-    sync.look();
+    wal.look();
     begun[0]?.reject(new Error('EIO: i/o error, fdatasync'));
-    await sync.settled();
+    await wal.settled();
     commit(300);
-    expect(() => sync.look()).to.throw('EIO');
-    sync.look();
+    expect(() => wal.look()).to.throw('EIO');
+    wal.look();
     expect(begun).to.have.lengthOf(2);
     begun[1]?.resolve();
   });
 
   it('has a file synced', async () => {
-    const sync = new WalSync(database, join(directory(), 'view.db-wal'));
+    const wal = new ViewWal(database, join(directory(), 'view.db-wal'));
     commit(300);
-    sync.look();
-    await sync.settled();
-    sync.look();
-    const gone = new WalSync(database, join(directory(), 'none'));
+    wal.look();
+    await wal.settled();
+    wal.look();
+    const gone = new ViewWal(database, join(directory(), 'none'));
     gone.look();
     await gone.settled();
     expect(() => gone.look()).to.throw('ENOENT');

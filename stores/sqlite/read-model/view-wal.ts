@@ -2,18 +2,32 @@ import { open } from 'node:fs/promises';
 import { stateOf } from '../checkpoints.ts';
 import { prepareForArrays, type Database, type Statement } from '../database.ts';
 
-/** Pages that come to the WAL between two times: a megabyte, which a disk has in a few milliseconds. */
+/** Pages that come to the WAL between two times: two megabytes, which a disk has in a few milliseconds. */
 const PART = 256;
 
 /**
- * Has the WAL of a view written to the disk in parts, while more is added to it. No commit of a view waits for the disk,
- * so that it would all be written at once when the WAL is moved to its file: for as long as that takes, all others who
- * write to that disk stand still, and with the log each command.
+ * Pages of a WAL after which a commit moves them to the file: some times what the file has, as most of them are then
+ * changed more than once. Four megabytes of a small view, whose every commit changes the same page or two; 64 at most.
  */
-export class WalSync {
+const TIMES_THE_FILE = 4;
+export const FEWEST_PAGES = 512;
+const MOST_PAGES = 8_192;
+
+/**
+ * The WAL of a view that is followed: how long it becomes, and when it goes to the disk.
+ *
+ * It is written to the disk in parts, while more is added to it. No commit of a view waits for the disk, so that it would
+ * all be written at once when the WAL is moved to its file: for as long as that takes, all others who write to that disk
+ * stand still, and with the log each command.
+ */
+export class ViewWal {
+  readonly #database: Database;
   readonly #wal: string;
   readonly #sync: (file: string) => Promise<void>;
   readonly #state: Statement;
+  readonly #pages: Statement;
+  /** After so many pages of it a commit moves them; null: as it was opened. */
+  #limit: number | null = null;
   /** Pages of the WAL that are on the disk, or on the way. */
   #done = 0;
   #underWay: Promise<void> | null = null;
@@ -25,9 +39,11 @@ export class WalSync {
    * @param sync resolves once a file is on the disk
    */
   constructor(database: Database, wal: string, sync: (file: string) => Promise<void> = syncFile) {
+    this.#database = database;
     this.#wal = wal;
     this.#sync = sync;
     this.#state = prepareForArrays(database, 'PRAGMA wal_checkpoint(NOOP)');
+    this.#pages = prepareForArrays(database, 'PRAGMA page_count');
   }
 
   /**
@@ -44,6 +60,7 @@ export class WalSync {
     if (pages < this.#done) this.#done = 0;
     if (pages - this.#done < PART) return;
     this.#done = pages;
+    this.#limitBySize();
     this.#underWay = this.#sync(this.#wal).then(
       () => {
         this.#underWay = null;
@@ -53,6 +70,14 @@ export class WalSync {
         this.#fault = error instanceof Error ? error : new Error(String(error), { cause: error });
       },
     );
+  }
+
+  #limitBySize(): void {
+    const pages = TIMES_THE_FILE * Number(this.#pages.get()?.[0]);
+    const limit = Math.min(Math.max(FEWEST_PAGES, pages), MOST_PAGES);
+    if (limit === this.#limit) return;
+    this.#limit = limit;
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${limit}`);
   }
 
   /** Resolves when nothing is under way. */
