@@ -14,15 +14,15 @@ import { ScheduleError } from './schedule-error.ts';
 import { ClockTimes } from './times-of-day.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
 
-const aliases: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
+const aliases: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);
 
 /** A cron expression, ready to be asked. */
 export interface CronRule {
@@ -55,9 +55,9 @@ export function compileCron(expression: string): CronRule {
 }
 
 function compile(text: string): CronRule {
-  const alias = aliases[text.toLowerCase()];
+  const alias = aliases.get(text.toLowerCase());
   if (alias === undefined && text.startsWith('@')) {
-    const known = Object.keys(aliases).join(' ');
+    const known = [...aliases.keys()].join(' ');
     throw new ScheduleError('schedule_expr', `"${text}" is none of ${known}`);
   }
   const fields = (alias ?? text).split(/\s+/);

@@ -20,6 +20,9 @@ const cron: readonly [string, RegExp][] = [
   ['* * * * * * *', /this one has 7/],
   ['hourly', /this one has 1/],
   ['@reboot', /"@reboot" is none of @yearly/],
+  // What every object of JavaScript has is no name of a schedule.
+  ['constructor', /this one has 1/],
+  ['__proto__', /this one has 1/],
   ['@every 5m', /"@every 5m" is none of/],
   ['60 * * * *', /minute field: "60" is outside 0–59/],
   ['* 24 * * *', /hour field: "24" is outside 0–23/],
