@@ -215,8 +215,7 @@ export function settingOf(
   database: Database,
   name: 'cache_size' | 'page_size' | 'user_version',
 ): number {
-  const statement = database.prepare(`PRAGMA ${name}`);
-  statement.setReturnArrays(true);
+  const statement = prepareForArrays(database, `PRAGMA ${name}`);
   const [value] = (statement.get() ?? []) as unknown[];
   if (typeof value === 'number') return value;
   throw new TypeError(`SQLite does not know the setting ${name}`);

@@ -1,7 +1,13 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
-import { execute, keepPages, type Database, type Statement as Prepared } from '../database.ts';
+import {
+  execute,
+  keepPages,
+  prepareForArrays,
+  type Database,
+  type Statement as Prepared,
+} from '../database.ts';
 import { MOST_TEXT_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
 import { Tallies } from './tallies.ts';
 import {
@@ -87,13 +93,15 @@ export class DocumentTable {
     this.#bulk = bulk;
     this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
-    this.#select = database.prepare('SELECT id, position, document FROM documents WHERE key = ?');
-    this.#select.setReturnArrays(true);
-    this.#load = database.prepare(
+    this.#select = prepareForArrays(
+      database,
+      'SELECT id, position, document FROM documents WHERE key = ?',
+    );
+    this.#load = prepareForArrays(
+      database,
       `SELECT documents.key, documents.id, position, document
        FROM json_each(?) AS wanted CROSS JOIN documents ON documents.key = wanted.value`,
     );
-    this.#load.setReturnArrays(true);
     this.#row = `(?, ?, ${'?, '.repeat(columns.length)}?)`;
     this.#insertion = `INSERT INTO documents (key, position, ${names}document) VALUES ${this.#row}`;
     this.#insertOne = database.prepare(this.#insertion);

@@ -1,7 +1,12 @@
 import type { Landmark } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
-import { openDatabase, type Database, type Statement as Prepared } from '../database.ts';
+import {
+  openDatabase,
+  prepareForArrays,
+  type Database,
+  type Statement as Prepared,
+} from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import type { Statement } from './query-sql.ts';
 import { hasLandmark, LAYOUT_VERSION } from './view-table.ts';
@@ -48,14 +53,12 @@ export class LiveView {
       busyTimeout: 200,
       cacheMiB: 8,
     });
-    this.#selectDocument = this.#database.prepare(
+    this.#selectDocument = prepareForArrays(
+      this.#database,
       'SELECT position, document FROM documents WHERE key = ?',
     );
-    this.#selectDocument.setReturnArrays(true);
-    this.#selectCheckpoint = this.#database.prepare('SELECT position FROM checkpoint');
-    this.#selectCheckpoint.setReturnArrays(true);
-    this.#selectVersion = this.#database.prepare('PRAGMA data_version');
-    this.#selectVersion.setReturnArrays(true);
+    this.#selectCheckpoint = prepareForArrays(this.#database, 'SELECT position FROM checkpoint');
+    this.#selectVersion = prepareForArrays(this.#database, 'PRAGMA data_version');
   }
 
   /** Whether the file under the path is still the one that is open here. */
@@ -108,8 +111,7 @@ export class LiveView {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       if (this.#statements.size >= KEPT_STATEMENTS) this.#statements.clear();
-      statement = this.#database.prepare(sql);
-      statement.setReturnArrays(true);
+      statement = prepareForArrays(this.#database, sql);
       this.#statements.set(sql, statement);
     }
     return statement;

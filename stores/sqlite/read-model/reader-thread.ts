@@ -1,5 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { faultOf, openDatabase, type Database, type Statement as Prepared } from '../database.ts';
+import {
+  faultOf,
+  openDatabase,
+  prepareForArrays,
+  type Database,
+  type Statement as Prepared,
+} from '../database.ts';
 import { COMMON, type Plan, type Statement } from './query-sql.ts';
 import type { ReaderSettings, ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
 import { LAYOUT_VERSION, type Cell } from './view-table.ts';
@@ -78,8 +84,7 @@ class Connection {
       if (this.#statements.size >= KEPT_STATEMENTS && oldest.done !== true) {
         this.#statements.delete(oldest.value);
       }
-      statement = this.#database.prepare(sql);
-      statement.setReturnArrays(true);
+      statement = prepareForArrays(this.#database, sql);
       this.#statements.set(sql, statement);
     }
     return statement.all(...parameters) as (readonly Cell[])[];

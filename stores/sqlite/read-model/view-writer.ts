@@ -7,7 +7,7 @@ import {
   type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
-import { execute, inTransaction, keepPages, type Database } from '../database.ts';
+import { execute, inTransaction, keepPages, prepareForArrays, type Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import { DocumentTable } from './document-table.ts';
 import { fillMark } from './fill-mark.ts';
@@ -77,8 +77,10 @@ export class SqliteViewWriter implements ViewWriter {
     this.#fileNumber = fileNumber(file);
     this.#wal = new ViewWal(database, `${file}-wal`);
     this.#table = new DocumentTable(database, setup.projection, columns, bulk);
-    this.#selectCheckpoint = database.prepare('SELECT position, fence, filling FROM checkpoint');
-    this.#selectCheckpoint.setReturnArrays(true);
+    this.#selectCheckpoint = prepareForArrays(
+      database,
+      'SELECT position, fence, filling FROM checkpoint',
+    );
     this.#updateCheckpoint = database.prepare(
       'UPDATE checkpoint SET position = ?, fence = ?, landmark = coalesce(?, landmark)',
     );

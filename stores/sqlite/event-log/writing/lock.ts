@@ -1,4 +1,11 @@
-import { blockFor, execute, faultOf, type Database, type Statement } from '../../database.ts';
+import {
+  blockFor,
+  execute,
+  faultOf,
+  prepareForArrays,
+  type Database,
+  type Statement,
+} from '../../database.ts';
 
 /**
  * The log's write lock, shared fairly between processes. SQLite's own waiting backs off further and
@@ -18,8 +25,7 @@ export class WriteLock {
   /** @param timeout milliseconds after which waiting is given up */
   constructor(database: Database, timeout: number) {
     this.#begin = database.prepare('BEGIN IMMEDIATE');
-    this.#version = database.prepare('PRAGMA data_version');
-    this.#version.setReturnArrays(true);
+    this.#version = prepareForArrays(database, 'PRAGMA data_version');
     this.#timeout = timeout;
   }
 

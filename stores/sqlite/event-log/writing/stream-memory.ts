@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../../database.ts';
+import { prepareForArrays, type Database, type Statement } from '../../database.ts';
 
 /** A stream as the writer knows it. */
 export interface KnownStream {
@@ -27,19 +27,17 @@ export class StreamMemory {
   readonly #types = new Map<string, number>();
 
   constructor(database: Database) {
-    this.#select = database.prepare(
+    this.#select = prepareForArrays(
+      database,
       'SELECT id, max(truncated_revision, coalesce((SELECT max(revision) FROM events WHERE stream = streams.id), -1)) FROM streams WHERE name = ?',
     );
-    this.#select.setReturnArrays(true);
     this.#insert = database.prepare(
       'INSERT INTO streams (name) VALUES (?) ON CONFLICT (name) DO NOTHING',
     );
-    this.#selectType = database.prepare('SELECT id FROM types WHERE name = ?');
-    this.#selectType.setReturnArrays(true);
+    this.#selectType = prepareForArrays(database, 'SELECT id FROM types WHERE name = ?');
     this.#insertType = database.prepare('INSERT INTO types (name) VALUES (?)');
     this.#setTruncated = database.prepare('UPDATE streams SET truncated_revision = ? WHERE id = ?');
-    this.#first = database.prepare('SELECT min(revision) FROM events WHERE stream = ?');
-    this.#first.setReturnArrays(true);
+    this.#first = prepareForArrays(database, 'SELECT min(revision) FROM events WHERE stream = ?');
     this.#delete = database.prepare('DELETE FROM events WHERE stream = ? AND revision < ?');
   }
 
