@@ -56,9 +56,9 @@ export class Checkpoints {
     this.#unlooked += 1;
     if (this.#unlooked < (idle ? idleCalls : busyCalls)) return;
     this.#unlooked = 0;
-    let wal = stateOf(this.#look);
+    let wal = walStateOf(this.#look);
     if (wal.unmoved >= (idle ? idlePages : busyPages) + this.#held) {
-      wal = stateOf(this.#move);
+      wal = walStateOf(this.#move);
       this.#held = Math.max(0, wal.unmoved);
       this.#restartFrom = 0;
     }
@@ -76,7 +76,7 @@ export class Checkpoints {
   #beginAnew(patience: number): boolean {
     const until = performance.now() + patience;
     for (;;) {
-      if (!stateOf(this.#restart).busy) return true;
+      if (!walStateOf(this.#restart).busy) return true;
       if (performance.now() >= until) return false;
       blockFor(0.1 + Math.random() * 0.2);
     }
@@ -84,7 +84,7 @@ export class Checkpoints {
 }
 
 /** What a checkpoint says: whether somebody was in its way, and how many pages of the WAL there are, and are left. */
-export function stateOf(checkpoint: Statement): {
+export function walStateOf(checkpoint: Statement): {
   readonly busy: boolean;
   readonly pages: number;
   readonly unmoved: number;

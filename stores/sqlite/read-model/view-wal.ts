@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { stateOf } from '../checkpoints.ts';
+import { walStateOf } from '../checkpoints.ts';
 import { prepareForArrays, type Database, type Statement } from '../database.ts';
 
 /** Pages that come to the WAL between two times: two megabytes, which a disk has in a few milliseconds. */
@@ -55,7 +55,7 @@ export class ViewWal {
     this.#fault = null;
     if (fault !== null) throw fault;
     if (this.#underWay !== null) return;
-    const { pages } = stateOf(this.#state);
+    const { pages } = walStateOf(this.#state);
     // It has begun anew.
     if (pages < this.#done) this.#done = 0;
     if (pages - this.#done < PART) return;

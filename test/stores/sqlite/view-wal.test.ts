@@ -28,11 +28,16 @@ describe('the WAL of a view', () => {
       begun.push(part);
       return part.promise;
     });
-    return { wal, begun };
+    /** The last part is on the disk. */
+    const arrive = async (): Promise<void> => {
+      begun.at(-1)?.resolve();
+      await wal.settled();
+    };
+    return { wal, begun, arrive };
   }
 
   it('goes to the disk in parts, the next when the one before is there', async () => {
-    const { wal, begun } = held();
+    const { wal, begun, arrive } = held();
     commit(200);
     wal.look();
     expect(begun).to.have.lengthOf(0);
@@ -42,18 +47,16 @@ describe('the WAL of a view', () => {
     commit(300);
     wal.look();
     expect(begun).to.have.lengthOf(1);
-    begun[0]?.resolve();
-    await wal.settled();
+    await arrive();
     wal.look();
     expect(begun).to.have.lengthOf(2);
-    begun[1]?.resolve();
-    await wal.settled();
+    await arrive();
     wal.look();
     expect(begun).to.have.lengthOf(2);
   });
 
   it('is moved to the file sooner where that is small', async () => {
-    const { wal, begun } = held();
+    const { wal, arrive } = held();
     // What it says is put into the statement when that is prepared.
     const limit = () => prepareForArrays(database, 'PRAGMA wal_autocheckpoint').get()?.[0];
     const limits: number[] = [];
@@ -61,8 +64,7 @@ describe('the WAL of a view', () => {
       commit(pages);
       wal.look();
       limits.push(Number(limit()));
-      begun.at(-1)?.resolve();
-      await wal.settled();
+      await arrive();
     }
     const [small, larger, largest] = limits;
     expect(small).to.be.within(4 * 300, 4 * 310);
@@ -71,11 +73,10 @@ describe('the WAL of a view', () => {
   });
 
   it('counts from its beginning where the WAL has begun anew', async () => {
-    const { wal, begun } = held();
+    const { wal, begun, arrive } = held();
     commit(1000);
     wal.look();
-    begun[0]?.resolve();
-    await wal.settled();
+    await arrive();
     database.exec('PRAGMA wal_checkpoint(RESTART)');
     commit(200);
     wal.look();
@@ -83,11 +84,11 @@ describe('the WAL of a view', () => {
     commit(100);
     wal.look();
     expect(begun).to.have.lengthOf(2);
-    begun[1]?.resolve();
+    await arrive();
   });
 
   it('tells of a disk that refuses, with the next look and once', async () => {
-    const { wal, begun } = held();
+    const { wal, begun, arrive } = held();
     commit(300);
     wal.look();
     begun[0]?.reject(new Error('EIO: i/o error, fdatasync'));
@@ -96,7 +97,7 @@ describe('the WAL of a view', () => {
     expect(() => wal.look()).to.throw('EIO');
     wal.look();
     expect(begun).to.have.lengthOf(2);
-    begun[1]?.resolve();
+    await arrive();
   });
 
   it('has a file synced', async () => {
