@@ -8,6 +8,9 @@ import { readRhythm } from '../../scheduler/audit/read-rhythm.ts';
 /** Most tasks of which the log is asked. */
 const SAMPLE = 20;
 
+/** Times are compared as text: this is before all of them, but after one beyond the year 9999, which begins with a plus. */
+const FIRST = '0';
+
 /** Active tasks whose time has passed with no fire and no reason recorded. */
 export interface OverdueTasks {
   readonly count: number;
@@ -26,7 +29,7 @@ export async function overdueTasks(
   const { store, readModel } = stores;
   const filters = [
     { field: 'next_run_at', op: 'lt', value: toIso(before) },
-    { field: 'next_run_at', op: 'gt', value: '' },
+    { field: 'next_run_at', op: 'gt', value: FIRST },
   ] as const;
   const sort = [{ field: 'next_run_at', direction: 'ascending' }] as const;
   const late = await readModel.find(dueProjection, { filters, sort, limit: SAMPLE });

@@ -13,6 +13,9 @@ export const FIRST_DAY = -719_162;
 export const LAST_DAY = 2_932_896;
 export const MAX_YEAR = 9999;
 
+/** Nothing is later, in whatever zone: what comes after 9999 in UTC has no timestamp that could be compared as text. */
+export const LAST_INSTANT = (LAST_DAY + 1) * DAY - 1;
+
 /** A calendar date; `month` 1–12, `day` 1–31. */
 export interface CivilDate {
   readonly year: number;

@@ -1,6 +1,6 @@
 import type { Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
-import { DAY, LAST_DAY } from './civil.ts';
+import { LAST_INSTANT } from './civil.ts';
 import { compileCron } from './cron.ts';
 import { BoundedFires, Once } from './fire-sets.ts';
 import { compileRrule, rruleWarnings } from './rrule/rrule.ts';
@@ -21,9 +21,6 @@ export const MOST_STEPS = 800_000;
 
 /** Most steps of work of one answer: about 8 ms. A count through clock changes takes as much for every forty years. */
 export const MOST_STEPS_OF_ANSWER = 800_000;
-
-/** No fire is later, in whatever zone: what comes after 9999 in UTC has no timestamp that could be compared as text. */
-const LAST_INSTANT = (LAST_DAY + 1) * DAY - 1;
 
 /** What a rule is compiled from. */
 export interface ScheduleSpec {
@@ -154,6 +151,8 @@ function compileOnce(expr: string, zone: Zone): FireSource {
     const { at, kind } = resolveTimestamp(expr, zone.name);
     if (at > LAST_INSTANT)
       throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in UTC`);
+    if (at + zone.offsetAt(at) > LAST_INSTANT)
+      throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in ${zone.name}`);
     if (kind === 'gap') {
       return new Once(
         at,

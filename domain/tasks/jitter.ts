@@ -1,5 +1,6 @@
 import type { Instant } from '../clock.ts';
 import { nameBasedId } from '../ids.ts';
+import { LAST_INSTANT } from '../schedule/civil.ts';
 import type { Timetable } from './fires.ts';
 import type { FiringDefinition } from './rhythm.ts';
 
@@ -23,7 +24,7 @@ export function startOf(
  * @param next the fire after it; null for none
  */
 export function longestJitter(seconds: number, fire: Instant, next: Instant | null): number {
-  return Math.min(seconds * 1000, (next ?? Infinity) - fire);
+  return Math.min(seconds * 1000, (next ?? LAST_INSTANT + 1) - fire);
 }
 
 /** A part of the longest jitter: the same part for all fires of a task, spread evenly over the tasks. Milliseconds. */

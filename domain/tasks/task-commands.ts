@@ -81,6 +81,12 @@ function whyNone(definition: TaskDefinition, anchor: string, now: Instant): stri
     const unbounded = scheduleOf({ ...definition, ends_at: null }, anchor).next(now);
     if (unbounded !== null) return `: its next, ${toIso(unbounded.at)}, lies after ends_at`;
   }
+  if (definition.starts_at !== null) {
+    const begun = scheduleOf({ ...definition, starts_at: null }, anchor);
+    const last = begun.previous(fromIso(definition.starts_at));
+    if (last !== null && last.at > now)
+      return `: its last, ${toIso(last.at)}, lies before starts_at`;
+  }
   if (definition.schedule_kind === 'once') return ': that moment has passed';
   const last = scheduleOf(definition, anchor).previous(now + 1);
   return last === null ? '' : `: its last was ${toIso(last.at)}`;

@@ -2,6 +2,7 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { TaskEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
+import { LAST_INSTANT } from '../schedule/civil.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
 
@@ -182,7 +183,12 @@ export function snoozeTask(
     throw new Refusal('STATE_CONFLICT', why, { schedule_kind });
   }
   const snoozed = task.next_fire_at === nextFireAt ? task.next_run_at : null;
-  const next_run_at = toIso(fromIso(snoozed ?? nextFireAt) + delaySeconds * 1000);
+  const nextRun = fromIso(snoozed ?? nextFireAt) + delaySeconds * 1000;
+  if (nextRun > LAST_INSTANT) {
+    const why = 'put off by so much, the next fire would run after the year 9999';
+    throw new Refusal('STATE_CONFLICT', why, { next_run_at: snoozed ?? nextFireAt });
+  }
+  const next_run_at = toIso(nextRun);
   return [
     {
       type: 'TaskSnoozed',

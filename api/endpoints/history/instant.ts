@@ -85,7 +85,7 @@ export function readInstant(
   try {
     const found = parseInstant(withPlus(text), zone);
     // What lies before the year 1 or after 9999 has no text of its own.
-    if (/^\d{4}-/.test(toIso(found))) return found;
+    if (/^(?!0000)\d{4}-/.test(toIso(found))) return found;
     return { issue: 'lies outside of the years 1 to 9999' };
   } catch (error) {
     if (!(error instanceof TimestampError)) throw error;

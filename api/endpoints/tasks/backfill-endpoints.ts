@@ -13,7 +13,6 @@ import type { Instant } from '../../../domain/clock.ts';
 import type { Issue } from '../../../domain/errors.ts';
 import type { DataOf } from '../../../domain/events/catalogue.ts';
 import { load } from '../../../domain/handle.ts';
-import { parseInstant, TimestampError } from '../../../domain/schedule/timestamp.ts';
 import { streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import {
@@ -37,6 +36,7 @@ import {
   type Endpoint,
 } from '../../endpoint.ts';
 import { HttpError, badRequest, notFound } from '../../errors.ts';
+import { readInstant } from '../history/instant.ts';
 import { listPage } from '../listing.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
@@ -197,13 +197,10 @@ function spanOf(
 ): { readonly from: Instant; readonly to: Instant } {
   const issues: Issue[] = [];
   const instantOf = (field: 'from' | 'to'): Instant => {
-    try {
-      return parseInstant(body[field], timezone);
-    } catch (error) {
-      if (!(error instanceof TimestampError)) throw error;
-      issues.push({ field, issue: error.message });
-      return 0;
-    }
+    const found = readInstant(body[field], timezone);
+    if (typeof found === 'number') return found;
+    issues.push({ field, issue: found.issue });
+    return 0;
   };
   const span = { from: instantOf('from'), to: instantOf('to') };
   const [first, ...rest] = issues;

@@ -35,11 +35,11 @@ const list = endpoint<unknown, DueQuery>({
   answers: { 200: DueTaskPage },
   async handle({ dependencies, query }) {
     const { readModel } = dependencies;
-    const filters: Filter[] = [
-      query.until === undefined
-        ? { field: 'next_run_at', op: 'gt', value: FIRST }
-        : { field: 'next_run_at', op: 'lte', value: toIso(instantOf('until', query.until, null)) },
-    ];
+    const filters: Filter[] = [{ field: 'next_run_at', op: 'gt', value: FIRST }];
+    if (query.until !== undefined) {
+      const until = toIso(instantOf('until', query.until, null));
+      filters.push({ field: 'next_run_at', op: 'lte', value: until });
+    }
     const sort = [{ field: 'next_run_at', direction: 'ascending' }] as const;
     const page = await listPage(readModel, dueProjection, { filters, sort }, query, (due) => due);
     const items = await Promise.all(

@@ -99,6 +99,23 @@ describe('what clients give, over HTTP', () => {
     const made = await me.client.post('/tasks', { ...plainTask(me.id), starts_at: beyond });
     expect([read.status, faultOf(read).field]).to.deep.equal([400, 'start_time']);
     expect([made.status, faultOf(made).field]).to.deep.equal([400, 'starts_at']);
+    const early = { ...plainTask(me.id), starts_at: '0001-01-01T00:00:00+14:00' };
+    const ancient = await me.client.post('/tasks', early);
+    expect([ancient.status, faultOf(ancient).field]).to.deep.equal([400, 'starts_at']);
+    const task = await me.client.post('/tasks', plainTask(me.id));
+    const span = { from: early.starts_at, to: '2026-01-01T00:00:00Z' };
+    const backfill = await me.client.post(`/tasks/${task.textAt('id')}/backfill`, span);
+    expect([backfill.status, faultOf(backfill).field]).to.deep.equal([400, 'from']);
+  });
+
+  it('puts no fire off to a moment beyond them', async () => {
+    const last = { schedule_kind: 'once', schedule_expr: '9999-12-31T23:59:00Z' };
+    const made = await me.client.post('/tasks', { ...plainTask(me.id), ...last });
+    const snooze = (delay_seconds: number) =>
+      me.client.post(`/tasks/${made.textAt('id')}/snooze`, { delay_seconds });
+    expect((await snooze(60)).status).to.equal(409);
+    expect((await snooze(59)).at('details.next_run_at')).to.equal('9999-12-31T23:59:59.000Z');
+    expect((await snooze(1)).status).to.equal(409);
   });
 
   it('is refused in words that say what is allowed', async () => {
@@ -124,6 +141,10 @@ describe('what clients give, over HTTP', () => {
     };
     expect(await issueOf({ ends_at: '2020-01-01T00:00:00Z' })).to.match(
       /^has no fire ahead: its next, .+Z, lies after ends_at$/,
+    );
+    const early = { schedule_kind: 'once', schedule_expr: '2090-01-01T00:00:00Z' };
+    expect(await issueOf({ ...early, starts_at: '2091-01-01T00:00:00Z' })).to.equal(
+      'has no fire ahead: its last, 2090-01-01T00:00:00.000Z, lies before starts_at',
     );
     const past = { schedule_kind: 'once', schedule_expr: '2020-01-01T00:00:00Z' };
     expect(await issueOf(past)).to.equal('has no fire ahead: that moment has passed');

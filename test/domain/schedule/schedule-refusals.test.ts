@@ -148,6 +148,11 @@ describe('a schedule is refused', () => {
     expect(error.issue).to.contain('Mars/Olympus');
   });
 
+  it('once, at a moment that has no text of its own in its zone', () => {
+    const error = refusal('once', '9999-12-31T12:00:00Z', 'Pacific/Kiritimati');
+    expect(error.issue).to.match(/lies after the year 9999 in Pacific\/Kiritimati$/);
+  });
+
   it('when it ends before it starts', () => {
     const spec = { kind: 'cron', expr: '* * * * *', timezone: 'UTC', anchor } as const;
     expect(() => compileSchedule({ ...spec, startsAt: 2, endsAt: 1 }))
