@@ -1,3 +1,4 @@
+import { parse as parseQuery } from 'node:querystring';
 import express, {
   type Express,
   type NextFunction,
@@ -32,7 +33,7 @@ import { KeyedCommands } from './keyed-commands.ts';
 import { inOrder } from './serving/in-order.ts';
 import { liveEndpoints } from './live/live-endpoints.ts';
 import { MAX_HEADERS } from './serving/http-server.ts';
-import { measure, takenBy } from './serving/measuring.ts';
+import { measure } from './serving/measuring.ts';
 import { serveAll, share, unknownPath } from './serving/mount.ts';
 import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
 import { PageAccess } from './access/page-access.ts';
@@ -43,6 +44,7 @@ import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
 import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
 import { runRetryEndpoints } from './endpoints/runs/run-retry-endpoints.ts';
 import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
+import { servePlainly } from './serving/plain-paths.ts';
 import { answerJson, sendJson } from './serving/sending.ts';
 import { streamEndpoints } from './endpoints/history/stream-endpoints.ts';
 import { taskControlEndpoints } from './endpoints/tasks/task-control-endpoints.ts';
@@ -143,10 +145,12 @@ function bare(
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', trustProxy === 0 ? false : trustProxy);
-  app.set('query parser', 'simple');
+  // All there are: how long a URL may be is bounded, and of a known parameter nothing may be left out without a word.
+  app.set('query parser', (text: string) => parseQuery(text, '&', '=', { maxKeys: 0 }));
   app.enable('case sensitive routing');
   app.response.json = answerJson;
   layOpenWhenTouched(app);
+  freshByValidator(app);
   if (trustProxy === 0) addressBySocket(app);
   const traced = telemetry.traces === undefined ? null : traceRequests(telemetry.traces);
   app.use(inOrder([measure(telemetry), begin, traced, ...served, open]));
@@ -173,6 +177,23 @@ function addressBySocket(app: Express): void {
   });
 }
 
+/**
+ * What has neither an ETag nor a time is never what a client knows: to Express `If-None-Match: *` means any answer, and it
+ * would leave the body out.
+ */
+function freshByValidator(app: Express): void {
+  const known = Object.getOwnPropertyDescriptor(express.request, 'fresh');
+  Object.defineProperty(app.request, 'fresh', {
+    configurable: true,
+    get(this: Request) {
+      const { res } = this;
+      const hasValidator =
+        res?.hasHeader('ETag') === true || res?.hasHeader('Last-Modified') === true;
+      return hasValidator && known?.get?.call(this) === true;
+    },
+  });
+}
+
 /** What extensions serve. */
 function atExtensions(extensions: MountedExtensions): RequestHandler {
   return (request, response, next) => {
@@ -185,24 +206,18 @@ function atExtensions(extensions: MountedExtensions): RequestHandler {
 }
 
 function observe(app: Express, { health, metricsText }: Observing): void {
-  const serve = (path: string, answer: (response: Response) => Promise<void> | void): void => {
-    app.get(path, (_request: Request, response: Response) => {
-      takenBy(response, path);
-      return answer(response);
-    });
-  };
-  serve('/health', async (response) => {
+  servePlainly(app, '/health', async (response) => {
     const { status, body } = await health.report();
     sendJson(response, status, body);
   });
-  serve('/health/ready', async (response) => {
+  servePlainly(app, '/health/ready', async (response) => {
     const { status, body } = await health.ready();
     sendJson(response, status, body);
   });
-  serve('/health/live', (response) => {
+  servePlainly(app, '/health/live', (response) => {
     sendJson(response, 200, health.live());
   });
-  serve('/ext/observability/metrics', async (response) => {
+  servePlainly(app, '/ext/observability/metrics', async (response) => {
     response.set('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
     response.send(await metricsText());
   });

@@ -134,6 +134,11 @@ export function unavailable(component: string, message: string): HttpError {
   return new HttpError('unavailable', message, { component }, { 'Retry-After': '1' });
 }
 
+/** A view has not passed a position that a read is to have passed. @param within milliseconds that it was waited for */
+export function notReached(position: string, within: number): HttpError {
+  return unavailable('projections', `the view has not reached ${position} within ${within} ms`);
+}
+
 /** The one error body of all endpoints. */
 export function errorBody(error: HttpError, requestId: string): object {
   const { code, message, details } = error;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import type { Express, Request, Response } from 'express';
+import type { Express } from 'express';
 import type { JsonObject } from '../../domain/json.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -9,7 +9,7 @@ import {
   hostEndpoints,
   type DescribingExtension,
 } from '../endpoints/extension-endpoints.ts';
-import { takenBy } from '../serving/measuring.ts';
+import { servePlainly } from '../serving/plain-paths.ts';
 import { describeInterface } from './openapi.ts';
 import { pageHeaders } from '../serving/security-headers.ts';
 import { sendJson } from '../serving/sending.ts';
@@ -42,24 +42,18 @@ export function serveDescription(
   },
 ): void {
   const describe = describer(endpoints, about);
-  const serve = (path: string, answer: (response: Response) => Promise<void> | void): void => {
-    app.get(path, (_request: Request, response: Response) => {
-      takenBy(response, path);
-      return answer(response);
-    });
-  };
-  serve('/openapi.json', (response) => sendJson(response, 200, describe()));
-  serve('/docs', (response) => {
+  servePlainly(app, '/openapi.json', (response) => sendJson(response, 200, describe()));
+  servePlainly(app, '/docs', (response) => {
     response.set(pageHeaders());
     response.type('html').send(response.req.path.endsWith('/') ? pageBelow : page);
   });
-  serve('/docs/start.js', (response) => {
+  servePlainly(app, '/docs/start.js', (response) => {
     response.set('Content-Type', SCRIPT).send(start);
   });
   for (const [name, type] of Object.entries(assets)) {
     // Whoever never looks at the page needs none of it in memory.
     let content: Promise<Buffer> | undefined;
-    serve(`/docs/${name}`, async (response) => {
+    servePlainly(app, `/docs/${name}`, async (response) => {
       content ??= readFile(require.resolve(`swagger-ui-dist/${name}`));
       response.set('Content-Type', type);
       response.set('Cache-Control', `public, max-age=${KEPT}`);

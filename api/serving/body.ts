@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpError, badRequest } from '../errors.ts';
 
-const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json *(?:; *charset="?utf-?8"? *)?;? *$/i;
+const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json$/i;
+const UTF_8 = /^"?utf-?8"?$/i;
 
 /** How deep a body may be nested. What goes through it later does so by recursion. */
 const MAX_DEPTH = 64;
@@ -34,11 +35,21 @@ export async function readJson(request: IncomingMessage, limit: number): Promise
 function refusalOfType({ headers }: IncomingMessage): HttpError | null {
   const type = headers['content-type'];
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (type !== undefined && JSON_TYPE.test(type) && encoding === 'identity') return null;
+  if (type !== undefined && isJson(type) && encoding.toLowerCase() === 'identity') return null;
   return new HttpError('unsupported_media_type', 'the body must be application/json in UTF-8', {
     content_type: type ?? null,
     content_encoding: encoding,
   });
+}
+
+/** Whether a media type is JSON in UTF-8. Of its parameters only `charset` says something of a body (RFC 8259). */
+function isJson(type: string): boolean {
+  const [name, ...parameters] = type.split(';').map((part) => part.trim());
+  const isUtf8 = parameters.every((parameter) => {
+    const [key, value = ''] = parameter.split('=', 2);
+    return key?.toLowerCase() !== 'charset' || UTF_8.test(value);
+  });
+  return isUtf8 && JSON_TYPE.test(name ?? '');
 }
 
 function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {

@@ -45,6 +45,8 @@ export function createHttpServer(
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.setTimeout(IDLE_TIMEOUT);
   server.on('clientError', refuse);
+  // Whoever knows none of what a client expects may pass over it (RFC 9110, 10.1.1); `node:http` answers 417, without a body.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;
 }
 

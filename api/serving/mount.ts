@@ -62,12 +62,24 @@ export function serveAll(endpoints: readonly Endpoint[], shared: Shared): Reques
     }
     takenBy(response, writtenPath(led.path));
     layOpen(response);
-    const more = led.methods.includes('GET') ? ['HEAD', 'OPTIONS'] : ['OPTIONS'];
-    response.set('Allow', [...led.methods, ...more].join(', '));
-    if (request.method !== 'OPTIONS') throw unknownPath(request);
-    response.status(204).end();
+    answerOtherMethod(request, response, led.methods);
     return undefined;
   };
+}
+
+/**
+ * Answers a request by a method that its path does not have: `OPTIONS` with those that it has, others as unknown.
+ * @throws HttpError 404, with the header `Allow` set
+ */
+export function answerOtherMethod(
+  request: Request,
+  response: Response,
+  methods: readonly string[],
+): void {
+  const more = methods.includes('GET') ? ['HEAD', 'OPTIONS'] : ['OPTIONS'];
+  response.set('Allow', [...methods, ...more].join(', '));
+  if (request.method !== 'OPTIONS') throw unknownPath(request);
+  response.status(204).end();
 }
 
 /** @param given the parameters of the path, as they were sent */
@@ -119,7 +131,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
     const reason = reasonOf(request);
-    const revision = expectedRevision(request);
+    const revision = endpoint.ifMatch === true ? expectedRevision(request) : undefined;
     const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
     let keeping: Keeping | null = null;
     const after = positionAsked(asked);
@@ -133,7 +145,9 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       const passed = after !== undefined && after > ownPosition ? after : ownPosition;
       const looking = ownWrites.reached(reads, passed);
       const reached = looking instanceof Promise ? await looking : looking;
-      if (reached.position !== BEGINNING) setHeader(response, 'X-Read-Position', reached.position);
+      // How far a view is, is kept a little later than it has come; `after` was waited for.
+      const position = after !== undefined && after > reached.position ? after : reached.position;
+      if (position !== BEGINNING) setHeader(response, 'X-Read-Position', position);
       if (follows !== undefined && !hasQuery) {
         const version = ownWrites.versionOf(follows, reached);
         if (version !== null) {
@@ -247,10 +261,14 @@ function contextOf(
   };
 }
 
-/** The parameters of the path; ids in lower case. @throws HttpError 400 for an id that is no UUID */
+/**
+ * The parameters of the path, decoded; ids in lower case.
+ * @throws HttpError 400 for an id that is no UUID; URIError for what can't be decoded
+ */
 function parametersOf(given: Given): Given {
   const parameters: Record<string, string> = {};
-  for (const [name, text] of Object.entries(given)) {
+  for (const [name, sent] of Object.entries(given)) {
+    const text = decodeURIComponent(sent);
     if (!name.endsWith('id')) {
       parameters[name] = text;
       continue;

@@ -1,7 +1,7 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { ReadModelError, type Projection } from '../../projections/read-model.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { unavailable } from '../errors.ts';
+import { notReached } from '../errors.ts';
 import { checkPosition } from '../positions.ts';
 
 /** How long a read waits for its view. Milliseconds. */
@@ -69,9 +69,7 @@ export class OwnWrites {
   ): Promise<void> {
     await checkPosition(this.dependencies.store, 'after', after);
     const [, passed] = await Promise.all([this.passed(views, own), this.passed(views, after)]);
-    if (!passed) {
-      throw unavailable('projections', `the view has not reached ${after} within ${LIMIT} ms`);
-    }
+    if (!passed) throw notReached(after, LIMIT);
   }
 
   /**

@@ -39,8 +39,7 @@ export class Routes<T> {
 
   /**
    * @param path of a request, without its query
-   * @returns null for a path that is not there
-   * @throws URIError where a parameter can't be decoded
+   * @returns null for a path that is not there; parameters as they were sent, percent-encoded
    */
   find(method: string, path: string): Led<T> | null {
     if (!path.startsWith('/')) return null;
@@ -78,7 +77,7 @@ function parametersOf(
 ): Readonly<Record<string, string>> {
   const parameters: Record<string, string> = {};
   segments.forEach((segment, i) => {
-    if ('parameter' in segment) parameters[segment.parameter] = decodeURIComponent(parts[i] ?? '');
+    if ('parameter' in segment) parameters[segment.parameter] = parts[i] ?? '';
   });
   return parameters;
 }

@@ -10,6 +10,9 @@ import { badRequest } from '../errors.ts';
 const MOST_ISSUES = 100;
 const LONGEST_FIELD = 200;
 
+/** How a number is written (RFC 8259, 6); zeros may stand before it. */
+const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
+
 const common = {
   allErrors: true,
   strict: false,
@@ -35,10 +38,54 @@ countCharactersRarely(queries);
  */
 export function bodyCheck(schema: TSchema): (body: unknown) => void {
   let compiled: ValidateFunction | undefined;
+  const sizes = sizesOf(schema);
   return (body) => {
+    checkSize(body, sizes);
     const check = (compiled ??= bodies.compile(schema));
     if (!check(body)) throw faultsOf(check, 'body');
   };
+}
+
+/** How much a body may hold, as far as its schema says so. */
+interface Sizes {
+  /** Its fields; null: any. */
+  readonly fields: ReadonlySet<string> | null;
+  /** The most items of each field that is a list. */
+  readonly lists: ReadonlyMap<string, number>;
+}
+
+function sizesOf(schema: TSchema): Sizes {
+  const { properties = {}, additionalProperties } = schema as {
+    readonly properties?: Readonly<Record<string, { readonly maxItems?: number }>>;
+    readonly additionalProperties?: unknown;
+  };
+  const lists = new Map<string, number>();
+  for (const [name, { maxItems }] of Object.entries(properties)) {
+    if (maxItems !== undefined) lists.set(name, maxItems);
+  }
+  return {
+    fields: additionalProperties === false ? new Set(Object.keys(properties)) : null,
+    lists,
+  };
+}
+
+/** Refuses what is far too much before each part of it is looked at: Ajv makes an object of every fault. */
+function checkSize(body: unknown, { fields, lists }: Sizes): void {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
+  const names = Object.keys(body);
+  if (fields !== null && names.length > fields.size + MOST_ISSUES) {
+    const unknown = names.filter((name) => !fields.has(name)).slice(0, MOST_ISSUES);
+    const [first, ...rest] = unknown.map((name): Issue => {
+      return { field: name.slice(0, LONGEST_FIELD), issue: 'is not a known field' };
+    });
+    if (first !== undefined) throw badRequest([first, ...rest]);
+  }
+  for (const [field, most] of lists) {
+    const value = (body as Readonly<Record<string, unknown>>)[field];
+    if (Array.isArray(value) && value.length > most) {
+      throw badRequest([{ field, issue: `must have at most ${most} items` }]);
+    }
+  }
 }
 
 /**
@@ -47,7 +94,13 @@ export function bodyCheck(schema: TSchema): (body: unknown) => void {
  */
 export function queryCheck(schema: TSchema): (query: Record<string, unknown>) => object {
   let compiled: ValidateFunction | undefined;
-  const known = Object.keys((schema as { properties?: object }).properties ?? {});
+  const { properties = {} } = schema as {
+    readonly properties?: Readonly<Record<string, { readonly type?: unknown }>>;
+  };
+  const known = Object.keys(properties);
+  const numbers = new Set(
+    known.filter((name) => ['integer', 'number'].includes(String(properties[name]?.type))),
+  );
   return (query) => {
     const values: Record<string, unknown> = {};
     for (const name of known) {
@@ -57,7 +110,9 @@ export function queryCheck(schema: TSchema): (query: Record<string, unknown>) =>
       if (typeof value === 'string' && value.includes('\0')) {
         throw badRequest([{ field: name, issue: 'must not hold the character U+0000' }]);
       }
-      values[name] = value;
+      // To Ajv whatever `Number` takes is one, in other bases and between spaces; a list never is.
+      const isOther = numbers.has(name) && typeof value === 'string' && !NUMBER.test(value);
+      values[name] = isOther ? [value] : value;
     }
     const check = (compiled ??= queries.compile(schema));
     if (!check(values)) throw faultsOf(check, 'query');

@@ -53,6 +53,8 @@ export class RunningApi {
   readonly store: FaultyEventStore;
   /** Set `away` to take the reading side of the views away. */
   readonly views: { away: boolean };
+  /** Set `inVain` to let whoever waits for a view be told that it has not come so far. */
+  readonly waiting: { inVain: boolean };
   /** The views themselves. */
   readonly readModel: ReadModel;
   /** Up to where runs are requested; null: the whole log. */
@@ -81,6 +83,7 @@ export class RunningApi {
     this.url = parts.url;
     this.store = parts.store;
     this.views = parts.views;
+    this.waiting = parts.waiting;
     this.readModel = parts.readModel;
     this.requestedUpTo = parts.requestedUpTo;
     this.stopping = parts.stopping;
@@ -121,6 +124,7 @@ export class RunningApi {
     const clock = new ShiftedClock(undefined, { passes: true });
     const store = new FaultyEventStore(log);
     const views = { away: false };
+    const waiting = { inVain: false };
     const requestedUpTo = { position: null };
     const stopping = new AbortController();
     const readModel: ReadModel = faultyReadModel(kept, views);
@@ -196,7 +200,7 @@ export class RunningApi {
       refusals,
       positions: {
         wait: async (projection, position, limit) =>
-          (await positions.passed(projection, position, limit)).passed,
+          !waiting.inVain && (await positions.passed(projection, position, limit)).passed,
       },
       tools: tools.registry,
       requestedUpTo: async () => requestedUpTo.position ?? log.head(),
@@ -218,6 +222,7 @@ export class RunningApi {
       url,
       store,
       views,
+      waiting,
       readModel: kept,
       requestedUpTo,
       stopping,

@@ -1,14 +1,14 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
-import type { Position } from '../../../domain/event-store.ts';
+import { BEGINNING, type Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
 import { ABOUT, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
-import { ReadModelError, type Filter } from '../../../projections/read-model.ts';
+import { ReadModelError, type Filter, type Projection } from '../../../projections/read-model.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { Explanation } from '../../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
-import { notFound } from '../../errors.ts';
+import { notFound, notReached } from '../../errors.ts';
 import { instantOf } from '../history/instant.ts';
 import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
@@ -27,7 +27,8 @@ const explain = endpoint<unknown, ExplainQuery>({
   query: ExplainQuery,
   answers: { 200: Explanation },
   async handle(call) {
-    const { dependencies, query, context, ownPosition } = call;
+    const { dependencies, query, context, ownPosition: own } = call;
+    const places = { own, after: query.after };
     const { store, tasks } = dependencies;
     const taskId = idIn(call, 'id');
     // Before the task is looked up: what is no timestamp in any zone is a fault of the request.
@@ -41,8 +42,8 @@ const explain = endpoint<unknown, ExplainQuery>({
       at,
       now: context.now,
       nameOf: (agentId) => nameOf(dependencies, agentId),
-      findRuns: (triggers) => findRuns(dependencies, { taskId, at, triggers }, ownPosition),
-      findBackfills: (nominal) => findBackfills(dependencies, taskId, nominal, ownPosition),
+      findRuns: (triggers) => findRuns(dependencies, { taskId, at, triggers }, places),
+      findBackfills: (nominal) => findBackfills(dependencies, taskId, nominal, places),
     });
     return { body: explanation };
   },
@@ -60,17 +61,41 @@ async function nameOf(
 
 type Views = Pick<ApiDependencies, 'readModel' | 'positions' | 'telemetry'>;
 
+/** What a view is to have passed before it is looked into. */
+interface Places {
+  /** The caller's last command through this process; empty where there is none. */
+  readonly own: Position;
+  /** What the caller asks for. */
+  readonly after: Position | undefined;
+}
+
+/**
+ * Waits until a view has passed the caller's last command, at most {@link LIMIT}, and what the caller asks for.
+ * @throws HttpError 503 when it has not passed the latter in that time
+ */
+async function untilPassed(
+  positions: Views['positions'],
+  view: Projection,
+  { own, after }: Places,
+): Promise<void> {
+  const [, passed] = await Promise.all([
+    own === BEGINNING || positions.wait(view, own, LIMIT),
+    after === undefined || positions.wait(view, after, LIMIT),
+  ]);
+  if (!passed) throw notReached(after ?? own, LIMIT);
+}
+
 /** Looks up the backfills whose span holds a nominal time. Without their view the rest stands all the same: null. */
 async function findBackfills(
   dependencies: Views,
   taskId: string,
   nominal: Instant,
-  ownPosition: Position,
+  places: Places,
 ): Promise<readonly string[] | null> {
   const { readModel, positions } = dependencies;
   const span = { from: nominal, to: nominal };
   return withoutView(dependencies, taskId, 'backfills', async () => {
-    if (ownPosition !== '') await positions.wait(backfillsProjection, ownPosition, LIMIT);
+    await untilPassed(positions, backfillsProjection, places);
     return (await overlappingBackfills(readModel, taskId, span)).map(({ id }) => id);
   });
 }
@@ -90,7 +115,7 @@ async function findRuns(
     readonly at: Instant;
     readonly triggers: Parameters<RunFinder>[0];
   },
-  ownPosition: Position,
+  places: Places,
 ): Promise<readonly string[] | null> {
   const { readModel, positions } = dependencies;
   const side = async (
@@ -115,7 +140,7 @@ async function findRuns(
     }));
   };
   return withoutView(dependencies, taskId, 'runs', async () => {
-    if (ownPosition !== '') await positions.wait(runsProjection, ownPosition, LIMIT);
+    await untilPassed(positions, runsProjection, places);
     const after: Filter = { field: 'queued_at', op: 'lte', value: toIso(at + ABOUT) };
     const before: Filter = { field: 'queued_at', op: 'gte', value: toIso(at - ABOUT) };
     const sides = await Promise.all(

@@ -77,6 +77,74 @@ describe('what the HTTP interface bears', () => {
     expect((await client.get('/tasks', { headers: many(90) })).status).to.equal(200);
   });
 
+  it('passes over an expectation that it does not know', async () => {
+    const head = 'GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n';
+    expect(await exchange(api().url, `${head}Expect: foo\r\n\r\n`)).to.match(/^HTTP\/1\.1 200 /);
+  });
+
+  it('answers in full whoever knows any answer already', async () => {
+    for (const path of ['/ext/observability/metrics', '/docs', '/docs/start.js', '/tasks']) {
+      const { token } = api().admin.client;
+      const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${String(token)}\r\n`;
+      const received = await exchange(api().url, `${head}If-None-Match: *\r\n\r\n`);
+      expect(received, path).to.match(/^HTTP\/1\.1 200 /);
+    }
+  });
+
+  it('knows a parameter behind a thousand others', async () => {
+    const { client } = api().admin;
+    const answer = await client.get(`/tasks?${'a&'.repeat(1000)}limit=0`);
+    expect([answer.status, answer.at('details.field')]).to.deep.equal([400, 'limit']);
+  });
+
+  it('says of paths that are read without a token which methods they have', async () => {
+    const { client } = api().admin;
+    for (const path of ['/health', '/health/live', '/openapi.json', '/docs']) {
+      const options = await client.send('OPTIONS', path);
+      expect([options.status, options.header('Allow')], path).to.deep.equal([
+        204,
+        'GET, HEAD, OPTIONS',
+      ]);
+      const post = await client.post(path);
+      expect([post.status, post.header('Allow')], path).to.deep.equal([404, 'GET, HEAD, OPTIONS']);
+    }
+  });
+
+  it('asks for a token before it looks into a path', async () => {
+    const received = await exchange(
+      api().url,
+      'GET /tasks/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(received).to.match(/^HTTP\/1\.1 401 /);
+    expect((await api().admin.client.get('/tasks/%zz')).status).to.equal(400);
+  });
+
+  it('takes JSON by any media type that says so, however long', async () => {
+    const { admin } = api();
+    const publish = (type: string) =>
+      admin.client.post('/events', undefined, {
+        raw: `{"topic":"typed","source_agent_id":"${admin.id}","payload":{}}`,
+        headers: { 'content-type': type },
+      });
+    for (const type of [
+      'application/json; version=1',
+      'application/json; charset=utf-8; boundary=x',
+      'application/json;\tcharset="UTF-8"',
+      'Application/vnd.api+json;',
+    ]) {
+      expect((await publish(type)).status, type).to.equal(202);
+    }
+    for (const type of [
+      'application/json; charset=latin1',
+      `application/json${' '.repeat(15_000)}x`,
+      'text/json',
+      'application/jsonx',
+      'application/+json',
+    ]) {
+      expect((await publish(type)).status, type).to.equal(415);
+    }
+  });
+
   it('wants to be told which host is meant', async () => {
     const received = await exchange(api().url, 'GET /tasks HTTP/1.1\r\nConnection: close\r\n\r\n');
     expect(received).to.match(/^HTTP\/1\.1 400 /);

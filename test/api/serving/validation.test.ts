@@ -39,3 +39,36 @@ describe('the lengths of texts over HTTP', () => {
     });
   }
 });
+
+describe('the numbers of a query', () => {
+  const check = queryCheck(Type.Object({ limit: Type.Optional(Type.Integer({ maximum: 200 })) }));
+
+  it('are those that JSON knows, and zeros may stand before them', () => {
+    for (const [text, limit] of [
+      ['10', 10],
+      ['010', 10],
+      ['1e2', 100],
+      ['-1', -1],
+    ] as const) {
+      expect(check({ limit: text }), text).to.deep.equal({ limit });
+    }
+    for (const text of ['0x10', '0b11', ' 10 ', '+1', '1_0', '', 'Infinity', '1.5']) {
+      expect(() => check({ limit: text }), text).to.throw('limit: must be integer');
+    }
+  });
+});
+
+describe('a body that is far too much', () => {
+  const list = Type.Object(
+    { tags: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 3 })) },
+    { additionalProperties: false },
+  );
+  const check = bodyCheck(list);
+
+  it('is refused before each part of it is looked at', () => {
+    expect(() => check({ tags: ['', '', '', ''] })).to.throw(/^tags: must have at most 3 items$/);
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`x${n}`, n]));
+    expect(() => check({ ...many, tags: [] })).to.throw(/^x0: is not a known field/);
+    expect(() => check({ tags: ['', 'b', 'c'] })).to.throw('tags.0: must not be empty');
+  });
+});
