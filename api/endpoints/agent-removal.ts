@@ -1,7 +1,7 @@
 import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../../domain/agents/agent.ts';
 import { release } from '../../domain/agents/agent-registration.ts';
-import { BEGINNING } from '../../domain/event-store.ts';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { handle } from '../../domain/handle.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
@@ -10,7 +10,7 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
 import { AgentRemoved } from '../schemas/answer-schemas-agents.ts';
 import { endpoint, idIn, type Call } from '../endpoint.ts';
-import { HttpError, notFound } from '../errors.ts';
+import { HttpError, notFound, notReached } from '../errors.ts';
 import { RemoveAgentQuery } from '../schemas/schemas.ts';
 import { cancelRunsOf, cancelTask } from './tasks/task-cancellation.ts';
 
@@ -19,7 +19,7 @@ const PAGE = 200;
 /** Tasks that are canceled at a time: what they append is made durable together. */
 const SIDE_BY_SIDE = 25;
 
-/** How long the view of runs may take to show what the canceled tasks had queued. Milliseconds. */
+/** How long a view may take to come to the log's end, or to show what the canceled tasks had queued. Milliseconds. */
 const LIMIT = 2000;
 
 export const remove = endpoint<unknown, RemoveAgentQuery>({
@@ -35,7 +35,11 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
     const agent = (await agents.get(id)).state;
-    if (agent.status !== 'registered') throw notFound('agent', id);
+    if (agent.status !== 'registered') {
+      // What a process that died in the midst of it has left.
+      if (agent.status === 'removed') await endTasksLeft(call, id, await store.head());
+      throw notFound('agent', id);
+    }
     if (id === caller?.agentId) throw conflict('an agent does not remove itself', { agent_id: id });
     // Before tasks are canceled in vain; that it stays so is seen to below.
     if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id);
@@ -49,10 +53,12 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
         }),
     });
     agents.learn(id, handled);
+    const removedAt = handled.position ?? (await store.head());
+    const position = await endTasksLeft(call, id, removedAt);
     await release(store, agent.name, id, context);
     const details = { agent_id: id };
     const body = { success: true, message: 'the agent is removed', details };
-    return { body, position: handled.position };
+    return { body, position };
   },
 });
 
@@ -81,23 +87,63 @@ export async function* adminsIn({
   }
 }
 
-/** An agent with live tasks stays, unless they are canceled with it. */
+/**
+ * An agent with live tasks stays, unless they are canceled with it.
+ * @throws HttpError 409; 503 where the view does not come to the log's end: it may lack a task
+ */
 async function endTasksOf(
   call: Pick<Call, 'dependencies' | 'context'>,
   id: string,
   cancel: boolean,
 ): Promise<void> {
-  const { readModel, positions } = call.dependencies;
-  const filters = liveTasksOf(id);
-  const count = await readModel.count(tasksProjection, filters);
+  const { store, readModel, positions } = call.dependencies;
+  const head = await store.head();
+  if (!(await positions.wait(tasksProjection, head, LIMIT))) throw notReached(head, LIMIT);
+  const count = await readModel.count(tasksProjection, liveTasksOf(id));
   if (count === 0) return;
   if (!cancel) {
     const details = { agent_id: id, live_tasks: count };
     const owned = `${count} live task${count === 1 ? '' : 's'}`;
     throw conflict(`the agent owns ${owned}; ?cancel_tasks=true cancels them with it`, details);
   }
+  await cancelTasksOf(call, id);
+}
+
+/**
+ * Cancels what was created for an agent while it was being removed. What comes into the log behind its removal is canceled
+ * by whoever creates it, see `cancelOrphan`.
+ *
+ * @returns the position of the last of all that
+ */
+async function endTasksLeft(
+  call: Pick<Call, 'dependencies' | 'context'>,
+  id: string,
+  removedAt: Position,
+): Promise<Position> {
+  const { positions, telemetry } = call.dependencies;
+  try {
+    const passed = await positions.wait(tasksProjection, removedAt, LIMIT);
+    if (!passed) throw notReached(removedAt, LIMIT);
+    return (await cancelTasksOf(call, id)) ?? removedAt;
+  } catch (error) {
+    // It is removed all the same, and said to be.
+    telemetry.log.warn('a removed agent may have live tasks: they could not be looked up', {
+      ...{ agent: id, error },
+    });
+    return removedAt;
+  }
+}
+
+/** @returns the position of the last cancellation; null where there was none */
+async function cancelTasksOf(
+  call: Pick<Call, 'dependencies' | 'context'>,
+  id: string,
+): Promise<Position | null> {
+  const { readModel, positions } = call.dependencies;
+  const filters = liveTasksOf(id);
   // By keys, once through: pages that are asked for anew would come back for as long as the view is behind.
   let after: string | null = null;
+  let end: Position | null = null;
   do {
     const page: readonly { readonly key: string }[] = await readModel.find(tasksProjection, {
       filters,
@@ -112,10 +158,14 @@ async function endTasksOf(
       .map(({ position }) => position ?? BEGINNING)
       .sort()
       .reverse();
-    if (last !== undefined) await positions.wait(runsProjection, last, LIMIT);
+    if (last !== undefined) {
+      await positions.wait(runsProjection, last, LIMIT);
+      end = last;
+    }
     await sideBySide(page, SIDE_BY_SIDE, ({ key }) => cancelRunsOf(call, key));
     after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
   } while (after !== null);
+  return end;
 }
 
 const conflict = (message: string, details: Record<string, unknown>): HttpError =>

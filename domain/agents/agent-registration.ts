@@ -180,7 +180,9 @@ async function voidIfLeftBehind(
 ): Promise<void> {
   const stream = streams.agent(held.agent_id);
   const { state, revision } = await load(store, stream, agentFold);
-  if (context.now - fromIso(held.since) < RESERVATION_LIFE) return;
+  // One that is gone never comes to use it: a change of its name and its removal have crossed.
+  const mayCome = state.status === 'none' || state.status === 'registered';
+  if (mayCome && context.now - fromIso(held.since) < RESERVATION_LIFE) return;
   if (state.status === 'registered' && state.name === name) return;
   // A command of its own, each time: by the events of one that is known nothing would be appended.
   const commandId = nameBasedId('void', context.commandId, stream, `${seen} ${revision}`);

@@ -17,7 +17,7 @@ import { listPage } from '../listing.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
 import { checkDefinition } from './task-definitions.ts';
-import { checkOwner, mayChange } from './task-ownership.ts';
+import { cancelOrphan, checkOwner, mayChange, requireOwner } from './task-ownership.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
 const read = ['tasks:read'] as const;
@@ -43,6 +43,7 @@ const create = endpoint<CreateTask>({
     const isNew = !call.keyed;
     const handled = await createTaskCommand({ store, taskId: id, definition, context, isNew });
     tasks.learn(id, handled);
+    await cancelOrphan(call, id, definition.created_by);
     const task = requireTask(handled.state);
     const next_run_at = isNew ? task.next_fire_at : await nextRunAt(store, id, task);
     return {
@@ -136,6 +137,7 @@ const update = endpoint<UpdateTask>({
     const changed = { ...known.definition, ...(body as Partial<TaskDefinition>) };
     const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
     if (body.created_by !== undefined) await checkOwner(call, definition.created_by);
+    else if (known.status !== 'canceled') await requireOwner(call, definition.created_by);
     const changes = Object.fromEntries(
       Object.keys(body).map((field) => [field, definition[field as keyof TaskDefinition]]),
     ) as Partial<TaskDefinition>;
@@ -149,6 +151,7 @@ const update = endpoint<UpdateTask>({
     });
     tasks.learn(id, handled);
     const task = requireTask(handled.state);
+    await cancelOrphan(call, id, task.definition.created_by);
     const [next_run_at, last_run_at] = await Promise.all([
       nextRunAt(store, id, task),
       lastRunAt(dependencies, id),

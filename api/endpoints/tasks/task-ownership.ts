@@ -1,6 +1,11 @@
+import { agentFold } from '../../../domain/agents/agent.ts';
+import { load } from '../../../domain/handle.ts';
+import { nameBasedId } from '../../../domain/ids.ts';
+import { streams } from '../../../domain/streams.ts';
 import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
 import type { Call } from '../../endpoint.ts';
-import { badRequest, forbidden, type HttpError } from '../../errors.ts';
+import { HttpError, badRequest, forbidden } from '../../errors.ts';
+import { cancelTask } from './task-cancellation.ts';
 
 type Calling = Pick<Call, 'caller'>;
 
@@ -50,4 +55,36 @@ export async function checkOwner(
   if (state.status !== 'registered') {
     throw badRequest([{ field: 'created_by', issue: 'is not an agent' }]);
   }
+}
+
+/** That a task that is changed belongs to somebody, as it may be brought back to life by that. @throws HttpError 409 */
+export async function requireOwner(
+  { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
+  owner: string,
+): Promise<void> {
+  if (owner === caller?.agentId) return;
+  const { state } = await dependencies.agents.get(owner);
+  if (state.status === 'registered') return;
+  const message = 'its agent has been removed: give it to another one by created_by';
+  throw new HttpError('conflict', message, { created_by: owner });
+}
+
+/**
+ * Cancels a task whose owner was removed while it was created, changed or handed over: those that the owner had by then
+ * are canceled with it.
+ * @throws HttpError 409 where that was so
+ */
+export async function cancelOrphan(
+  call: Pick<Call, 'dependencies' | 'context'>,
+  taskId: string,
+  owner: string,
+): Promise<void> {
+  // From the log: what is known of agents here may be older than the task.
+  const { state } = await load(call.dependencies.store, streams.agent(owner), agentFold);
+  if (state.status === 'registered') return;
+  // A command of its own: by the one that made the task nothing would be appended to it any more.
+  const commandId = nameBasedId('cancel-orphan', call.context.commandId);
+  await cancelTask({ ...call, context: { ...call.context, commandId } }, taskId, () => {});
+  const details = { task_id: taskId, created_by: owner };
+  throw new HttpError('conflict', 'its agent was removed meanwhile: the task is canceled', details);
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
@@ -254,8 +255,6 @@ describe('the agents of the HTTP interface', () => {
     const paused = await owner.client.post('/tasks', plainTask(owner.id));
     await owner.client.post(`/tasks/${paused.textAt('id')}/pause`);
     const run = await owner.client.post(`/tasks/${task.textAt('id')}/run_now`);
-    // Of another agent than the admin, so the view is not waited for by itself.
-    await admin.client.get(`/tasks?after=${run.header('X-Event-Position')}`);
     const refused = await admin.client.delete(`/agents/${owner.id}`);
     expect(refused.status, refused.text).to.equal(409);
     expect(refused.at('details.live_tasks')).to.equal(2);
@@ -279,7 +278,6 @@ describe('the agents of the HTTP interface', () => {
       await owner.client.post('/tasks', plainTask(owner.id)),
       await owner.client.post('/tasks', plainTask(owner.id)),
     ];
-    await admin.client.get(`/tasks?after=${created[1]?.header('X-Event-Position')}`);
     const held = created.map((each) =>
       api().store.holdNext(streams.task(each.textAt('id')), 'TaskCanceled'),
     );
@@ -287,5 +285,77 @@ describe('the agents of the HTTP interface', () => {
     await Promise.all(held.map(({ arrived }) => arrived));
     for (const each of held) each.release();
     expect((await removing).status).to.equal(200);
+  });
+
+  it('cancels a task that is created while its agent is being removed', async () => {
+    const { admin, store } = api();
+    const owner = await api().signIn(['tasks:write']);
+    const held = store.holdNext(streams.agent(owner.id), 'AgentRemoved');
+    const removing = admin.client.delete(`/agents/${owner.id}`);
+    await held.arrived;
+    const created = await owner.client.post('/tasks', plainTask(owner.id));
+    expect(created.status, created.text).to.equal(201);
+    held.release();
+    expect((await removing).status).to.equal(200);
+    const shown = await admin.client.get(`/tasks/${created.textAt('id')}`);
+    expect(shown.at('status')).to.equal('canceled');
+  });
+
+  it('creates no task whose agent is removed before it is in the log', async () => {
+    const { admin, store } = api();
+    const owner = await api().signIn(['tasks:write']);
+    const key = `a key of ${owner.id}`;
+    const held = store.holdNext('task-', 'TaskCreated');
+    const creating = owner.client.post('/tasks', plainTask(owner.id), {
+      headers: { 'idempotency-key': key },
+    });
+    await held.arrived;
+    expect((await admin.client.delete(`/agents/${owner.id}`)).status).to.equal(200);
+    held.release();
+    const refused = await creating;
+    expect(refused.status, refused.text).to.equal(409);
+    const path = `/tasks/${refused.textAt('details.task_id')}?after=${await store.head()}`;
+    expect((await admin.client.get(path)).at('status')).to.equal('canceled');
+  });
+
+  it('brings no task of a removed agent back to life, until it is handed over', async () => {
+    const { admin } = api();
+    const owner = await api().signIn(['tasks:write']);
+    const once = { schedule_kind: 'once', schedule_expr: '2090-01-01T00:00:00Z' };
+    const task = await owner.client.post('/tasks', { ...plainTask(owner.id), ...once });
+    const id = task.textAt('id');
+    await api().append(streams.fires(id), [
+      {
+        type: 'Fired',
+        data: {
+          nominal: '2090-01-01T00:00:00.000Z',
+          run_id: newId(0),
+          next_fire_at: null,
+          task_revision: 0,
+          fire_count: 1,
+        },
+      },
+    ]);
+    const path = `/tasks/${id}`;
+    expect((await admin.client.delete(`/agents/${owner.id}`)).status).to.equal(200);
+    const again = { schedule_expr: '2091-01-01T00:00:00Z' };
+    const refused = await admin.client.put(path, again);
+    expect(refused.status, refused.text).to.equal(409);
+    expect(refused.textAt('message')).to.match(/^its agent has been removed/);
+    const handedOver = await admin.client.put(path, { ...again, created_by: admin.id });
+    expect(handedOver.status, handedOver.text).to.equal(200);
+  });
+
+  it('frees the name that a removed agent was being given', async () => {
+    const { admin, store } = api();
+    const owner = await api().signIn(['tasks:read']);
+    const held = store.holdNext(streams.agent(owner.id), 'AgentUpdated');
+    const renaming = admin.client.put(`/agents/${owner.id}`, { name: 'soon free' });
+    await held.arrived;
+    expect((await admin.client.delete(`/agents/${owner.id}`)).status).to.equal(200);
+    held.release();
+    expect((await renaming).status).to.equal(404);
+    const named = await admin.client.post('/agents', { name: 'soon free', scopes: [] });
+    expect(named.status, named.text).to.equal(201);
   });
 });
