@@ -3,6 +3,7 @@ import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
 import { credentialsFile } from './starting/credentials-file.ts';
+import { requireAddress } from './roles/serving.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
 import { setEngineOptions } from './starting/engine-options.ts';
 import { sortIn } from './starting/sorting-folder.ts';
@@ -30,6 +31,7 @@ async function run(): Promise<void> {
   collectOnceWhenIdle();
   setEngineOptions();
   const configuration = readConfiguration(process.env);
+  await requireAddress(configuration);
   sortIn(configuration.dataDirectory);
   const bare = createTelemetry({ level: configuration.logLevel });
   for (const warning of configuration.warnings) bare.log.warn(warning);

@@ -1,10 +1,11 @@
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import type { Express } from 'express';
 import { createHttpServer } from '../../api/serving/http-server.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { Configuration } from '../configuration/configuration.ts';
+import { ConfigurationError } from '../configuration/setting-readers.ts';
 import { raising } from '../starting/open-files.ts';
 
 /** How long requests under way may go on while stopping. Milliseconds. */
@@ -49,25 +50,43 @@ export function listen(
     refused = 0;
   });
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new Error(refusalOf(error, host, port), { cause: error }));
-    });
+    server.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, host, port)));
     server.listen(port, host, () => resolve(server));
   });
 }
 
-function refusalOf(error: NodeJS.ErrnoException, host: string, port: number): string {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return `SVC_PORT: ${host}:${port} is in use by another process`;
-    case 'EACCES':
-      return `SVC_PORT: this process may not listen on ${host}:${port}`;
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return `SVC_HOST: ${host} is no address of this machine`;
-    default:
-      return `can't listen on ${host}:${port}: ${error.message}`;
+/**
+ * Looks whether the address can be had, before anything else is begun: a service that can't be reached is to make no store,
+ * lead nothing and register nobody.
+ * @throws ConfigurationError for a host that is no address of this machine; Error in one line when the port can't be had
+ */
+export function requireAddress({
+  host,
+  port,
+}: Pick<Configuration, 'host' | 'port'>): Promise<void> {
+  const probe = createServer();
+  return new Promise((resolve, reject) => {
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, host, port)));
+    probe.listen(port, host, () => probe.close(() => resolve()));
+  });
+}
+
+/** Codes of the system, and of the resolver, for what is no address of this machine. */
+const NO_ADDRESS = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EINVAL'];
+
+function refusalOf(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  const { code = '', message } = error;
+  if (NO_ADDRESS.includes(code)) {
+    const fault = `is ${JSON.stringify(host)}; it must be an address of this machine`;
+    return new ConfigurationError('SVC_HOST', fault);
   }
+  const why =
+    code === 'EADDRINUSE'
+      ? `SVC_PORT: ${host}:${port} is in use by another process`
+      : code === 'EACCES'
+        ? `SVC_PORT: this process may not listen on ${host}:${port}`
+        : `can't listen on ${host}:${port}: ${message}`;
+  return new Error(why, { cause: error });
 }
 
 /** Takes no more connections, lets requests under way end, then closes. */

@@ -41,6 +41,8 @@ describe('the start of the service', function () {
     expect(said(second)).to.deep.equal([
       `SVC_PORT: 127.0.0.1:${port} is in use by another process`,
     ]);
+    // Nobody was registered, whose secret the next start would not show.
+    expect(existsSync(join(directory(), 'other'))).to.equal(false);
     const { status } = await first.client().get('/health/ready');
     expect(status).to.equal(200);
     expect(first.end).to.equal(undefined);
@@ -53,6 +55,9 @@ describe('the start of the service', function () {
   };
   const wrong: readonly (readonly [variable: string, value: string, more?: object])[] = [
     ['SVC_PORT', '80a'],
+    ['SVC_HOST', 'a b'],
+    ['SVC_HOST', '1.2.3.4'],
+    ['SVC_HOST', 'nohost.invalid'],
     ['SVC_ROLES', 'api,boss'],
     ['SVC_LEASE_SECONDS', '0'],
     ['SVC_EVENT_STORE_URL', 'http://127.0.0.1'],
