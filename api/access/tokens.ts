@@ -63,16 +63,19 @@ export function verifyAnyToken(token: string, keys: TokenKeys): Claims | null {
 function decode(token: string, now: Instant | null, key: KeyObject | null): Claims | null {
   if (key === null) return null;
   try {
-    const claims = jwt.verify(token, key, {
+    const { header, payload } = jwt.verify(token, key, {
+      complete: true,
       algorithms: ['HS256'],
       issuer: ISSUER,
       audience: ISSUER,
       ...(now === null ? { ignoreExpiration: true } : { clockTimestamp: Math.floor(now / 1000) }),
     });
-    return isClaims(claims) ? claims : null;
+    // What must be understood is none of ours (RFC 7515, 4.1.11).
+    return !('crit' in header) && isClaims(payload) ? payload : null;
   } catch (error) {
-    // A SyntaxError: parts of the right form that hold no JSON.
-    if (error instanceof jwt.JsonWebTokenError || error instanceof SyntaxError) return null;
+    // A SyntaxError: parts of the right form that hold no JSON. A TypeError: null in the place of claims.
+    const kinds = [jwt.JsonWebTokenError, SyntaxError, TypeError];
+    if (kinds.some((kind) => error instanceof kind)) return null;
     throw error;
   }
 }

@@ -109,8 +109,12 @@ interface ReadAsOf extends Read {
   readonly as_of?: string | undefined;
 }
 
-const at = (strings: TemplateStringsArray, ...ids: readonly string[]): string =>
-  String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
+/** A path with ids in it. @throws RangeError for what no part of a path can be: URLs drop it, and mean another one */
+const at = (strings: TemplateStringsArray, ...ids: readonly string[]): string => {
+  const odd = ids.find((id) => ['', '.', '..'].includes(id));
+  if (odd !== undefined) throw new RangeError(`"${odd}" is no id`);
+  return String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
+};
 
 /** Answers of 503 are thrown, as all that say that something is wrong. */
 const health = (ask: Ask) => ({

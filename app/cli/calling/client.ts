@@ -135,6 +135,8 @@ export class Client {
   #faultOf(error: unknown): unknown {
     if (error instanceof ApiError) return new ServiceFault(error);
     if (this.#signal.aborted || error instanceof CommandFault) return error;
+    // Of the typed client: what was typed can't be an id.
+    if (error instanceof RangeError) return usageFault(error.message);
     if (error instanceof SyntaxError) {
       const what = `${this.url} answered with what is not JSON`;
       return new CommandFault(exitCodes.failure, `${what}; is it this service?`, error);

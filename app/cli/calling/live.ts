@@ -23,7 +23,7 @@ export interface LiveChange {
  * The changes that a live path tells, without end; comes back after a lost connection, where it was. null says that
  * the path is open (again): what happened before may be read now without missing anything.
  *
- * @throws CommandFault when the service stays away, or refuses
+ * @throws CommandFault when the service is not there at first, or stays away, or refuses
  */
 export async function* liveChanges(
   session: Session,
@@ -44,10 +44,12 @@ export async function* liveMessages(
 ): AsyncGenerator<ServerSentEvent | null> {
   const { client, clock, surroundings } = session;
   let lastId: string | undefined;
+  let wasThere = false;
   for (let lost = 0; ; lost += 1) {
     try {
       for await (const message of client.live(path, query, lastId)) {
         lost = 0;
+        wasThere = true;
         if (message.id !== '') lastId = message.id;
         if (message.event === 'live.started') yield null;
         else yield message;
@@ -55,7 +57,8 @@ export async function* liveMessages(
     } catch (error) {
       const refused = error instanceof ServiceFault && error.exitCode !== exitCodes.unavailable;
       if (refused || !(error instanceof CommandFault)) throw error;
-      if (lost + 1 >= PAUSES.length) throw error;
+      // What was never there is not waited for.
+      if (!wasThere || lost + 1 >= PAUSES.length) throw error;
     }
     const pause = PAUSES[Math.min(lost + 1, PAUSES.length - 1)] ?? 0;
     await clock.sleep(pause, surroundings.signal);

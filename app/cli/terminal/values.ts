@@ -63,5 +63,12 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An id as a part of a path, whatever was typed. */
-export const part = (id: string | undefined): string => encodeURIComponent(id ?? '');
+/**
+ * An id as a part of a path, whatever was typed.
+ * @throws CommandFault for what no part of a path can be: URLs drop it, and mean another one
+ */
+export function part(id: string | undefined): string {
+  if (id === undefined || id === '') throw usageFault('an id is empty');
+  if (id === '.' || id === '..') throw usageFault(`"${id}" is no id`);
+  return encodeURIComponent(id);
+}

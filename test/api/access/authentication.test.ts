@@ -255,6 +255,11 @@ describe('signing in over HTTP', () => {
         async () => forged(await claimsOf({ sub: api().admin.id }), 'HS256', key),
       ],
       ['an agent that is not', async () => forged(await claimsOf({ sub: newId(0) }), 'HS256', key)],
+      ['no claims', async () => signed(part({ alg: 'HS256', typ: 'JWT' }), part(null), key)],
+      [
+        'what it does not understand and must',
+        async () => signed(part({ alg: 'HS256', crit: ['x'], x: 1 }), part(await claimsOf()), key),
+      ],
       ['nonsense', async () => 'nonsense'],
       [
         'a payload that is no JSON',
@@ -340,8 +345,12 @@ const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toSt
 
 /** A token made by hand. @param key null: without a signature */
 function forged(claims: object, alg: string, key: string | null): string {
-  const signed = `${part({ alg, typ: 'JWT' })}.${part(claims)}`;
-  if (key === null) return `${signed}.`;
-  const hash = `sha${alg.slice(2)}`;
-  return `${signed}.${createHmac(hash, Buffer.from(key, 'latin1')).update(signed).digest('base64url')}`;
+  const parts = [part({ alg, typ: 'JWT' }), part(claims)] as const;
+  return key === null ? `${parts.join('.')}.` : signed(...parts, key, `sha${alg.slice(2)}`);
+}
+
+/** A header and a payload, with their signature. */
+function signed(header: string, payload: string, key: string, hash = 'sha256'): string {
+  const hmac = createHmac(hash, Buffer.from(key, 'latin1')).update(`${header}.${payload}`);
+  return `${header}.${payload}.${hmac.digest('base64url')}`;
 }

@@ -152,6 +152,13 @@ describe('the typed client', () => {
     expect((await connect().request(request)).status).to.equal(404);
   });
 
+  it('takes nothing for an id that a URL would drop', () => {
+    const client = createClient({ baseUrl: 'http://service', token: 't' });
+    for (const id of ['', '.', '..']) {
+      expect(() => client.tasks.get(id), id).to.throw(RangeError, `"${id}" is no id`);
+    }
+  });
+
   it('tells a refusal from all else', async () => {
     const refusal = await failure(connect().tasks.get(newId(0)));
     expect(refusal).to.be.instanceOf(ApiError).and.include({ status: 404, code: 'not_found' });

@@ -8,6 +8,16 @@ import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
 
+/** How often somebody paused. */
+class CountingClock extends QuickClock {
+  pauses = 0;
+
+  override sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    this.pauses += 1;
+    return super.sleep(milliseconds, signal);
+  }
+}
+
 describe('the command line', () => {
   const api = useRunningApi();
   const directory = useTemporaryDirectory();
@@ -31,6 +41,34 @@ describe('the command line', () => {
     expect((await call(['agents', 'create', 'reports'])).code).to.equal(5);
     expect((await call(['agents', 'delete', id])).out).to.equal('the agent is removed\n');
     expect((await call(['agents', 'show', id])).code).to.equal(3);
+  });
+
+  it('takes nothing for an id that a URL would drop', async () => {
+    for (const words of [
+      ['tasks', 'show', ''],
+      ['tasks', 'cancel', '.'],
+      ['runs', 'show', '..'],
+      ['runs', 'follow', ''],
+      ['agents', 'show', '.'],
+      ['concurrency', '.'],
+    ]) {
+      const { code, out, err } = await call(words);
+      expect([code, out], words.join(' ')).to.deep.equal([2, '']);
+      expect(err, words.join(' ')).to.match(/an id is empty|is no id/);
+    }
+  });
+
+  it('follows nothing where there is no service, and says so at once', async () => {
+    const env = { SVC_URL: 'http://127.0.0.1:2', SVC_TOKEN: 'any' };
+    for (const words of [
+      ['runs', 'follow'],
+      ['audit', '--follow'],
+    ]) {
+      const clock = new CountingClock();
+      const { code, err } = await svc(words, { env, clock });
+      expect([code, clock.pauses], words.join(' ')).to.deep.equal([6, 0]);
+      expect(err).to.not.equal('');
+    }
   });
 
   it('signs in with credentials, from the environment or from the data directory', async () => {
