@@ -1,20 +1,23 @@
-import { EventStoreDBClient, type Credentials } from '@eventstore/db-client';
+import { EventStoreDBClient, UnavailableError, type Credentials } from '@eventstore/db-client';
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
+import { apart } from './apart.ts';
 import type { ConnectionSettings } from './connection-url.ts';
 import { wordsOf } from './faults.ts';
 import { pause, pauseAfter, within } from './pause.ts';
 import type { Timings } from './timings.ts';
-
-/** gRPC's connectivity states, as numbers; the client passes them on without naming them. */
-const state = { IDLE: 0, CONNECTING: 1, READY: 2, TRANSIENT_FAILURE: 3, SHUTDOWN: 4 } as const;
+import { state, UnansweredAttempts } from './unanswered.ts';
 
 /** How long the client's calls have to end when it is closed. Milliseconds. */
 const DISPOSE_LIMIT = 500;
 
 type Channel = ReturnType<Connection['getChannel']> extends Promise<infer C> ? C : never;
+type Client = Parameters<Connection['handleError']>[0];
 
-/** The client, with what it lacks: an end, and knowing whether it is connected. */
+/**
+ * The client, with what it lacks: an end, knowing whether it is connected, and a limit on how long it tries. Shares
+ * nothing with others of its process.
+ */
 export class Connection extends EventStoreDBClient {
   /**
    * To be given with **every** append. Without credentials of its own, an append goes through one
@@ -35,7 +38,7 @@ export class Connection extends EventStoreDBClient {
   constructor(settings: ConnectionSettings, timings: Timings, telemetry: Telemetry) {
     // Overloads: each kind of settings has its own signature, hence the three-way choice in one value.
     super(
-      endpointsOf(settings) as { endpoint: string },
+      endpointsOf(apart(settings)) as { endpoint: string },
       channelCredentialsOf(settings),
       settings.credentials,
     );
@@ -53,11 +56,21 @@ export class Connection extends EventStoreDBClient {
           failure: wordsOf(failure),
         });
       });
+    const attempts = new UnansweredAttempts<Channel>(timings.establishMs, (channel, afterMs) => {
+      telemetry.log.debug('EventStoreDB does not answer an attempt to connect', {
+        node: channel.getTarget(),
+        milliseconds: afterMs,
+      });
+      void this.#giveUp(channel);
+    });
     const getChannel = this.getChannel;
     this.getChannel = async () => {
       if (this.#closed) throw new Error('The connection is closed');
-      this.#channel = await getChannel();
-      return this.#channel;
+      const channel = await getChannel();
+      // Here, and not where appends wait: reads and pings never ask whether there is a connection.
+      if (channel !== this.#channel) attempts.watch(channel);
+      this.#channel = channel;
+      return channel;
     };
   }
 
@@ -97,10 +110,12 @@ export class Connection extends EventStoreDBClient {
     );
     if (channel === undefined) return false;
     for (;;) {
-      const now = channel.getConnectivityState(true);
+      const now = channel.getConnectivityState(false);
       if (now === state.READY) return true;
       if (now === state.SHUTDOWN) return false;
-      if (now === state.TRANSIENT_FAILURE) return this.#giveUpChannel();
+      if (now === state.TRANSIENT_FAILURE) return this.#giveUp(channel);
+      // Never of one that was shut down, which would connect for nobody.
+      if (now === state.IDLE) channel.getConnectivityState(true);
       const changed = await new Promise<boolean>((resolve) => {
         channel.watchConnectivityState(now, Date.now() + end - performance.now(), (error) =>
           resolve(error === undefined),
@@ -110,19 +125,14 @@ export class Connection extends EventStoreDBClient {
     }
   }
 
-  /** A harmless call that fails at once makes the client drop the channel and look for another node. */
-  async #giveUpChannel(): Promise<false> {
-    const read = this.readAll({ maxCount: 1, direction: 'backwards', fromPosition: 'end' });
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, this.#timings.connectMs);
-      const done = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      read.on('error', done).on('end', done).resume();
-    });
-    read.destroy();
-    await read.cancel().catch(() => undefined);
+  /**
+   * Has the client close a channel and look for a node again, as it does itself after a call that failed; calls that wait
+   * for the channel fail at once. One that it has no more is left alone.
+   */
+  async #giveUp(channel: Channel): Promise<false> {
+    const client: Pick<Client, 'getChannel'> = { getChannel: () => channel };
+    const error = new UnavailableError(undefined, 'No connection was made');
+    await this.handleError(client as Client, error);
     return false;
   }
 }

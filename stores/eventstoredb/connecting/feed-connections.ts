@@ -14,9 +14,6 @@ const ON_THE_FIRST = 40;
 /** Subscriptions of each further connection. */
 const ON_ANOTHER = 80;
 
-/** How often the client sends a sign of life where the connection string does not say. Milliseconds. */
-const KEEP_ALIVE = 10_000;
-
 /** A connection on loan to one subscription. */
 export interface FeedConnection {
   readonly connection: Connection;
@@ -68,8 +65,7 @@ export class FeedConnections {
   #another(): Line {
     const free = this.#lines.indexOf(undefined);
     const place = free === -1 ? this.#lines.length : free;
-    const settings = apart(this.#settings, place);
-    const connection = new Connection(settings, this.#timings, this.#telemetry);
+    const connection = new Connection(this.#settings, this.#timings, this.#telemetry);
     const line = { connection, room: ON_ANOTHER, feeds: 0 };
     this.#lines[place] = line;
     return line;
@@ -88,18 +84,4 @@ export class FeedConnections {
     this.#closing.add(closed);
     void closed.then(() => this.#closing.delete(closed));
   }
-}
-
-/** The longest that a timer of Node waits: -1 in the connection string. */
-const LONGEST = 2 ** 31 - 1;
-
-/**
- * Settings of a connection of its own: gRPC uses one for all that are to be alike, so signs of life are sent some
- * milliseconds less often.
- */
-function apart(settings: ConnectionSettings, place: number): ConnectionSettings {
-  const { keepAliveInterval = KEEP_ALIVE } = settings.numbers;
-  const later = keepAliveInterval + place;
-  const other = later < LONGEST ? later : keepAliveInterval - place;
-  return { ...settings, numbers: { ...settings.numbers, keepAliveInterval: other } };
 }

@@ -2,6 +2,8 @@
 export interface Timings {
   /** How long an append waits for a connection before it says that nothing was sent. */
   readonly connectMs: number;
+  /** How long an attempt to connect may stay without an answer before it is given up, and a node sought anew. */
+  readonly establishMs: number;
   /** How long one attempt at an append may take before its outcome counts as unknown. */
   readonly appendAttemptMs: number;
   /** How long an append is repeated while its outcome is unknown. */
@@ -26,9 +28,16 @@ export interface Timings {
   readonly behindMs: number;
 }
 
+/**
+ * How long an attempt to connect may take: TCP sends its first packet again after one, three and seven seconds, and each
+ * of these may still be answered. (gRPC's own rules give 20 s, its `MIN_CONNECT_TIMEOUT`; grpc-js has no limit.)
+ */
+const ESTABLISH_MS = 10_000;
+
 /** What production uses. A dead server gives `UNAVAILABLE` to a read after 2.5 s. */
 export const defaultTimings: Timings = {
   connectMs: 2_000,
+  establishMs: ESTABLISH_MS,
   appendAttemptMs: 3_000,
   appendOverallMs: 8_000,
   readMs: 2_500,

@@ -33,6 +33,8 @@ export class EventStoreDbServer {
   reads = 0;
   /** How many subscriptions arrived. */
   subscribed = 0;
+  /** Where it says that the leader of its cluster listens; itself unless set. */
+  leaderPort: number | undefined;
   readonly #subscriptions = new Set<OpenSubscription>();
   readonly #server: Server;
   #port = 0;
@@ -149,13 +151,14 @@ export class EventStoreDbServer {
   }
 
   #cluster(): gossip.ClusterInfo {
-    const itself = new gossip.MemberInfo()
+    const port = this.leaderPort ?? this.#port;
+    const leader = new gossip.MemberInfo()
       .setState(gossip.MemberInfo.VNodeState.LEADER)
       .setIsAlive(true)
       .setTimeStamp('0')
       .setInstanceId(new shared.UUID().setString(crypto.randomUUID()))
-      .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(this.#port));
-    return new gossip.ClusterInfo().setMembersList([itself]);
+      .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(port));
+    return new gossip.ClusterInfo().setMembersList([leader]);
   }
 }
 

@@ -10,10 +10,12 @@ import type { Timings } from '../../../stores/eventstoredb/connecting/timings.ts
 import { leavesNothingOpen } from '../leaks.ts';
 import { plainCodec } from '../plain-codec.ts';
 import { EventStoreDbServer } from './server.ts';
+import { SilentPort } from './silent-port.ts';
 
 /** Waits short enough for tests, long enough for a busy machine. */
 export const quickTimings: Timings = {
   connectMs: 500,
+  establishMs: 5_000,
   appendAttemptMs: 300,
   appendOverallMs: 4_000,
   readMs: 1_000,
@@ -35,6 +37,7 @@ export class Workbench {
   server: EventStoreDbServer;
   readonly #stores: EventStore[] = [];
   readonly #servers: EventStoreDbServer[];
+  readonly #silent: SilentPort[] = [];
 
   constructor(server: EventStoreDbServer) {
     this.server = server;
@@ -66,8 +69,16 @@ export class Workbench {
     this.#servers.push(this.server);
   }
 
+  /** Opens a port that takes connections and never answers; default: any that is free. */
+  async openSilentPort(port = 0): Promise<SilentPort> {
+    const silentPort = await SilentPort.open(port);
+    this.#silent.push(silentPort);
+    return silentPort;
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#stores.map((store) => store.close()));
+    for (const silentPort of this.#silent) silentPort.close();
     for (const server of this.#servers) server.stop();
   }
 }

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { BEGINNING, EventStoreError } from '../../../domain/event-store.ts';
+import {
+  numbered,
+  numbersOf,
+  onWorkbench,
+  patientAppends,
+  take,
+  upTo,
+} from '../../support/eventstoredb-server/workbench.ts';
+import { eventually } from '../../support/signals.ts';
+
+/** The code that a promise rejects with. */
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).to.be.instanceOf(EventStoreError);
+  return (error as EventStoreError).code;
+}
+
+/** Short enough for a test; a server that is there takes a connection in far less. */
+const timings = { ...patientAppends, establishMs: 400 };
+
+describe('a connection to EventStoreDB that is never answered', () => {
+  const bench = onWorkbench();
+
+  it('is given up, and another made, where a server comes to listen there', async () => {
+    const { url, port } = bench().server;
+    bench().server.stop();
+    const silentPort = await bench().openSilentPort(port);
+    const store = await bench().open({ url, timings });
+    expect(await codeOf(store.ping())).to.equal('UNAVAILABLE');
+    expect(await codeOf(store.append('task-1', [numbered(1)], 'none'))).to.equal('UNAVAILABLE');
+
+    silentPort.leave();
+    await bench().restart();
+    await eventually(() => store.ping());
+    await store.append('task-1', [numbered(1)], 'none');
+    expect(numbersOf(await store.readStream('task-1'))).to.deep.equal([1]);
+  });
+
+  it('is given up by who only reads, also where it takes the place of one that worked', async () => {
+    const store = await bench().open({ timings });
+    await store.ping();
+    bench().server.stop();
+    const silentPort = await bench().openSilentPort(bench().server.port);
+    await eventually(async () => {
+      expect(await codeOf(store.ping())).to.equal('UNAVAILABLE');
+      return silentPort.came.values.length > 0;
+    });
+
+    silentPort.leave();
+    await bench().restart();
+    await eventually(() => store.ping());
+  });
+
+  it('is given up for the node that leads by then', async () => {
+    const { server } = bench();
+    const hung = await bench().openSilentPort();
+    server.leaderPort = hung.port;
+    const hosts = `127.0.0.1:${server.port},127.0.0.1:${server.port}`;
+    const store = await bench().open({ url: `esdb://${hosts}?tls=false`, timings });
+    expect(await codeOf(store.ping())).to.equal('UNAVAILABLE');
+    await hung.came.wait();
+
+    server.leaderPort = server.port;
+    await eventually(() => store.ping());
+    await store.append('task-1', [numbered(1)], 'none');
+  });
+
+  it('is given up by each of many subscriptions, whichever connection they have', async () => {
+    const quiet = { ...timings, probeMs: 1_000, silenceMs: 10_000 };
+    const store = await bench().open({ timings: quiet });
+    const stop = new AbortController();
+    const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
+    let heard = 0;
+    const following = upTo(60).map(() =>
+      take(store.subscribe(options), ({ messages }) => {
+        heard += Number(messages.at(-1)?.kind === 'events');
+        return false;
+      }),
+    );
+    await store.append('run-0', [numbered(1)], 'none');
+    await eventually(() => heard === 60, { limitMs: 20_000, what: 'all to hear' });
+    bench().server.stop();
+    const silentPort = await bench().openSilentPort(bench().server.port);
+    await silentPort.came.count(2);
+
+    silentPort.leave();
+    await bench().restart();
+    await eventually(() => store.ping());
+    await store.append('run-0', [numbered(2)], 0);
+    await eventually(() => heard === 120, { limitMs: 20_000, what: 'all to hear again' });
+    stop.abort();
+    await Promise.all(following);
+  });
+
+  it('is not one of two that open the log in one process', async () => {
+    const silentPort = await bench().openSilentPort();
+    const url = `esdb://127.0.0.1:${silentPort.port}?tls=false`;
+    const patient = { ...timings, establishMs: 60_000 };
+    for (const store of [
+      await bench().open({ url, timings: patient }),
+      await bench().open({ url, timings: patient }),
+    ]) {
+      expect(await codeOf(store.ping())).to.equal('UNAVAILABLE');
+    }
+    await silentPort.came.count(2);
+  });
+});
