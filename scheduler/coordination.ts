@@ -7,7 +7,8 @@ import type { JsonObject } from '../domain/json.ts';
  *
  * Time is the store's own, so that the processes' clocks need not agree.
  * Where it is put back, what was written at a time that lies ahead by more than a second has ended: its end might lie
- * hours ahead.
+ * hours ahead. In a store with several clocks at once (a sharded cluster of MongoDB) that is by more than what was
+ * written lasts.
  */
 export interface Coordination {
   /**

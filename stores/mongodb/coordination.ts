@@ -16,7 +16,11 @@ export interface MongoCoordinationOptions extends MongoOptions {
   readonly clockForTests?: Pick<Clock, 'now'>;
 }
 
-/** How far ahead of the present a time may lie that was written a moment ago, by a primary before. Milliseconds. */
+/**
+ * How far ahead of the present a time may lie that was written a moment ago by another clock: of a primary before.
+ * Milliseconds. Routers of a sharded cluster tell the time at once, each its own: there it may be as far as what was
+ * written lasts.
+ */
 const AHEAD = 1000;
 
 /** `_leases`: who has what, until when. Never deleted, so that fences only grow. */
@@ -53,7 +57,9 @@ interface StoredText {
 
 /**
  * Coordination in MongoDB (4.4 or newer). Each operation is one atomic change of one document, computed by the
- * server with its own clock (`$$NOW` in an update's pipeline), so neither clocks nor races matter.
+ * server with its own clock (`$$NOW` in an update's pipeline), so neither the processes' clocks nor races matter. In a
+ * sharded cluster that is the clock of the router (`mongos`) which passes the operation on, and drivers take now one,
+ * now another: by what those are apart, a lease lasts shorter or longer than it should.
  *
  * Opens without a server, too: each operation then throws CoordinationError, until there is one.
  *
@@ -83,7 +89,7 @@ class MongoCoordination implements Coordination {
       const me = { $literal: owner };
       const mine = { $eq: ['$owner', me] };
       const owned = { $ne: [{ $ifNull: ['$owner', null] }, null] };
-      const others = { $and: [owned, this.#inForce()] };
+      const others = { $and: [owned, await this.#inForce()] };
       const theirs = { $and: [{ $not: [mine] }, others] };
       // All see the lease as it was: the fields of one $set do not see each other.
       const take = {
@@ -139,7 +145,7 @@ class MongoCoordination implements Coordination {
       const members = await db
         .collection<StoredMember>('_members')
         .aggregate<{ readonly _id: string; readonly about: string; readonly remaining: number }>([
-          { $match: { $expr: this.#inForce() } },
+          { $match: { $expr: await this.#inForce() } },
           { $project: { about: 1, remaining: { $subtract: ['$expires', this.#now()] } } },
           { $sort: { _id: 1 } },
         ])
@@ -246,12 +252,14 @@ class MongoCoordination implements Coordination {
 
   /**
    * Whether a document has not run out. One that was written at a time that lies ahead says nothing: the server's clock
-   * was put back since, and its end may lie hours ahead.
+   * was put back since, and its end may lie hours ahead. Inside of `run`.
    */
-  #inForce(): Document {
+  async #inForce(): Promise<Document> {
     const now = this.#now();
-    const begun = { $lte: [{ $ifNull: ['$begins', now] }, { $add: [now, AHEAD] }] };
-    return { $and: [{ $gt: ['$expires', now] }, begun] };
+    const begins = { $ifNull: ['$begins', now] };
+    const isSharded = (await this.#shared.connection.deployment()) === 'sharded';
+    const ahead = isSharded ? { $max: [AHEAD, { $subtract: ['$expires', begins] }] } : AHEAD;
+    return { $and: [{ $gt: ['$expires', now] }, { $lte: [begins, { $add: [now, ahead] }] }] };
   }
 
   /**

@@ -132,3 +132,59 @@ describe('coordination in MongoDB', () => {
     expect(await coordination.alive()).to.have.length(1);
   });
 });
+
+describe('coordination in a sharded cluster of MongoDB', () => {
+  /** Two routers, one of which is as far ahead of the other as they are apart. Milliseconds. */
+  const APART = 2_000;
+  const TTL = 3_000;
+  let routers: readonly MongoServer[];
+  let throughFast: Coordination;
+  let throughSlow: Coordination;
+  let now: number;
+
+  afterEach(async () => {
+    await throughFast.close();
+    await throughSlow.close();
+    for (const router of routers) await router.stop();
+  });
+  leavesNothingOpen();
+  beforeEach(async () => {
+    now = Date.parse('2030-01-01T00:00:00Z');
+    const slow = await MongoServer.start({ sharded: true, now: () => now });
+    const fast = await MongoServer.start({
+      sharded: true,
+      now: () => now + APART,
+      beside: slow,
+    });
+    routers = [slow, fast];
+    throughSlow = await openMongoCoordination({ url: slow.url(), telemetry: silent });
+    throughFast = await openMongoCoordination({ url: fast.url(), telemetry: silent });
+  });
+
+  it('leaves a lease with who has it, whichever router it was renewed through', async () => {
+    for (const through of [throughFast, throughSlow, throughFast]) {
+      expect(await through.acquire('lease', 'one', TTL)).to.deep.equal({
+        fence: 1,
+        remaining: TTL,
+      });
+      expect(await throughSlow.acquire('lease', 'two', TTL)).to.equal(null);
+      expect(await throughFast.acquire('lease', 'two', TTL)).to.equal(null);
+      now += 500;
+    }
+  });
+
+  it('knows who is alive, whichever router they told', async () => {
+    await throughFast.heartbeat('one', {}, TTL);
+    expect((await throughSlow.alive()).map(({ id }) => id)).to.deep.equal(['one']);
+    await throughSlow.heartbeat('one', {}, TTL);
+    expect((await throughFast.alive()).map(({ id }) => id)).to.deep.equal(['one']);
+  });
+
+  it('takes what was written by a clock that is put back by more than it lasts for ended', async () => {
+    await throughFast.acquire('lease', 'one', TTL);
+    await throughFast.heartbeat('one', {}, TTL);
+    now -= APART + TTL;
+    expect(await throughFast.alive()).to.deep.equal([]);
+    expect((await throughSlow.acquire('lease', 'two', TTL))?.fence).to.equal(2);
+  });
+});

@@ -26,18 +26,26 @@ function standsAlone({ setName, sharded }: Identity): boolean {
 
 /** Executes commands: one name, one function. */
 export class Commands {
-  readonly storage = new Storage();
+  readonly storage: Storage;
   readonly #sessions: Sessions;
   readonly #cursors: Cursors;
   readonly #identity: () => Identity;
   readonly #now: () => number;
 
-  /** @param sortMemory what a sort may keep in memory, in bytes; default 100 MiB */
-  constructor(identity: () => Identity, now: () => number, sortMemory?: number) {
-    this.#identity = identity;
-    this.#cursors = new Cursors(sortMemory);
-    this.#sessions = new Sessions(this.storage, !standsAlone(identity()));
-    this.#now = now;
+  constructor(parts: {
+    readonly identity: () => Identity;
+    /** The clock, in milliseconds. */
+    readonly now: () => number;
+    /** What a sort may keep in memory, in bytes; 100 MiB where undefined. */
+    readonly sortMemory: number | undefined;
+    /** What is kept already, by another router of the same cluster; nothing where undefined. */
+    readonly storage: Storage | undefined;
+  }) {
+    this.storage = parts.storage ?? new Storage();
+    this.#identity = parts.identity;
+    this.#cursors = new Cursors(parts.sortMemory);
+    this.#sessions = new Sessions(this.storage, !standsAlone(parts.identity()));
+    this.#now = parts.now;
   }
 
   /** What a server forgets when it stops; what it has written stays. */

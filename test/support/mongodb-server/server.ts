@@ -12,6 +12,8 @@ export interface ServerOptions {
   readonly replicaSet?: string;
   /** A router of a sharded cluster (`mongos`), with transactions; not together with `replicaSet`. Default: false. */
   readonly sharded?: boolean;
+  /** Another router of the same cluster, which keeps the same data; default: none. */
+  readonly beside?: MongoServer;
   /** The server's parameter `internalQueryMaxBlockingSortMemoryUsageBytes`; default 100 MiB. */
   readonly sortMemory?: number;
   /** The server's clock, in milliseconds; default: the machine's. `$$NOW` and `$currentDate` follow it. */
@@ -37,9 +39,10 @@ export class MongoServer {
   #answers = 0;
 
   private constructor(options: ServerOptions) {
-    const { replicaSet: setName, sharded = false, now = Date.now, sortMemory } = options;
+    const { replicaSet: setName, sharded = false, now = Date.now, sortMemory, beside } = options;
     const identity = () => ({ address: this.address, setName, sharded });
-    this.#commands = new Commands(identity, now, sortMemory);
+    const storage = beside === undefined ? undefined : beside.#commands.storage;
+    this.#commands = new Commands({ identity, now, sortMemory, storage });
   }
 
   /** A server that listens on a free port. */
