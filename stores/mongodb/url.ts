@@ -4,7 +4,8 @@ const DEFAULT_DATABASE = 'svc';
 
 /**
  * Options of a connection string that say how safely is written, and where and what is read: that is the adapters' to
- * say. In lower case, as drivers take them in any.
+ * say. In lower case, as drivers take them in any. Not `retryWrites`: compatible servers that number no writes, and say
+ * that they are a replica set, refuse each one without `retryWrites=false`.
  */
 const CONCERNS = new Set([
   'w',

@@ -95,6 +95,13 @@ export class MongoViewWriter implements ViewWriter {
   readonly #large = new Set<string>();
   /** For its transactions, where there are any: one, so that whoever comes after it can end the last. */
   #session: ClientSession | null = null;
+  /**
+   * Whether the server may still have a transaction open in the session: one whose end, whichever it was, did not come
+   * through, of this writer or of the one that had the session before. It has the checkpoint until the next transaction of
+   * the session begins, or the server gives it up after a minute. Any write in the session would end it as well, but only
+   * where the driver numbers that: not with `retryWrites=false` in the URL, which some compatible servers need.
+   */
+  #mayBeOpen: boolean;
   #bulk: boolean;
 
   private constructor(
@@ -107,6 +114,7 @@ export class MongoViewWriter implements ViewWriter {
     this.#options = options;
     this.#name = collectionOf(projection, options.generation);
     this.#bulk = options.bulk;
+    this.#mayBeOpen = !options.bulk;
   }
 
   /** Makes the generation known, with its indexes unless it is to be filled in bulk. */
@@ -157,11 +165,8 @@ export class MongoViewWriter implements ViewWriter {
   async write(batch: Batch): Promise<void> {
     const documents = latestOfEach(batch.documents).map(prepared);
     await this.#connection.run('write', async (db) => {
-      // One conditional write is atomic by itself: most batches of most views move nothing but the checkpoint. In the
-      // session all the same: that ends a transaction of which the commit did not come through.
-      if (documents.length === 0) {
-        return this.#checkpoint(db).move(batch, this.#session ?? undefined);
-      }
+      // One conditional write is atomic by itself: most batches of most views move nothing but the checkpoint.
+      if (documents.length === 0 && !this.#mayBeOpen) return this.#checkpoint(db).move(batch);
       await this.#keepParts(db, documents);
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
       if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
@@ -223,6 +228,7 @@ export class MongoViewWriter implements ViewWriter {
     if (session === null) return false;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       session.startTransaction();
+      this.#mayBeOpen = true;
       try {
         await this.#checkpoint(db).move(batch, session);
         const late = await this.#keptBehind(db, documents, session);
@@ -233,6 +239,7 @@ export class MongoViewWriter implements ViewWriter {
           );
         }
         await session.commitTransaction();
+        this.#mayBeOpen = false;
         return true;
       } catch (error) {
         if (session.inTransaction()) await session.abortTransaction();

@@ -88,6 +88,42 @@ describe('a write on a replica set', () => {
     expect(await writer.checkpoint()).to.equal(at(1));
   });
 
+  for (const [what, lost, again] of [
+    ['commit', ['commitTransaction'], false],
+    ['commit, of a writer before,', ['commitTransaction'], true],
+    ['end after a failure', ['update', 'abortTransaction'], false],
+  ] as const) {
+    it(`does not hold up the checkpoint alone where its ${what} did not come through, nor is a write repeated`, async () => {
+      const label = { labels: ['RetryableWriteError'], message: 'shutting down' };
+      await readModel.close();
+      readModel = await openMongoReadModel({
+        url: `${server.url()}?retryWrites=false`,
+        telemetry: silent,
+        serverSelectionTimeoutMs: 400,
+        operationTimeoutMs: 1_000,
+      });
+      writer = await writerOf(readModel, projection);
+      for (const command of lost) {
+        server.fault({
+          command,
+          times: 2,
+          when: (one) => command !== 'update' || one['update'] === collection,
+          effect: { kind: 'error', code: 91, codeName: 'ShutdownInProgress', ...label },
+        });
+      }
+      await rejectsWith('UNAVAILABLE', writer.write(batch(1)));
+      if (again) {
+        await writer.close();
+        writer = await writerOf(readModel, projection);
+      }
+      await writer.write({ documents: [], from: BEGINNING, to: at(1) });
+      expect(await writer.checkpoint()).to.equal(at(1));
+      server.clearLog();
+      await writer.write({ documents: [], from: at(1), to: at(2) });
+      expect(commands()).to.deep.equal(['update']);
+    });
+  }
+
   it('leaves nothing behind when its documents are refused', async () => {
     server.execute('svc', {
       createIndexes: collection,
