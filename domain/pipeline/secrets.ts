@@ -1,5 +1,7 @@
+import { unescape, type Unescaped } from './escapes.ts';
 import { PipelineFault } from './fault.ts';
 import { setOwn } from './own.ts';
+import { formsOf, MOST_LEVELS } from './secret-forms.ts';
 
 /** What stands where a secret's value stood. */
 const MASK = '***';
@@ -11,7 +13,10 @@ const MASK = '***';
 export class Secrets {
   readonly #lookUp: (name: string) => string | undefined;
   readonly #given = new Set<string>();
-  #pieces: readonly string[] = [];
+  /** All that is looked for. */
+  #forms: readonly string[] = [];
+  /** Length of the shortest of them; infinite where there are none. */
+  #shortest = Infinity;
 
   constructor(lookUp: (name: string) => string | undefined) {
     this.#lookUp = lookUp;
@@ -31,23 +36,31 @@ export class Secrets {
     if (value !== undefined) this.remember(value);
   }
 
-  /** Puts `***` for every secret's value in a text, also where it is escaped for JSON or a URL, or in Base64. */
+  /**
+   * Puts `***` for every secret's value in a text, also where it is escaped for JSON, HTML or an address, is part of one,
+   * or is in Base64. Takes time by the text's length and the number of secrets.
+   */
   maskText(text: string): string {
-    let masked = text;
-    for (const piece of this.#pieces) {
-      if (masked.includes(piece)) masked = masked.replaceAll(piece, MASK);
+    if (text.length < this.#shortest) return text;
+    const places = this.placesIn(text);
+    if (places.length === 0) return text;
+    let masked = '';
+    let from = 0;
+    for (const place of united(places)) {
+      masked += text.slice(from, place.from) + MASK;
+      from = place.to;
     }
-    return masked;
+    return masked + text.slice(from);
   }
 
   /** The same for every text and key within a JSON value. What holds no secret is given back as it is. */
   mask(value: unknown): unknown {
-    if (this.#pieces.length === 0) return value;
+    if (this.#forms.length === 0) return value;
     switch (typeof value) {
       case 'string':
         return this.maskText(value);
       case 'number':
-        return this.#given.has(String(value)) ? MASK : value;
+        return this.#forms.includes(String(value)) ? MASK : value;
       case 'object':
         if (value === null) return null;
         if (Array.isArray(value)) return value.map((item: unknown) => this.mask(item));
@@ -68,56 +81,56 @@ export class Secrets {
   private remember(value: string): void {
     if (value === '' || this.#given.has(value)) return;
     this.#given.add(value);
-    const forms = [...this.#given].flatMap((secret) => [
-      secret,
-      JSON.stringify(secret).slice(1, -1),
-      encodeURIComponent(secret.replace(/\p{Surrogate}/gu, '\ufffd')),
-      ...inAddress(secret),
-      ...inBase64(secret),
-    ]);
-    // Longer ones first: a secret may be part of another.
-    this.#pieces = [...new Set(forms)].sort((one, other) => other.length - one.length);
+    const known = new Set([...this.#forms, ...formsOf(value)]);
+    this.#forms = [...known];
+    this.#shortest = Math.min(...this.#forms.map(({ length }) => length));
+  }
+
+  /** Where secrets stand in a text, in no order; what is found behind escapes, too, is in it several times. */
+  private placesIn(text: string): readonly Place[] {
+    const places = this.placesOfForms(text);
+    const around: Unescaped[] = [];
+    let looked = text;
+    while (around.length < MOST_LEVELS && looked.length >= this.#shortest) {
+      const unescaped = unescape(looked);
+      if (unescaped === null) break;
+      around.unshift(unescaped);
+      looked = unescaped.text;
+      const before = (place: number): number =>
+        around.reduce((inner, level) => level.placeBefore(inner), place);
+      for (const { from, to } of this.placesOfForms(looked)) {
+        places.push({ from: before(from), to: before(to) });
+      }
+    }
+    return places;
+  }
+
+  private placesOfForms(text: string): Place[] {
+    const places: Place[] = [];
+    for (const form of this.#forms) {
+      let at = text.indexOf(form);
+      for (; at !== -1; at = text.indexOf(form, at + form.length)) {
+        places.push({ from: at, to: at + form.length });
+      }
+    }
+    return places;
   }
 }
 
-/**
- * How a text stands in an address: in its path, in its query, and as a parameter. Each escapes other characters. What a
- * path loses by that (`..`, tabs) leaves less than there was, which would be found where no secret is.
- */
-function inAddress(text: string): readonly string[] {
-  const forms = [
-    new URL(`http://a/${text}`).href.slice('http://a/'.length),
-    new URL(`http://a/?${text}`).href.slice('http://a/?'.length),
-    new URLSearchParams([['', text]]).toString().slice('='.length),
-  ];
-  return forms.filter(({ length }) => length >= text.length);
+/** A part of a text. */
+interface Place {
+  readonly from: number;
+  /** Behind its last character. */
+  readonly to: number;
 }
 
-/** A piece of Base64 that is shorter than this stands in many a text that holds no secret. Characters. */
-const LEAST_PIECE = 4;
-
-/**
- * Base64 of the text in UTF-8, by itself and within a longer text, as in a header with a user and a password: there the
- * characters depend on where in a group of three bytes it begins, and those at its ends on what stands beside it, too.
- * Of both alphabets.
- */
-function inBase64(text: string): readonly string[] {
-  const bytes = new TextEncoder().encode(text);
-  const within = [0, 1, 2].flatMap((before) => {
-    const whole = base64(new Uint8Array([...new Uint8Array(before), ...bytes]));
-    const piece = whole.slice(
-      Math.ceil((before * 8) / 6),
-      Math.floor(((before + bytes.length) * 8) / 6),
-    );
-    return piece.length < LEAST_PIECE ? [] : [piece];
-  });
-  const standard = [base64(bytes), ...within];
-  return [...standard, ...standard.map((each) => each.replaceAll('+', '-').replaceAll('/', '_'))];
-}
-
-/** Without the padding that depends on what follows. */
-function base64(bytes: Uint8Array): string {
-  let characters = '';
-  for (const byte of bytes) characters += String.fromCharCode(byte);
-  return btoa(characters).replace(/=+$/, '');
+/** Those that share characters are made one. */
+function united(places: readonly Place[]): readonly Place[] {
+  const apart: Place[] = [];
+  for (const place of places.toSorted((one, other) => one.from - other.from)) {
+    const last = apart.at(-1);
+    if (last === undefined || place.from >= last.to) apart.push(place);
+    else apart[apart.length - 1] = { from: last.from, to: Math.max(last.to, place.to) };
+  }
+  return apart;
 }

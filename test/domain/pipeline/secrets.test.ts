@@ -92,6 +92,90 @@ describe('a secret', () => {
     expect(secrets.maskText(url.href)).to.equal('https://a.example/***?q=***&p=***');
   });
 
+  const odd = 'AbC"d9\\x/Z+<é>\'&😀';
+  const spellings: readonly (readonly [how: string, value: string, written: string])[] = [
+    ['PHP writes JSON', 'wJalr/UtnFEMI/K7', String.raw`{"e":"bad wJalr\/UtnFEMI\/K7"}`],
+    [
+      '.NET writes JSON',
+      odd,
+      String.raw`"AbC\u0022d9\\x/Z\u002B\u003C\u00E9\u003E\u0027\u0026\uD83D\uDE00"`,
+    ],
+    ['Python writes JSON', odd, String.raw`"AbC\"d9\\x/Z+<\u00e9>'&\ud83d\ude00"`],
+    ['JSON within JSON writes it', odd, JSON.stringify(JSON.stringify({ odd }))],
+    [
+      'JSON within JSON within JSON writes it',
+      'q"7\\x',
+      JSON.stringify(JSON.stringify('"q\\"7\\\\x"')),
+    ],
+    ['JavaScript writes a text', odd, String.raw`'AbC\x22d9\\x\x2fZ+<\xe9>\'&😀'`],
+    ['HTML names its characters', odd, 'AbC&quot;d9\\x/Z+&lt;é&gt;&apos;&amp;😀'],
+    ['HTML numbers its characters', odd, 'AbC&#34;d9\\x/Z&#43;&lt;&#233;&gt;&#039;&#38;&#128512;'],
+    ['XML numbers its characters', odd, 'AbC&#x22;d9\\x/Z+&lt;&#xE9;&gt;&#x27;&amp;&#x1f600;'],
+    ['.NET writes HTML in JSON', 'q"7+x&y', String.raw`"q\u0026quot;7\u002Bx\u0026amp;y"`],
+    [
+      'an address has small hex',
+      odd,
+      encodeURIComponent(odd).replace(/%../g, (hex) => hex.toLowerCase()),
+    ],
+    ['an address has + for spaces', 'one two/é', '?q=one+two%2f%c3%a9'],
+    ['JSON holds an address', 'one two/é', String.raw`"\/e?q=one%20two%2F%C3%A9"`],
+    ['JSON holds its Base64', '~?~?~?~?~?', String.raw`"Basic fj9+P34\/fj9+Pw=="`],
+    ['it holds escapes of its own', 'a%41&amp;\\n"z', JSON.stringify('a%41&amp;\\n"z')],
+    ['a host has it', 'MySecretTenantQ7', 'getaddrinfo ENOTFOUND mysecrettenantq7.invalid'],
+    ['a host has it, not being ASCII', 'GeheimBüro', 'ENOTFOUND xn--geheimbro-w9a.invalid'],
+    ['a host has a part of it', 'wJalrXUtnFEMI/K7MD', 'ENOTFOUND wjalrxutnfemi'],
+    ['an address loses its end of line', 's3cr3tValueNL\n', '"url":"/e?k=s3cr3tValueNL"'],
+    ['an address loses lines within', 's3cr3t\nValue\tNL', '/s3cr3tValueNL'],
+    ['a header loses the spaces around it', ' padded secret ', '"x-k":"padded secret"'],
+    [
+      'Base64 has it without the spaces around',
+      '  padded secret\n',
+      btoa('me:padded secret').slice(4),
+    ],
+  ];
+  for (const [how, value, written] of spellings) {
+    it(`is masked as it stands where ${how}`, () => {
+      const secrets = new Secrets(() => value);
+      secrets.get('KEY');
+      const masked = secrets.maskText(`<p>${written}</p>`);
+      expect(masked).to.match(/^<p>.*\*\*\*.*<\/p>$/s);
+      expect(masked).not.to.match(
+        /wJalr|UtnF|AbC|d9|00e9|q.{0,9}7|two|fj9|%41|tenant|geheim|cr3t|padded|cGFk/i,
+      );
+    });
+  }
+
+  it('leaves what stands around its escapes as it is', () => {
+    const secrets = new Secrets(() => 'k/😀"k');
+    secrets.get('KEY');
+    const written = String.raw`{"a":"\u00e9\/k\/\ud83d\ude00\"k\/%C3%A9k%2F%F0%9F%98%80%22k&amp;k/😀"k"}`;
+    const masked = String.raw`{"a":"\u00e9\/***\/%C3%A9***&amp;***"}`;
+    expect(secrets.maskText(written)).to.equal(masked);
+  });
+
+  it('that overlaps with another leaves nothing of either', () => {
+    const secrets = new Secrets((name) => (name === 'ONE' ? 'abcdef' : 'defghijk'));
+    secrets.get('ONE');
+    secrets.get('TWO');
+    expect(secrets.maskText('<abcdefghijk>')).to.equal('<***>');
+  });
+
+  it('that is short masks nothing else for what is left of it', () => {
+    const secrets = new Secrets((name) => ({ END: 'a\n', UP: 'Admin', HEX: '%41%42' })[name]);
+    for (const name of ['END', 'UP', 'HEX']) secrets.get(name);
+    const text = 'a banana for admin, AB';
+    expect(secrets.maskText(text)).to.equal(text);
+  });
+
+  it('is looked for in time that grows with the text alone', () => {
+    const secrets = new Secrets((name) => `${name}/wJalrXUtnFEMI+K7MDENG"bPxRfiCY`);
+    for (let each = 0; each < 50; each += 1) secrets.get(String(each));
+    const text = String.raw`wJalrXUtnFEMI\u002bK7\/%2F&quot;a1b2c3d4e5f6`.repeat(6000);
+    const began = performance.now();
+    expect(secrets.maskText(text)).to.equal(text);
+    expect(performance.now() - began).to.be.below(2000);
+  });
+
   it('masks nothing else for what an address leaves of it', () => {
     const secrets = new Secrets((name) => values.get(name));
     secrets.get('UP');
