@@ -136,22 +136,23 @@ export function traceStep(
 
 /**
  * Sends a request to another service within a span of its own. Its path and query are left out: they may hold tokens.
+ * @param to an address, or what is told of one whose host has a secret
  * @param send adds the headers of the span, and resolves once an answer begins
  */
 export async function traceRequest<T extends { readonly statusCode: number }>(
   parent: Span,
   method: string,
-  url: URL,
+  to: Pick<URL, 'protocol' | 'hostname' | 'port'>,
   send: (span: Span) => Promise<T>,
 ): Promise<T> {
-  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
+  const { protocol, hostname, port } = to;
   const span = parent.child(method, {
     kind: 'client',
     attributes: {
       'http.request.method': method,
-      'url.scheme': url.protocol.slice(0, -1),
-      'server.address': url.hostname,
-      'server.port': port,
+      'url.scheme': protocol.slice(0, -1),
+      'server.address': hostname,
+      'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
     },
   });
   return within(span, async () => {

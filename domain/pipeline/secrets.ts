@@ -4,7 +4,7 @@ import { setOwn } from './own.ts';
 import { formsOf, MOST_LEVELS } from './secret-forms.ts';
 
 /** What stands where a secret's value stood. */
-const MASK = '***';
+export const MASK = '***';
 
 /**
  * What `secrets` is in an expression: secrets are looked up one by one, by name, and can't be listed.

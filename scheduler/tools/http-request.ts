@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { Dispatcher } from 'undici';
+import { MASK } from '../../domain/pipeline/secrets.ts';
 import { start } from '../../domain/pipeline/size.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { traceRequest } from '../tracing.ts';
@@ -8,6 +9,7 @@ import { HttpClient } from './http-client.ts';
 import { decodeBody, mayPass, plainHeaders, readBody, retryAfterMs } from './http-response.ts';
 import {
   isPrivateAddress,
+  PrivateAddressError,
   refusePrivateHost,
   type AddressCheck,
   type LookUpAll,
@@ -63,6 +65,8 @@ interface Hop {
   readonly url: URL;
   /** What errors call it: without query, credentials and secrets. */
   readonly shown: string;
+  /** Its host as errors and spans name it: `***` for what is a secret, or all of it where it can't be told apart. */
+  readonly host: string;
   readonly method: Method;
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
@@ -146,8 +150,7 @@ async function fetchOne(
   { signal, span }: ToolCall,
   { client, isPrivate }: Means,
 ): Promise<Dispatcher.ResponseData> {
-  if (isPrivate) refusePrivateHost(hop.url, isPrivate);
-  const { url, method, headers, body } = hop;
+  const { url, host, method, headers, body } = hop;
   const send = (sent?: Span): Promise<Dispatcher.ResponseData> =>
     client.request(url, {
       method,
@@ -155,8 +158,10 @@ async function fetchOne(
       body,
       signal,
     });
+  const told = { protocol: url.protocol, hostname: host, port: url.port };
   try {
-    return await (span === undefined ? send() : traceRequest(span, method, url, send));
+    if (isPrivate) refusePrivateHost(url, isPrivate);
+    return await (span === undefined ? send() : traceRequest(span, method, told, send));
   } catch (error) {
     throw toolErrorOf(error, hop);
   }
@@ -212,9 +217,11 @@ function firstHop(args: Arguments, call: ToolCall, { userAgent }: Means): Hop {
   for (const [name, value] of Object.entries(args.headers ?? {})) {
     headers.set(name.toLowerCase(), String(value));
   }
+  const shown = shownAs(call.mask(args.url));
   return {
     url,
-    shown: shownAs(call.mask(args.url)),
+    shown,
+    host: hostIn(shown, url),
     method: (args.method ?? 'GET').toUpperCase() as Method,
     headers,
     body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
@@ -247,8 +254,10 @@ function nextHop(hop: Hop, status: number, location: string, call: ToolCall): Ho
         !(toGet && name.startsWith('content-')),
     ),
   );
-  const shown = shownAs(call.mask(location), hop.shown);
-  const there = { url, shown, headers };
+  // A server names its host in lower case, in which a short secret is not found.
+  const masked = call.mask(location).replaceAll(hop.url.hostname, hop.host);
+  const shown = shownAs(masked, hop.shown);
+  const there = { url, shown, host: hostIn(shown, url), headers };
   return toGet ? { ...there, method: 'GET', body: null } : { ...hop, ...there };
 }
 
@@ -262,6 +271,12 @@ function shownAs(masked: string, base?: string): string {
   }
   const { protocol, host, pathname } = new URL(masked, base);
   return `${protocol}//${host}${pathname}`;
+}
+
+/** Where all of an address is masked, what is shown of it may be taken for a path of the one that led there. */
+function hostIn(shown: string, { hostname }: URL): string {
+  const host = URL.canParse(shown) ? new URL(shown).hostname : MASK;
+  return host === hostname || host.includes(MASK) ? host : MASK;
 }
 
 function parseUrl(text: string, call: ToolCall, base?: URL): URL {
@@ -296,16 +311,21 @@ function printable(text: string): string {
   );
 }
 
-/** Requests that can't even be written stay so; everything on the way may pass. */
-function toolErrorOf(error: unknown, { method, shown }: Hop): unknown {
+/**
+ * Requests that can't even be written stay so; everything on the way may pass. Where a secret is in the host, no more is
+ * told than the code: messages name the host as it was asked for, in lower case and perhaps as a part of the secret.
+ */
+function toolErrorOf(error: unknown, { url, method, shown, host }: Hop): unknown {
+  const isHidden = host !== url.hostname;
+  if (error instanceof PrivateAddressError) return isHidden ? new PrivateAddressError(host) : error;
   if (error instanceof ToolError || !(error instanceof Error)) return error;
   const code = 'code' in error ? String(error.code) : '';
   const retryable = !/^(UND_ERR_INVALID_ARG|UND_ERR_NOT_SUPPORTED|UND_ERR_REQ_|ERR_INVALID)/.test(
     code,
   );
-  const what = error.message || code || error.name;
+  const what = (isHidden ? '' : error.message) || code || error.name;
   return new ToolError(`${method} ${shown} failed: ${what}`, {
     retryable,
-    cause: error,
+    ...(isHidden ? {} : { cause: error }),
   });
 }
