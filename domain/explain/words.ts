@@ -1,5 +1,6 @@
 import { toIso, type Instant } from '../clock.ts';
 import type { RecordedEvent } from '../event-store.ts';
+import { start } from '../pipeline/size.ts';
 import { zoneOf, type Zone } from '../schedule/zone.ts';
 import type { RunTrigger } from '../vocabulary.ts';
 
@@ -34,7 +35,7 @@ export function counted(count: number, thing: string): string {
 /** Texts of the log's making: not more of them than a person reads. */
 export function excerpt(text: string, most = 200): string {
   const line = text.split('\n', 1)[0] ?? '';
-  return line.length > most ? `${line.slice(0, most)}…` : line;
+  return line.length > most ? `${start(line, most)}…` : line;
 }
 
 /** Instants and agents, as one task's explanation writes them. */

@@ -4,6 +4,8 @@ import { toIso } from '../clock.ts';
 import { PipelineFault } from './fault.ts';
 import { evaluateNode, member, type ExpressionNode } from './jmespath.ts';
 import { Secrets } from './secrets.ts';
+import { start } from './size.ts';
+import { wellFormed } from './well-formed.ts';
 
 /** What expressions may name. Values are JSON, but for `secrets`. */
 export interface Scope {
@@ -211,7 +213,8 @@ function faultOf(
   return `the expression "${shorten(shown)}" ${what}${why}`;
 }
 
-const shorten = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
+const shorten = (text: string): string => (text.length > 200 ? `${start(text, 200)}…` : text);
 
+/** The parser names a character that it does not know by its first half, where it has two. */
 const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+  wellFormed(error instanceof Error ? error.message : String(error));

@@ -1,4 +1,5 @@
 import { unescape } from './escapes.ts';
+import { wellFormed } from './well-formed.ts';
 
 /** Levels of escapes that are taken away: of HTML in JSON that stands as a text in other JSON, say. */
 export const MOST_LEVELS = 3;
@@ -50,7 +51,7 @@ function inAddress(text: string): readonly string[] {
     new URL(`http://a/${text}`).href.slice('http://a/'.length),
     new URL(`http://a/?${text}`).href.slice('http://a/?'.length),
     new URLSearchParams([['', text]]).toString().slice('='.length),
-    encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd')),
+    encodeURIComponent(wellFormed(text)),
   ];
 }
 

@@ -1,5 +1,7 @@
 import type { RecordedEvent } from '../event-store.ts';
 import type { DataOf } from '../events/catalogue.ts';
+import { start } from '../pipeline/size.ts';
+import { wellFormed } from '../pipeline/well-formed.ts';
 import { idOf } from '../streams.ts';
 
 /** What an agent is told of an event: all but to whom. */
@@ -32,7 +34,7 @@ export function messageOf(event: RecordedEvent): WebhookMessage | null {
     }
     case 'RunFailed': {
       const { task_id, started_at, attempt, step } = event.data;
-      const error = event.data.error.slice(0, LONGEST_ERROR);
+      const error = start(wellFormed(event.data.error), LONGEST_ERROR);
       const run = { run_id: id, task_id, attempt, started_at, finished_at: timestamp };
       const payload = { type: 'run.failed', timestamp, data: { ...run, step, error } } as const;
       return { event_id, task_id, run_id: id, payload };

@@ -1,5 +1,6 @@
 import { Webhook as Signer } from 'standardwebhooks';
 import type { Clock, Instant } from '../../domain/clock.ts';
+import { start } from '../../domain/pipeline/size.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { HttpClient } from '../tools/http-client.ts';
 import { retryAfterMs } from '../tools/http-response.ts';
@@ -148,11 +149,13 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
   } catch {
     // Broken off, or out of time: what has come is kept.
   }
-  return Buffer.concat(chunks).toString('utf8', 0, KEPT_OF_ANSWER);
+  // What is left of a character at the cut is not kept.
+  const bytes = Buffer.concat(chunks).subarray(0, KEPT_OF_ANSWER);
+  return new TextDecoder().decode(bytes, { stream: true });
 }
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? String(error.code) : '';
-  return (error.message || code || error.name).slice(0, KEPT_OF_ANSWER);
+  return start(error.message || code || error.name, KEPT_OF_ANSWER);
 }

@@ -149,6 +149,17 @@ describe('a template', () => {
       });
     }
 
+    it('names its beginning up to a whole character where it is long', () => {
+      const beginning = 'a'.repeat(199);
+      const template = compileTemplate(`\${${beginning}😀(}`);
+      expect(() => template.render(scope())).to.throw(PipelineFault, `"${beginning}…"`);
+    });
+
+    it('says nothing with half of a character', () => {
+      const template = compileTemplate('${a😀(}');
+      expect(() => template.render(scope())).to.throw(PipelineFault, /^\P{Surrogate}+$/u);
+    });
+
     for (const [what, text] of [
       ['has thousands of parts within each other', `${'a||'.repeat(20_000)}a`],
       ['is longer than any payload', 'a'.repeat(300_000)],

@@ -77,6 +77,21 @@ describe('the sender of webhooks', () => {
     await receiver.listen();
   });
 
+  it('keeps whole characters of an answer and of what went wrong', async () => {
+    receiver.answer = (response) => response.writeHead(500).end(`${'a'.repeat(998)}😀z`);
+    const { answer } = await sender.send(post(), signal);
+    expect(answer).to.equal('a'.repeat(998));
+    const failing = new WebhookSender({
+      clock,
+      allowPrivate: false,
+      userAgent: 'test',
+      lookUpAll: (_name, _options, callback) => callback(new Error(`${'a'.repeat(999)}😀z`), []),
+    });
+    const { error } = await failing.send(post({ url: 'http://away.example/' }), signal);
+    await failing.close();
+    expect(error).to.equal('a'.repeat(999));
+  });
+
   it('takes a 2xx for what it is, though its body breaks off', async () => {
     receiver.answer = (response) => {
       response.writeHead(200, { 'content-length': '100' });

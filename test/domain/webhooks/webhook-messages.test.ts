@@ -1,0 +1,39 @@
+import { expect } from 'chai';
+import type { RecordedEvent } from '../../../domain/event-store.ts';
+import { messageOf } from '../../../domain/webhooks/webhook-messages.ts';
+import { place } from '../given.ts';
+
+describe('a message to a webhook', () => {
+  /** What is told of the error of a run that has failed with this one. */
+  function toldOf(error: string): unknown {
+    const { metadata } = place(3);
+    const event: RecordedEvent = {
+      type: 'RunFailed',
+      data: {
+        task_id: 'task-1',
+        started_at: metadata.occurredAt,
+        attempt: 1,
+        error,
+        step: 'step_0',
+        steps: [],
+        output: {},
+      },
+      id: 'event-1',
+      stream: 'run-1',
+      createdAt: metadata.occurredAt,
+      revision: 3,
+      position: '3',
+      metadata,
+    };
+    return messageOf(event)?.payload.data['error'];
+  }
+
+  it('ends the error of a run with a whole character', () => {
+    expect(toldOf(`${'A'.repeat(1999)}😀z`)).to.equal('A'.repeat(1999));
+    expect(toldOf(`${'A'.repeat(1998)}😀z`)).to.equal(`${'A'.repeat(1998)}😀`);
+  });
+
+  it('holds no half of a character, also where the error itself has one', () => {
+    expect(toldOf('no \ud83d, but 😀')).to.equal('no \ufffd, but 😀');
+  });
+});
