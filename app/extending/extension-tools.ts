@@ -12,6 +12,7 @@ import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { ToolError } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
+import { readable } from '../../extensions/host/extension.ts';
 import type { LentTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
 
 /** The tool registry of this process, as extensions see it. */
@@ -57,7 +58,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
             // Copies: what the extension does to them later changes neither the pipeline nor what is recorded.
             return plain(await func(plain(args), call));
           } catch (error) {
-            throw withRetrying(error);
+            throw thrownBy(error);
           }
         },
       });
@@ -111,10 +112,19 @@ function frozen<T>(value: T): T {
   return value;
 }
 
-/** An error that says whether trying again helps is taken at its word. */
-function withRetrying(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof ToolError) return error;
-  const { retryable } = error as Error & { readonly retryable?: unknown };
-  if (typeof retryable !== 'boolean') return error;
-  return new ToolError(error.message, { retryable, cause: error });
+/**
+ * What a tool threw, so that looking at it throws nothing; an error that says whether trying again helps is taken at
+ * its word. Never throws.
+ */
+function thrownBy(error: unknown): unknown {
+  const shown = readable(error);
+  try {
+    if (!(shown instanceof Error) || shown instanceof ToolError) return shown;
+    const { retryable } = error as { readonly retryable?: unknown };
+    if (typeof retryable !== 'boolean') return shown;
+    return new ToolError(shown.message, { retryable, cause: shown });
+  } catch {
+    // Whether trying again helps can't be asked of it.
+    return shown;
+  }
 }

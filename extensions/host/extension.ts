@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
 import type { DirectRoutes } from './routes/direct-routes.ts';
 import type { Found, FoundExtension, Source } from './discovery.ts';
@@ -163,10 +164,12 @@ export function faultText(error: unknown): string {
   return line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/').slice(0, 300);
 }
 
-/** What was thrown, as far as it can be looked at without being thrown at. */
+/** What was thrown, as far as it can be looked at without being thrown at. Never throws. */
 export function readable(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
+  // What a proxy answers the next time is anybody's guess.
+  if (types.isProxy(error)) return new Error(textOf(error));
   try {
+    if (!(error instanceof Error)) return error;
     return [error.name, error.message, error.stack].every(isText)
       ? error
       : new Error(textOf(error));

@@ -143,8 +143,7 @@ export class Catalogue {
       return { success: true, result: asObject(result) };
     } catch (error) {
       if (error instanceof ExtensionError) throw error;
-      const said = error instanceof Error ? error.message : String(error);
-      const message = said.slice(0, LONGEST_MESSAGE);
+      const message = messageOf(error).slice(0, LONGEST_MESSAGE);
       this.#context.log.warn('a tool failed', { tool: tool.name, agent: caller.agentId, error });
       return { success: false, result: { error: 'tool_failed', message } };
     }
@@ -225,6 +224,15 @@ function asObject(value: unknown): Readonly<Record<string, unknown>> {
     return value as Readonly<Record<string, unknown>>;
   }
   return { value: value ?? null };
+}
+
+/** What a tool that failed says of it. Never throws, whatever the tool has thrown. */
+function messageOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return 'the tool failed without saying why';
+  }
 }
 
 function textOf(body: unknown): string {

@@ -281,16 +281,37 @@ function fault(message: string): CallOutcome {
   return { kind: 'failure', log: [], message, retryable: false };
 }
 
-/** What an error says about trying again: faults of the pipeline never heal, unknown errors may. */
+/**
+ * What an error says about trying again: faults of the pipeline never heal, unknown errors may. Never throws, whatever
+ * was thrown.
+ */
 function failureOf(error: unknown): Failure {
   const message = messageOf(error);
-  if (error instanceof PipelineFault) return { message, retryable: false };
-  if (!(error instanceof ToolError)) return { message, retryable: true };
-  const { retryable, retryAfterMs } = error;
-  return retryAfterMs === undefined ? { message, retryable } : { message, retryable, retryAfterMs };
+  try {
+    if (error instanceof PipelineFault) return { message, retryable: false };
+    if (error instanceof ToolError) return { message, ...retryingOf(error) };
+  } catch {
+    // It throws when it is looked at, which says nothing about trying again.
+  }
+  return { message, retryable: true };
 }
 
+/** An extension may have got hold of such an error, and have changed it. */
+function retryingOf(error: ToolError): Omit<Failure, 'message'> {
+  const retryable = error.retryable !== false;
+  const { retryAfterMs } = error;
+  const isLength = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs);
+  return isLength ? { retryable, retryAfterMs } : { retryable };
+}
+
+/** The first text that it gives of itself. Never throws: whoever made an error may have put a trap in its place. */
 function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message === '' ? error.name : error.message;
-  return typeof error === 'string' ? error : 'the tool failed without saying why';
+  try {
+    const said: readonly unknown[] = error instanceof Error ? [error.message, error.name] : [error];
+    const text = said.find((each) => typeof each === 'string' && each !== '');
+    if (typeof text === 'string') return text;
+  } catch {
+    // Then it does not say why.
+  }
+  return 'the tool failed without saying why';
 }

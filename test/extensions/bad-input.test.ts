@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { Tool } from '../../scheduler/tools/tool.ts';
+import { errorTypeOf } from '../../extensions/host/extension.ts';
+import type { Tool, ToolCall } from '../../scheduler/tools/tool.ts';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
@@ -224,6 +225,44 @@ describe('an extension that does harm', () => {
     expect(later).to.deep.equal({ a: 1 });
     expect(await run('args')).to.deep.equal({ list: [1, 2] });
     expect(args).to.deep.equal({ list: [1] });
+  });
+
+  it('fails the step alone with whatever a tool throws', async () => {
+    const module = `export function setup({ toolRegistry }) {
+      const trap = (name, error = new Error('m')) =>
+        Object.defineProperty(error, name, { get() { throw trap('message'); } });
+      const revoked = Proxy.revocable(new Error('m'), {});
+      revoked.revoke();
+      const all = new Proxy({}, { get: () => () => { throw revoked.proxy; } });
+      reached.thrown = {
+        ...Object.fromEntries(['message', 'name', 'stack', 'cause', 'retryable'].map((name) => [name, trap(name)])),
+        number: Object.assign(new Error(), { message: 42, retryable: false }),
+        object: Object.assign(new Error(), { message: {} }),
+        undefined: Object.assign(new Error(), { message: undefined }),
+        symbol: Object.assign(new Error(), { message: Symbol('m') }),
+        none: null, function: () => 1, bare: Object.create(null),
+        revoked: revoked.proxy, proxy: new Proxy(new Error('m'), all),
+        parent: Object.create(new Proxy(Error.prototype, all)),
+      };
+      for (const [name, thrown] of Object.entries(reached.thrown)) {
+        toolRegistry.registerTool(name, () => { throw thrown; }, { type: 'object' });
+      }
+    }`;
+    const { client, info } = await start(module);
+    for (const name of Object.keys(reached['thrown'] as object)) {
+      const called = { tool: `bad.${name}`, parameters: {} };
+      const { status, text, json } = await client.post('/ext/mcp_http/invoke', called);
+      expect(status, `${name}: ${text}`).to.equal(200);
+      expect(json, name).to.include({ success: false });
+      const run = hosting()
+        .tools.get(`bad.${name}`)
+        ?.run({}, { actAs: 'somebody' } as ToolCall);
+      const thrown = await Promise.resolve(run).catch((error: unknown) => error);
+      const said = `${String((thrown as Error | null)?.message)} of ${errorTypeOf(thrown)}`;
+      expect(said, name).to.be.a('string');
+      if (name === 'number') expect(thrown).to.include({ message: 'Error: 42', retryable: false });
+    }
+    expect((await info())['faults']).to.equal(undefined);
   });
 
   it('changes no schema after it was taken', async () => {

@@ -127,6 +127,31 @@ describe('a step that takes too long', () => {
     expect(told).to.deep.equal([{ tool: 'hang', outcome: 'failure' }]);
   });
 
+  it('may fail later by an error that throws when it is read', async () => {
+    const clock = new VirtualClock();
+    const late: Tool['run'] = async (_, { signal }) => {
+      await new Promise((aborted) => signal.addEventListener('abort', aborted));
+      throw Object.defineProperty(new Error('m'), 'message', {
+        get: () => {
+          throw new Error('no message');
+        },
+      });
+    };
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      const running = execute({ clock, pipeline: [{ uses: 'late' }], tools: { late } });
+      await clock.advance(30_000);
+      const { result } = await running;
+      await settle();
+      expect(result.kind === 'failed' && result.error).to.include('timed out');
+      expect(unhandled).to.deep.equal([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
   it('is given up though it does not listen', async () => {
     const clock = new VirtualClock();
     const deaf = deferred();
