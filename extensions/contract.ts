@@ -200,8 +200,8 @@ export interface ExtensionSocket {
 export interface ToolAccess {
   /**
    * Adds the tool `<id>.<name>`: in pipelines of every worker process, and wherever tools are listed.
-   * @param func gives (or resolves to) the step's result, as JSON: what is none fails the step for good. What it
-   *   throws fails the step, which is tried again unless the error has `retryable: false`
+   * @param func gives (or resolves to) the step's result, as JSON: what is none fails the step for good, and undefined
+   *   is null. What it throws fails the step, which is tried again unless the error has `retryable: false`
    * @param schema JSON schema of the arguments, an object; its `description` is the tool's
    * @throws Error when the name is taken or malformed, or the schema is no valid JSON schema
    */
@@ -223,7 +223,11 @@ export interface ToolCallView {
   readonly idempotencyKey: string;
   /** Id of the agent for which it acts. */
   readonly actAs: string;
-  /** Adds a line to the log of the run, or of the extension that calls. */
+  /**
+   * Adds a line to the log of the run, or of the extension that calls. Never throws: another level counts as `info`, a
+   * message that is no text becomes one, and in the place of data that is no JSON stands why it is none.
+   * @param data copied at once: what becomes of it later does not show
+   */
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, data?: unknown): void;
 }
 

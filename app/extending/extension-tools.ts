@@ -10,7 +10,7 @@ import {
 } from '../../domain/pipeline/size.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
-import { ToolError } from '../../scheduler/tools/tool.ts';
+import { logLevels, ToolError, type ToolCall } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
 import { readable } from '../../extensions/host/extension.ts';
 import type { LentTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
@@ -56,7 +56,7 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
         run: async (args, call) => {
           try {
             // Copies: what the extension does to them later changes neither the pipeline nor what is recorded.
-            return plain(await func(plain(args), call));
+            return plain(await func(plain(args), forExtension(call)));
           } catch (error) {
             throw thrownBy(error);
           }
@@ -92,15 +92,56 @@ function fromOf(origin: RequestOrigin | undefined): RequestOrigin | undefined {
   return { source, correlationId, reason };
 }
 
-/** @throws ToolError for what is no JSON: a circle or what is nested too deep, a bigint, what throws when it is read */
+/** @throws ToolError for what is no JSON; undefined counts as null */
 function plain(value: unknown): unknown {
+  const { copy, fault } = copyOf(value ?? null);
+  if (fault === null) return copy;
+  throw new ToolError(`the result is no JSON: ${fault}`, { retryable: false });
+}
+
+/**
+ * A value as JSON, as it is now. Never throws.
+ * @returns why it is none in `fault`: it is a circle or nested too deep, a bigint, a function or a symbol, or throws
+ *   when it is read
+ */
+function copyOf(value: unknown): { readonly copy?: unknown; readonly fault: string | null } {
   try {
     requireFewLevels(value);
     const text = JSON.stringify(value) as string | undefined;
-    return text === undefined ? null : (JSON.parse(text) as unknown);
+    if (text === undefined) return { fault: `a ${typeof value} has no text` };
+    return { copy: JSON.parse(text) as unknown, fault: null };
   } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n', 1)[0] : 'it can not be read';
-    throw new ToolError(`the result is no JSON: ${why}`, { retryable: false });
+    const why = wordsOf(readable(error));
+    return { fault: why === '' ? 'it can not be read' : why };
+  }
+}
+
+/** Of an error that is readable; empty where there are none. */
+function wordsOf(error: unknown): string {
+  const [line = ''] = error instanceof Error ? error.message.split('\n', 1) : [];
+  return line;
+}
+
+/** A call whose log takes whatever an extension gives it, as it is in that moment. */
+function forExtension(call: ToolCall): ToolCall {
+  return {
+    ...call,
+    log: (level: unknown, message: unknown, data?: unknown) => {
+      const known = logLevels.find((each) => each === level) ?? 'info';
+      if (data === undefined) return call.log(known, asText(message));
+      const { copy, fault } = copyOf(data);
+      call.log(known, asText(message), fault === null ? copy : `no JSON: ${fault}`);
+    },
+  };
+}
+
+/** Never throws. */
+function asText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  try {
+    return String(value);
+  } catch {
+    return 'something that has no text';
   }
 }
 

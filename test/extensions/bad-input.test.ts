@@ -198,7 +198,7 @@ describe('an extension that does harm', () => {
       const results = {
         circle: () => { const a = {}; a.a = a; return a; }, bigint: () => 1n,
         trap: () => new Proxy({}, { ownKeys() { throw 1; } }), toJSON: () => ({ toJSON() { throw {}; } }),
-        nothing: () => undefined, none: () => () => 1,
+        nothing: () => undefined, func: () => () => 1, symbol: () => Symbol('s'), unsaid: () => ({ toJSON() {} }),
         later: () => (reached.later = { a: 1 }), args: (args) => { args.list.push(2); return args; },
       };
       for (const [name, result] of Object.entries(results)) {
@@ -216,10 +216,10 @@ describe('an extension that does harm', () => {
         return 'refused';
       }
     };
-    for (const name of ['circle', 'bigint', 'trap', 'toJSON']) {
+    for (const name of ['circle', 'bigint', 'trap', 'toJSON', 'func', 'symbol', 'unsaid']) {
       expect(await run(name), name).to.equal('refused');
     }
-    expect([await run('nothing'), await run('none')]).to.deep.equal([null, null]);
+    expect(await run('nothing')).to.equal(null);
     const later = await run('later');
     (reached['later'] as { a: unknown }).a = 2;
     expect(later).to.deep.equal({ a: 1 });
@@ -263,6 +263,36 @@ describe('an extension that does harm', () => {
       if (name === 'number') expect(thrown).to.include({ message: 'Error: 42', retryable: false });
     }
     expect((await info())['faults']).to.equal(undefined);
+  });
+
+  it('has whatever a tool logs taken as it is in that moment', async () => {
+    const module = `export function setup({ toolRegistry }) {
+      toolRegistry.registerTool('log', (_args, { log }) => {
+        const data = { a: 1 };
+        log('info', 'm', data);
+        data.a = 1n;
+        data.self = data;
+        log('warn', 'm', data);
+        log(undefined, 'm');
+        log('x'.repeat(600_000), 'm', undefined);
+        log('error', 42, null);
+        log('debug', Object.create(null), () => 1);
+        return 'done';
+      }, { type: 'object' });
+    }`;
+    await start(module);
+    const lines: unknown[] = [];
+    const log: ToolCall['log'] = (...said) => void lines.push(said);
+    const call = { actAs: 'somebody', log } as ToolCall;
+    expect(await hosting().tools.get('bad.log')?.run({}, call)).to.equal('done');
+    expect(lines).to.deep.equal([
+      ['info', 'm', { a: 1 }],
+      ['warn', 'm', 'no JSON: it is nested deeper than 500 levels, or holds itself'],
+      ['info', 'm'],
+      ['info', 'm'],
+      ['error', '42', null],
+      ['debug', 'something that has no text', 'no JSON: a function has no text'],
+    ]);
   });
 
   it('changes no schema after it was taken', async () => {
