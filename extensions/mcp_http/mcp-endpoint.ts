@@ -16,6 +16,7 @@ import {
   type Catalogue,
   type Invoker,
 } from './catalogue.ts';
+import { inputSchemaOf } from './input-schema.ts';
 
 const INSTRUCTIONS =
   'Schedules tasks, each a pipeline of tools. Look at a schedule with preview_schedule before create_task; ' +
@@ -45,7 +46,7 @@ export async function answerMcp(
     tools: catalogue.list(caller).map((entry) => {
       const { name, description, parameters } = describe(entry);
       const annotations = { readOnlyHint: changesNothing(entry) };
-      return { name, description, inputSchema: asInputSchema(parameters), annotations };
+      return { name, description, inputSchema: inputSchemaOf(parameters), annotations };
     }),
   }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
@@ -85,9 +86,4 @@ function toolResult(content: Record<string, unknown>, isError = true): CallToolR
     structuredContent: content,
     isError,
   };
-}
-
-/** The SDK's own type of a schema is mutable, and knows only some of the keywords. */
-function asInputSchema(schema: object): { type: 'object'; [keyword: string]: unknown } {
-  return { ...schema, type: 'object' };
 }
