@@ -1,6 +1,13 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { MANIFEST, ManifestError, codeOf, readManifest, type Manifest } from './manifest.ts';
+import {
+  MANIFEST,
+  ManifestError,
+  codeOf,
+  parseManifest,
+  readManifest,
+  type Manifest,
+} from './manifest.ts';
 import { findPlugins } from './plugins.ts';
 
 /** Where extensions come from, in the order in which they win when an id is found twice. */
@@ -72,7 +79,7 @@ async function inFolder(folder: string, source: Source): Promise<readonly Found[
 
 async function readExtension(folder: string, source: Source): Promise<Found> {
   try {
-    const manifest = readManifest(parse(await readFile(join(folder, MANIFEST), 'utf8')));
+    const manifest = readManifest(parseManifest(await readFile(join(folder, MANIFEST), 'utf8')));
     return { kind: 'extension', key: manifest.id, source, folder, manifest };
   } catch (error) {
     const reason =
@@ -80,16 +87,6 @@ async function readExtension(folder: string, source: Source): Promise<Found> {
         ? error.message
         : `${MANIFEST} can't be read: ${codeOf(error)}`;
     return { kind: 'fault', key: basename(folder), source, reason, manifest: null };
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ManifestError(
-      `${MANIFEST} is no JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
   }
 }
 

@@ -58,6 +58,18 @@ export class ManifestError extends Error {
   }
 }
 
+/** @throws ManifestError for what is no JSON */
+export function parseManifest(text: string): unknown {
+  try {
+    // Editors may begin a file with the mark of its encoding.
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new ManifestError(
+      `${MANIFEST} is no JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
 /**
  * Checks what a manifest says.
  * @throws ManifestError naming each field at fault

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { capabilities } from '../contract.ts';
 import type { Found } from './discovery.ts';
-import { MANIFEST, ManifestError, codeOf, readManifest } from './manifest.ts';
+import { MANIFEST, ManifestError, codeOf, parseManifest, readManifest } from './manifest.ts';
 
 /**
  * Packages that are read at a time. One after the other, each part of each would wait for a turn of an event loop that
@@ -81,7 +81,7 @@ async function pluginOf(
     const path = module.replace(/^\.\//, '');
     const beside = join(folder, dirname(path), MANIFEST);
     const file = existsSync(beside) ? beside : join(folder, MANIFEST);
-    const own: unknown = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : undefined;
+    const own = existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined;
     const { name, version, description = '' } = about;
     const general = { name, version, description, capabilities: [...capabilities] };
     const said = typeof own === 'object' && own !== null ? own : general;

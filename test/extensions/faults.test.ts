@@ -46,6 +46,12 @@ describe('an extension at fault', () => {
     });
   }
 
+  it('is none where its manifest begins with a mark of the encoding', async () => {
+    const manifest = `\uFEFF${JSON.stringify(manifestOf('marked'))}`;
+    await hosting().write('marked', manifest, fine);
+    expect((await statusOf('marked'))['state']).to.equal('loaded');
+  });
+
   it('is listed beside the first of its id', async () => {
     await hosting().write('again', manifestOf('fine'), fine);
     const [state, reason] = at(await statusOf('fine@env_dir'));
