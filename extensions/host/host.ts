@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { RequestListener, Server } from 'node:http';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import type { ExtensionModule } from '../contract.ts';
@@ -18,6 +17,7 @@ import { Routing } from './routes/routing.ts';
 import { Sockets } from './routes/sockets.ts';
 import { StaticFiles } from './routes/static-files.ts';
 import { ExtensionTools } from './lent/tools.ts';
+import { importModule } from './module.ts';
 import { lateError } from './unsettled.ts';
 import { within } from './within.ts';
 
@@ -61,6 +61,8 @@ export class ExtensionHost {
 
   constructor(dependencies: HostDependencies) {
     this.#dependencies = dependencies;
+    // Each extension that is being set up listens to it.
+    setMaxListeners(0, this.#stopping.signal);
     this.#streams = new OwnStreams(dependencies);
   }
 
@@ -385,14 +387,4 @@ export class ExtensionHost {
     const fields = { extension: extension.key, reason: extension.reason };
     log.error('an extension failed', error === undefined ? fields : { ...fields, error });
   }
-}
-
-/** The module of an extension; run from its sources, a built-in one's still ends in `.ts`. */
-async function importModule(path: string): Promise<ExtensionModule> {
-  const source = path.replace(/\.js$/, '.ts');
-  const file = !existsSync(path) && existsSync(source) ? source : path;
-  if (!existsSync(file)) throw new Error('its module is not there');
-  const module = (await import(pathToFileURL(file).href)) as Partial<ExtensionModule>;
-  if (typeof module.setup !== 'function') throw new Error('its module exports no function setup');
-  return module as ExtensionModule;
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../support/signals.ts';
+import { settle } from '../support/virtual-clock.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
 describe('an extension at fault', () => {
@@ -95,6 +96,22 @@ describe('an extension at fault', () => {
       expect(reason).not.to.include(hosting().folder);
     });
   }
+
+  it('leaves no warning where many are set up at once', async () => {
+    const warnings: string[] = [];
+    const note = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', note);
+    try {
+      const slow = 'export const setup = () => new Promise((done) => setTimeout(done, 50));';
+      for (let n = 0; n < 31; n += 1) await hosting().write(`e${n}`, manifestOf(`e${n}`), slow);
+      expect((await statusOf('e0'))['state']).to.equal('loaded');
+      // Told in a later turn.
+      await settle();
+    } finally {
+      process.off('warning', note);
+    }
+    expect(warnings).to.deep.equal([]);
+  });
 
   it('is answered for with 503, and an unknown one with 404', async () => {
     await hosting().write('bad', manifestOf('bad'), 'throw new Error();');
