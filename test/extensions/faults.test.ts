@@ -156,6 +156,40 @@ describe('an extension at fault', () => {
     );
   });
 
+  it('is answered for with 500 where a handler throws what lets a request go on with Express', async () => {
+    const module = `export function setup({ routes }) {
+      const thrown = { undefined, null: null, zero: 0, empty: '', route: 'route', router: 'router' };
+      const add = (to, path, thrown) => {
+        to.get(path + '/sync', () => { throw thrown; });
+        to.get(path + '/async', async () => { await null; throw thrown; });
+        to.get(path + '/handed-on', (_request, _response, next) => next('route'));
+      };
+      const all = (to) => {
+        for (const [name, value] of Object.entries(thrown)) add(to, '/' + name, value);
+      };
+      all(routes);
+      routes.get('/undefined/handed-on', (_request, response) => response.json({ fine: true }));
+      routes.use('/middleware', () => { throw undefined; });
+      routes.route('/of-a-route').get(() => { throw 'router'; });
+      routes.all('/pattern/{:id}', [() => { throw 0; }]);
+      routes.get('/error', () => { throw new Error('m'); });
+      routes.use('/error', (_error, _request, _response, _next) => { throw null; });
+    }`;
+    await hosting().write('bad', manifestOf('bad'), module);
+    const { client } = await hosting().start();
+    const names = ['undefined', 'null', 'zero', 'empty', 'route', 'router'];
+    const paths = [
+      ...names.flatMap((name) => [`${name}/sync`, `${name}/async`]),
+      ...['middleware', 'of-a-route', 'pattern/1', 'error'],
+    ];
+    for (const path of paths) {
+      const answer = await client.get(`/ext/bad/${path}`);
+      expect([answer.status, answer.at('error')], path).to.deep.equal([500, 'internal_error']);
+    }
+    expect((await client.get('/ext/bad/undefined/handed-on')).at('fine')).to.equal(true);
+    expect((await client.get('/ext/bad/null/handed-on')).status).to.equal(404);
+  });
+
   it('has failed once a handler calls process.exit', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/', () => process.exit(1));

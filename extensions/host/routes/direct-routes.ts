@@ -1,4 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express';
+import { asFault, guarded, guardedRoute, isPromise } from './thrown.ts';
 
 const verbs = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
@@ -39,6 +40,7 @@ interface Way {
 const NO_PARTS: readonly string[] = [];
 
 type Register = (...given: readonly unknown[]) => Router;
+type Route = ReturnType<Router['route']>;
 
 /**
  * Goes to handlers of a router of Express without it, where what it would find is plain: a path of texts and whole
@@ -72,7 +74,8 @@ export class DirectRoutes {
     for (const other of others) {
       this.#watch(other, (register, given) => {
         this.#isClosed = true;
-        return register(...given);
+        const registered = register(...guarded(given));
+        return other === 'route' ? guardedRoute(registered as unknown as Route) : registered;
       });
     }
     this.#watch('param', (register, given) => {
@@ -118,10 +121,9 @@ export class DirectRoutes {
     request.next = goOn;
     try {
       const going: unknown = by.handlers[at]?.(request, response, goOn);
-      if (isPromise(going)) going.then(undefined, (fault: unknown) => goOn(fault ?? nothing()));
-    } catch (fault) {
-      // As with Express, what is thrown at once and is nothing lets the request go on.
-      goOn(fault);
+      if (isPromise(going)) going.then(undefined, (thrown: unknown) => goOn(asFault(thrown)));
+    } catch (thrown) {
+      goOn(asFault(thrown));
     }
   }
 
@@ -156,7 +158,7 @@ export class DirectRoutes {
     if (isPlain) this.#written.add(`${method} ${path.toLowerCase()}`);
     const isPattern = typeof path === 'string' && WITH_PARAMETERS.test(path);
     if (!(isPlain || isPattern) || !areHandlers(handlers)) this.#isClosed = true;
-    if (this.#isClosed || !areHandlers(handlers)) return register(...given);
+    if (this.#isClosed || !areHandlers(handlers)) return register(...guarded(given));
     const segments = String(path).slice(1).split('/').map(segmentOf);
     return this.#add(method, String(path), segments, handlers, register);
   }
@@ -175,7 +177,7 @@ export class DirectRoutes {
       this.#passed.delete(request);
       return next(passed.fault);
     };
-    const router = register(path, guard, ...handlers);
+    const router = register(path, guard, ...guarded(handlers));
     const { route } = router.stack.at(-1) ?? {};
     const direct: DirectRoute = { route, handlers, segments };
     const patterns = this.#patterns.get(method) ?? [];
@@ -229,13 +231,4 @@ function parametersOf({ segments }: DirectRoute, parts: readonly string[]): Requ
 /** Those of Express take at most a request, a response and what lets it go on; with four parameters they are for errors. */
 function areHandlers(given: readonly unknown[]): given is readonly RequestHandler[] {
   return given.length > 0 && given.every((each) => typeof each === 'function' && each.length <= 3);
-}
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';
-}
-
-/** As Express words it, where a handler fails without saying by what. */
-function nothing(): Error {
-  return new Error('Rejected promise');
 }
