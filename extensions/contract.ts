@@ -3,7 +3,6 @@ import type { Request, Router } from 'express';
 /**
  * The contract between the service and its extensions: all that an extension knows of the service. docs/extensions.md
  * explains it; what follows here is what each part takes, gives and throws.
- *
  * An extension is a folder with `extension.json` and an ES module that exports {@link ExtensionModule}.
  */
 export interface ExtensionModule {
@@ -30,8 +29,7 @@ export interface EndpointDescription {
   readonly body?: object;
   /**
    * JSON schemas of what is answered where nothing is wrong, by status. `contentMediaType` names what is not JSON, and is
-   * `none` where there is no body;
-   * `{"$ref": "Task"}` is the service's own schema of that name, as `/openapi.json` has it.
+   * `none` where there is no body; `{"$ref": "Task"}` is the service's own schema of that name, as `/openapi.json` has it.
    */
   readonly answers: Readonly<Record<number, object>>;
   readonly answerHeaders?: readonly ('ETag' | 'Location')[];
@@ -189,7 +187,7 @@ export interface ExtensionSocket {
   readonly query: Readonly<Record<string, string>>;
   /** Aborted once the connection is gone. */
   readonly signal: AbortSignal;
-  /** @returns false where the client takes nothing any more, or has too much unread: then the message is dropped */
+  /** @returns false (and drops it) where the client is gone, or has too much unread. @throws TypeError for no JSON */
   send(message: unknown): boolean;
   /** Called for each message, in order, for at most 32 at a time; one that is not JSON ends the connection (1007). */
   onMessage(handler: (message: unknown) => Promise<void> | void): void;
@@ -225,8 +223,7 @@ export interface ToolCallView {
   readonly actAs: string;
   /**
    * Adds a line to the log of the run, or of the extension that calls. Never throws: another level counts as `info`, a
-   * message that is no text becomes one, and in the place of data that is no JSON stands why it is none.
-   * @param data copied at once: what becomes of it later does not show
+   * message is made a text, and data is copied at once; in the place of what is no JSON stands why it is none.
    */
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, data?: unknown): void;
 }
@@ -375,7 +372,6 @@ export type ExtensionErrorCode = (typeof extensionErrorCodes)[number];
 /**
  * An answer that is an error, in the form that all endpoints have: thrown by a handler, it becomes
  * `{"error": code, "message", "details", "request_id"}` with the code's status.
- *
  * Its `details`: `bad_request` `{field, issue, issues: [{field, issue}]}`; `forbidden` `{required_scopes,
  * granted_scopes}` or, for a capability, `{required_capability, granted_capabilities}`; `not_found`
  * `{resource, id}`.

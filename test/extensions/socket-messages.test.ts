@@ -87,3 +87,28 @@ describe('the messages of a WebSocket', () => {
     expect(begun()).to.deep.equal(upTo(MOST));
   });
 });
+
+describe('a message to the client of a WebSocket', () => {
+  const hosting = useHosting();
+
+  it('is refused where it is no JSON', async () => {
+    const module = `export function setup({ websocket }) {
+      websocket('say', (socket) => {
+        reached.refused = [undefined, () => 1, Symbol('s'), 1n, { toJSON() {} }].map((message) => {
+          try { return socket.send(message); } catch ({ name }) { return name; }
+        });
+        socket.send('done');
+      });
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { url } = await hosting().start();
+    const address = `${url.replace('http', 'ws')}/ext/plain/ws/say`;
+    const client = new WebSocket(address, ['svc.token', 'admin']);
+    const heard = await new Promise((resolve) => {
+      client.once('message', (data: Buffer) => resolve(data.toString()));
+    });
+    client.terminate();
+    expect(heard).to.equal('"done"');
+    expect(reached['refused']).to.deep.equal(Array.from({ length: 5 }, () => 'TypeError'));
+  });
+});

@@ -216,7 +216,10 @@ function socketOf(
     signal: gone.signal,
     send(message) {
       if (client.readyState !== client.OPEN || client.bufferedAmount > MOST_PAYLOAD) return false;
-      client.send(JSON.stringify(message));
+      const text = JSON.stringify(message) as string | undefined;
+      if (text === undefined)
+        throw new TypeError(`messages are JSON, and a ${typeof message} is none`);
+      client.send(text);
       return true;
     },
     onMessage: (handler) => connection.onMessage(handler),
