@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
+import type { PreconditionFailed } from './routes/static-files.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -148,8 +149,8 @@ export interface HttpPort {
     agentId: string,
     carryOut: (commandId: string | null) => Promise<T>,
   ): Promise<T>;
-  /** As the interface answers an error of the contract. */
-  errorOf(error: ExtensionError): Error;
+  /** As the interface answers an error of the contract, and of a file that is not as it was asked for. */
+  errorOf(error: ExtensionError | PreconditionFailed): Error;
   /** What an error that a handler threw is answered with; null for a fault of the extension itself. */
   knownError(error: unknown): Error | null;
   /** The answer to a fault of the extension itself. */

@@ -233,6 +233,29 @@ describe('a caller of an extension who wants more than is allowed', () => {
       expect(status, path).to.be.within(400, 404);
   });
 
+  it('is told that a file is not as it was asked for, and gets no part of one', async () => {
+    const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
+    await hosting().write('plain', manifest, 'export function setup() {}');
+    const files = join(hosting().folder, 'plain/static');
+    await mkdir(files);
+    await writeFile(join(files, 'page.txt'), 'here');
+    const { client } = await hosting().start();
+    const get = (headers: Record<string, string>) =>
+      client.get('/ext/plain/static/page.txt', { headers });
+    for (const headers of [
+      { 'if-match': '"x"' },
+      { 'if-unmodified-since': 'Fri, 01 Jan 2000 00:00:00 GMT' },
+    ]) {
+      const refused = await get(headers);
+      expect([refused.status, refused.at('error')]).to.deep.equal([412, 'precondition_failed']);
+      expect(refused.header('cache-control')).to.equal('no-store');
+    }
+    for (const range of ['bytes=9999999-', 'bytes=5-2', 'bytes=1-2']) {
+      const { status, text } = await get({ range });
+      expect([status, text], range).to.deep.equal([200, 'here']);
+    }
+  });
+
   it('needs the token for a WebSocket, wherever the page comes from, and loses it with the token', async () => {
     const module = `export function setup({ websocket }) {
       websocket('echo', (socket) => socket.onMessage((message) => socket.send(message)));

@@ -10,7 +10,7 @@ import { LedRequest } from './led-request.ts';
 import type { HostSettings, HttpPort, RequestOrigin } from '../ports.ts';
 import { RequestSignals } from './request-signals.ts';
 import type { Sockets } from './sockets.ts';
-import type { StaticFiles } from './static-files.ts';
+import { PreconditionFailed, type StaticFiles } from './static-files.ts';
 
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const methods: ReadonlySet<string> = new Set([...withoutBody, 'POST', 'PUT', 'PATCH', 'DELETE']);
@@ -317,7 +317,7 @@ export class Routing {
     try {
       await this.#answerOfAll(led);
     } catch (error) {
-      led.next(error);
+      led.next(error instanceof PreconditionFailed ? this.#http.errorOf(error) : error);
     }
   }
 

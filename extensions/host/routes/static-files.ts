@@ -15,6 +15,8 @@ export class StaticFiles {
       redirect: false,
       dotfiles: 'ignore',
       cacheControl: false,
+      // They are small: a part of one that can't be given would be one more thing to refuse.
+      acceptRanges: false,
       setHeaders: (response) => {
         for (const [name, value] of Object.entries(pageHeaders)) response.setHeader(name, value);
         response.setHeader('Cache-Control', 'no-cache');
@@ -28,7 +30,10 @@ export class StaticFiles {
     return existsSync(files) ? new StaticFiles(files, pageHeaders) : null;
   }
 
-  /** @returns whether there is such a file; then it is the answer */
+  /**
+   * @returns whether there is such a file; then it is the answer
+   * @throws PreconditionFailed for a file that is not as the request asks for
+   */
   serve(rest: string, request: Request, response: Response): Promise<boolean> {
     const path = rest === '/' ? '/' : rest.startsWith('/static/') ? rest.slice(7) : null;
     if (path === null || (path !== '/' && path.endsWith('/'))) return Promise.resolve(false);
@@ -39,8 +44,28 @@ export class StaticFiles {
       void this.#serve(request, response, (error?: unknown) => {
         request.url = url;
         if (error === undefined || error === null) resolve(false);
-        else reject(error instanceof Error ? error : new Error('a file could not be sent'));
+        else reject(faultOf(error, response));
       });
     });
   }
+}
+
+/** `If-Match` or `If-Unmodified-Since` does not hold for a file. */
+export class PreconditionFailed extends Error {
+  readonly code = 'precondition_failed';
+  readonly details = { resource: 'file' };
+
+  constructor() {
+    super('the file is not as If-Match or If-Unmodified-Since says');
+    this.name = 'PreconditionFailed';
+  }
+}
+
+function faultOf(error: unknown, response: Response): Error {
+  if (!(error instanceof Error)) return new Error('a file could not be sent');
+  if ((error as Error & { readonly status?: unknown }).status !== 412) return error;
+  // Of the file, which is not what is sent.
+  for (const name of ['Last-Modified', 'Content-Type']) response.removeHeader(name);
+  response.setHeader('Cache-Control', 'no-store');
+  return new PreconditionFailed();
 }
