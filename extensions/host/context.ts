@@ -15,6 +15,7 @@ import {
   type ToolAccess,
 } from '../contract.ts';
 import type { Extension } from './extension.ts';
+import { LedRequest } from './routes/led-request.ts';
 import type { HostDependencies, HttpPort } from './ports.ts';
 
 /** What an extension's context is put together from. */
@@ -171,7 +172,10 @@ function coreOf(
       const inner = innerFor(onBehalfOf);
       const headers = headersOf(options.headers, inner.headers);
       try {
-        return await core.request(method, path, { ...options, token, headers });
+        const answer = await core.request(method, path, { ...options, token, headers });
+        const position = answer.headers['x-event-position'];
+        if (position !== undefined) LedRequest.of(onBehalfOf)?.committed(position);
+        return answer;
       } finally {
         inner.over();
       }

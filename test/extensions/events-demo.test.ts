@@ -125,6 +125,13 @@ describe('the event demonstration', () => {
     for (const stream of [all, next]) stream.close();
   });
 
+  it('says where in the log an entry stands', async () => {
+    const { client } = await hosting().start();
+    const published = await client.post('/ext/events_demo/publish/news', { n: 1 });
+    const position = await hosting().store.head();
+    expect([published.status, published.header('x-event-position')]).to.deep.equal([200, position]);
+  });
+
   it('takes what is published with the same key once', async () => {
     const { client } = await hosting().start();
     const publish = (body: unknown, key: string, stream = 'news') =>

@@ -109,9 +109,15 @@ describe('the tool protocol over plain HTTP', () => {
     const created = await invoke('create_task', morning);
     expect(created.status, created.text).to.equal(200);
     expect(created.at('success')).to.equal(true);
+    const position = created.header('x-event-position');
+    expect(await service().admin.client.get(`/tasks?after=${position}`)).to.include({
+      status: 200,
+    });
     expect(created.at('result.task.created_by')).to.equal(service().admin.id);
     const task_id = created.textAt('result.task_id');
-    expect((await invoke('get_task', { task_id })).at('result.title')).to.equal(morning.title);
+    const got = await invoke('get_task', { task_id });
+    expect(got.at('result.title')).to.equal(morning.title);
+    expect(got.headers).not.to.have.property('x-event-position');
     const listed = await invoke('list_tasks', { search: 'Morning' });
     expect(listed.at('result.items.0.id')).to.equal(task_id);
     const preview = await invoke('preview_schedule', { task_id, count: 2 });

@@ -11,6 +11,7 @@ import { checkActing } from './acting.ts';
 import { needed } from '../context.ts';
 import type { Extension } from '../extension.ts';
 import type { AgentPort, RequestOrigin } from '../ports.ts';
+import { LedRequest } from '../routes/led-request.ts';
 import { StreamFollower } from './stream-follower.ts';
 
 /** Streams whose names do not begin with their extension's id, as the interface names them. */
@@ -74,7 +75,10 @@ export class OwnStreams {
         needed(extension, 'EVENTS_PUB');
         await checkActing(extension, source, this.#agents);
         const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
-        return this.#append({ name: named(stream), stream, data, actor: source, origin });
+        const appended = { name: named(stream), stream, data, actor: source, origin };
+        const { entry, position } = await this.#append(appended);
+        if (onBehalfOf !== undefined) LedRequest.of(onBehalfOf)?.committed(position);
+        return entry;
       },
       follow: async (stream, { after, signal }) => {
         needed(extension, 'EVENTS_SUB');
@@ -88,7 +92,10 @@ export class OwnStreams {
     await this.#following;
   }
 
-  async #append({ name, stream, data, actor, origin }: Appended): Promise<StreamEntry> {
+  async #append({ name, stream, data, actor, origin }: Appended): Promise<{
+    readonly entry: StreamEntry;
+    readonly position: Position;
+  }> {
     const text: unknown = JSON.stringify(data);
     if (typeof text !== 'string') throw badInput('data', 'must be JSON');
     if (Buffer.byteLength(text) > MAX_PUBLISHED_BYTES) {
@@ -103,9 +110,10 @@ export class OwnStreams {
       now,
     };
     const event = { type: 'StreamEntryAdded', data: { data } } as const;
-    const { revision } = await this.#store.append(name, toNewEvents(name, [event], context), 'any');
+    const events = toNewEvents(name, [event], context);
+    const { revision, position } = await this.#store.append(name, events, 'any');
     const at = toIso(now);
-    return { id: streamIdOf(at, revision), stream, data, at };
+    return { entry: { id: streamIdOf(at, revision), stream, data, at }, position };
   }
 
   async #follow(

@@ -71,6 +71,11 @@ export class LedRequest {
     return nameBasedId('command', this.#command.id, String(this.#command.parts));
   }
 
+  /** Something was done to the service for it: its answer says how far the log is then, as that of every command does. */
+  committed(position: string): void {
+    if (!this.response.headersSent) this.response.setHeader('X-Event-Position', position);
+  }
+
   /** The label of the route that took it; `other` before. */
   get label(): RouteLabel {
     return this.named ?? this.extension.labels.of(this.request);
