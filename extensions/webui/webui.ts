@@ -124,7 +124,8 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
   });
 
   routes.post('/api/tasks', async (request, response) => {
-    const given: unknown = request.body;
+    // It is none where the caller lacks the scope, which the service itself says.
+    const given: unknown = request.body === undefined ? {} : request.body;
     if (given === null || typeof given !== 'object' || Array.isArray(given)) {
       throw badInput('body', 'must be an object');
     }

@@ -89,6 +89,47 @@ describe('a service with extensions', () => {
       expect((await other.post('/ext/webui/api/preview', typed)).status).to.equal(403);
     });
 
+    it('is told of what is wrong in the order of all endpoints: path, scope, body', async () => {
+      const { client } = await service().signUp('ordered', ['runs:read']);
+      const bodies = [
+        ['x'.repeat(2 * 1024 * 1024), 'application/json'],
+        ['text', 'text/plain'],
+        ['{', 'application/json'],
+      ] as const;
+      const statuses = async (path: string) =>
+        Promise.all(
+          bodies.map(async ([raw, type]) => {
+            const headers = { 'content-type': type };
+            return (await client.send('POST', path, { raw, headers })).status;
+          }),
+        );
+      expect(await statuses('/ext/webui/api/tasks')).to.deep.equal([403, 403, 403]);
+      expect(await statuses('/ext/webui/api/preview')).to.deep.equal([403, 403, 403]);
+      expect(await statuses('/ext/events_demo/publish/s')).to.deep.equal([403, 403, 403]);
+      expect(await statuses('/ext/mcp_http/nothing')).to.deep.equal([404, 404, 404]);
+      expect(await statuses('/ext/mcp_http/invoke')).to.deep.equal([413, 415, 400]);
+    });
+
+    it('is told by which methods a path is there', async () => {
+      const { client } = service().admin;
+      const asked = [
+        ['OPTIONS', '/ext/mcp_http/invoke', 204, 'POST, OPTIONS'],
+        ['OPTIONS', '/ext/mcp_http/tools/echo/schema', 204, 'GET, HEAD, OPTIONS'],
+        ['OPTIONS', '/ext/mcp_http/mcp', 204, 'POST, OPTIONS'],
+        ['OPTIONS', '/ext/webui/api/tasks', 204, 'GET, POST, HEAD, OPTIONS'],
+        ['OPTIONS', '/ext/status', 204, 'GET, HEAD, OPTIONS'],
+        ['POST', '/ext/status', 404, 'GET, HEAD, OPTIONS'],
+      ] as const;
+      for (const [method, path, status, allow] of asked) {
+        const answer = await client.send(method, path, { token: null });
+        expect([answer.status, answer.header('allow')], path).to.deep.equal([status, allow]);
+        if (status === 404)
+          expect(answer.at('details')).to.deep.equal({ resource: 'path', id: path });
+      }
+      const other = await client.get('/ext/mcp_http/invoke');
+      expect([other.status, other.header('allow')]).to.deep.equal([404, 'POST, OPTIONS']);
+    });
+
     it('is refused in the audit from there, too', async () => {
       const { client } = await service().signUp('refused', ['tasks:read']);
       const headers = from('203.0.113.8');

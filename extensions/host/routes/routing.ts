@@ -5,6 +5,7 @@ import { AccessWatch } from './access-watch.ts';
 import { beginServing, endServing } from '../lent/acting.ts';
 import { Admission } from './admission.ts';
 import { AnswerLimit } from './answer-limit.ts';
+import { allowed, allowedAt, mayTakeBody } from './described.ts';
 import { errorTypeOf, readable, type Extension } from '../extension.ts';
 import { LedRequest } from './led-request.ts';
 import type { HostSettings, HttpPort, RequestOrigin } from '../ports.ts';
@@ -132,14 +133,24 @@ export class Routing {
     const place = placeOf(request.path);
     if (place === null) return next();
     if (place.id === 'status' && place.rest === '/') {
-      if (request.method !== 'GET' && request.method !== 'HEAD') return next();
-      this.#http.takenBy(response, '/ext/status');
-      return this.#http.sendJson(response, 200, this.#host.status());
+      return this.#answerStatus(request, response);
     }
     const extension = this.#host.find(place.id);
     if (extension === null) return next();
     const led = new LedRequest(extension, place.rest, request, response, next);
     return extension.state === 'loaded' ? this.#lead(led) : this.#leadOnceReady(led);
+  }
+
+  /** @throws 404 for a method that it has not */
+  #answerStatus(request: Request, response: Response): void {
+    this.#http.takenBy(response, '/ext/status');
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      this.#http.sendJson(response, 200, this.#host.status());
+      return;
+    }
+    response.set('Allow', allowed(['GET']));
+    if (request.method !== 'OPTIONS') throw this.#http.errorOf(unknownPath(request));
+    response.status(204).end();
   }
 
   /** What no extension has answered. */
@@ -181,6 +192,12 @@ export class Routing {
       response.status(308).set('Location', target).end();
       return undefined;
     }
+    const allow = request.method === 'OPTIONS' ? allowedAt(led) : '';
+    if (allow !== '') {
+      this.#begin(led, 'options');
+      response.status(204).set('Allow', allow).end();
+      return undefined;
+    }
     let admitting: Promise<void> | void;
     try {
       admitting = this.#admission.admit(led);
@@ -199,7 +216,9 @@ export class Routing {
     const { request } = led;
     try {
       await admitting;
-      if (!withoutBody.has(request.method)) request.body = await this.#http.readBody(request);
+      if (!withoutBody.has(request.method) && mayTakeBody(led)) {
+        request.body = await this.#http.readBody(request);
+      }
     } catch (error) {
       this.#begin(led, 'refused');
       throw error;
@@ -322,7 +341,8 @@ export class Routing {
   }
 
   /** Static files, and a health of those that have none of their own. */
-  async #answerOfAll({ extension, rest, request, response }: LedRequest): Promise<void> {
+  async #answerOfAll(led: LedRequest): Promise<void> {
+    const { extension, rest, request, response } = led;
     const reading = request.method === 'GET' || request.method === 'HEAD';
     if (reading && rest === '/health') {
       this.#http.sendJson(response, 200, {
@@ -335,9 +355,9 @@ export class Routing {
     }
     const files = reading ? this.#host.filesOf(extension) : null;
     if (files !== null && (await files.serve(rest, request, response))) return;
-    const details = { resource: 'path', id: request.path, extension_id: extension.id };
-    const message = `there is no ${request.method} ${request.path}`;
-    throw this.#http.errorOf(new ExtensionError('not_found', message, details));
+    const allow = allowedAt(led);
+    if (allow !== '') response.set('Allow', allow);
+    throw this.#http.errorOf(unknownPath(request, { extension_id: extension.id }));
   }
 }
 
@@ -348,4 +368,10 @@ function placeOf(path: string): { readonly id: string; readonly rest: string } |
   const id = end < 0 ? path.slice(5) : path.slice(5, end);
   const rest = end < 0 ? '' : path.slice(end);
   return id === '' ? null : { id, rest: id === 'status' && rest === '' ? '/' : rest };
+}
+
+/** There is nothing here, by that method. */
+function unknownPath({ method, path }: Request, more: object = {}): ExtensionError {
+  const details = { resource: 'path', id: path, ...more };
+  return new ExtensionError('not_found', `there is no ${method} ${path}`, details);
 }
