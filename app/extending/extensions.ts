@@ -7,6 +7,7 @@ import { Containment } from './containment.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { LoopbackCore } from './core-client.ts';
 import { ExtensionAgents } from './extension-agents.ts';
+import { checkDescription } from './extension-descriptions.ts';
 import { toolPort } from './extension-tools.ts';
 import { ExtensionWatchdog } from './extension-watchdog.ts';
 import type { Going } from '../roles/going.ts';
@@ -71,6 +72,7 @@ export async function startExtensions(options: {
       return containment.enter(id, call);
     },
     release: (id) => containment.release(id),
+    checkEndpoints: checkDescription,
     member: options.member,
   });
   const watchdog = new ExtensionWatchdog({

@@ -277,7 +277,7 @@ export class ExtensionHost {
       innerFor: (request) =>
         this.#routing?.innerFor(extension, request) ?? { headers: {}, over: () => {} },
     });
-    const endpoints = readEndpoints(module.endpoints);
+    const endpoints = readEndpoints(module.endpoints, extension, this.#dependencies);
     await enter(() => module.setup(context));
     if (extension.state !== 'loading') return;
     if (extension.has('ROUTES')) {

@@ -9,6 +9,7 @@ import type {
   Capability,
   CoreAnswer,
   CoreRequest,
+  EndpointDescription,
   ExtensionCaller,
   ExtensionError,
   ServiceFacts,
@@ -31,6 +32,12 @@ export interface HostDependencies {
   contain<T>(extensionId: string, call: () => T): T;
   /** Takes away the connections and timers that an extension has left. */
   release(extensionId: string): void;
+  /** @throws Error for endpoints that `/openapi.json` can't have, as where they refer to a schema that is not there */
+  readonly checkEndpoints: (described: {
+    readonly id: string;
+    readonly isLimited: boolean;
+    readonly endpoints: readonly EndpointDescription[];
+  }) => void;
   /** This process, as its leases name it. */
   readonly member: string;
   /** How long a setup may take, in milliseconds; 10 s. */

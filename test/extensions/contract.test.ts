@@ -255,14 +255,19 @@ describe('an extension', () => {
       manifestOf('round'),
       `${module('[]')}\nendpoints[0] = endpoints;`,
     );
+    const elsewhere = (name: string): string =>
+      module(`[{ ...${good}, answers: { 200: { $ref: '${name}' } } }]`);
+    await hosting().write('task', manifestOf('task'), elsewhere('Task'));
+    await hosting().write('nothing', manifestOf('nothing'), elsewhere('NoSuch'));
     const { client, host } = await hosting().start();
-    expect(host.described().map(({ id }) => id)).to.include('good');
+    expect(host.described().map(({ id }) => id)).to.include.members(['good', 'task']);
     const status = await client.get('/ext/status');
-    const reasons = ['none', 'wrong', 'round'].map((id) =>
+    const reasons = ['none', 'wrong', 'round', 'nothing'].map((id) =>
       status.textAt(`extensions.${id}.info.reason`),
     );
     expect(reasons[0]).to.match(/its endpoints are at fault: endpoints must be array/);
     expect(reasons[1]).to.match(/endpoints\.0\.path/);
     expect(reasons[2]).to.match(/no JSON/);
+    expect(reasons[3]).to.match(/at fault: the service has no schema NoSuch/);
   });
 });

@@ -13,6 +13,7 @@ import { measure } from '../../api/serving/measuring.ts';
 import { InnerRequests } from '../../api/inner-requests.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { Containment } from '../../app/extending/containment.ts';
+import { checkDescription } from '../../app/extending/extension-descriptions.ts';
 import { toolPort } from '../../app/extending/extension-tools.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
@@ -160,6 +161,7 @@ export class Hosting {
       },
       contain: (id, call) => containment.enter(id, call),
       release: (id) => containment.release(id),
+      checkEndpoints: checkDescription,
       member: newId(this.#clock.now()),
       setupLimit: this.setupLimit,
     });

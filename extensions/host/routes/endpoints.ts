@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { argumentCheck } from '../../../domain/pipeline/arguments.ts';
 import { extensionErrorCodes, type EndpointDescription } from '../../contract.ts';
+import type { Extension } from '../extension.ts';
+import type { HostDependencies } from '../ports.ts';
 
 const anything = Type.Object({});
 const text = Type.String({ minLength: 1, maxLength: 200 });
@@ -39,7 +41,11 @@ const check = argumentCheck(
  * What a module says of its endpoints, taken over as plain JSON: what it changes later changes nothing here.
  * @throws Error naming what is at fault
  */
-export function readEndpoints(said: unknown): readonly EndpointDescription[] {
+export function readEndpoints(
+  said: unknown,
+  { id, isLimited, source }: Pick<Extension, 'id' | 'isLimited' | 'source'>,
+  { checkEndpoints }: Pick<HostDependencies, 'checkEndpoints'>,
+): readonly EndpointDescription[] {
   if (said === undefined) return [];
   let endpoints: unknown;
   try {
@@ -51,5 +57,14 @@ export function readEndpoints(said: unknown): readonly EndpointDescription[] {
   if (fault !== undefined) {
     throw new Error(`its endpoints are at fault: ${fault.path.join('.')} ${fault.issue}`);
   }
-  return endpoints as readonly EndpointDescription[];
+  const read = endpoints as readonly EndpointDescription[];
+  // Those of this service are known to be in order, and to look costs a start some time.
+  if (source === 'builtin') return read;
+  try {
+    checkEndpoints({ id, isLimited, endpoints: read });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'they can not be described';
+    throw new Error(`its endpoints are at fault: ${why}`, { cause: error });
+  }
+  return read;
 }
