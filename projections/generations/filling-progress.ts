@@ -24,6 +24,7 @@ export class FillingProgress {
   /** What is wrong; null while nothing is. */
   detail: string | null = null;
   readonly #clock: Clock;
+  readonly #rate: number | undefined;
   #state: RebuildState = 'paused';
   /** When it began, or went on after a rest, by the clock's `steady`; and what it had handled, and how far it was, by then. */
   #began: number;
@@ -32,8 +33,10 @@ export class FillingProgress {
   /** Of the log when this began. */
   #end: Position = BEGINNING;
 
-  constructor(clock: Clock) {
+  /** @param rate events a second that it keeps to; undefined: as many as can be */
+  constructor(clock: Clock, rate?: number) {
     this.#clock = clock;
+    this.#rate = rate;
     this.#began = clock.steady();
   }
 
@@ -56,9 +59,10 @@ export class FillingProgress {
     this.detail = detail;
   }
 
-  /** When so many are to have been handled, by the clock's `steady`. @param rate events a second */
-  dueAt(handled: number, rate: number): number {
-    return this.#began + ((handled - this.#handledBefore) / rate) * 1000;
+  /** When so many are to have been handled, by the clock's `steady`. */
+  dueAt(handled: number): number {
+    const seconds = (handled - this.#handledBefore) / (this.#rate ?? Infinity);
+    return this.#began + seconds * 1000;
   }
 
   /**
@@ -102,11 +106,14 @@ export class FillingProgress {
   }
 
   status({ version, handled: all, leftOut, looked }: FillingCounts): FillingStatus {
-    const seconds = Math.max(0.001, (this.#clock.steady() - this.#began) / 1000);
+    const passed = Math.max(0.001, (this.#clock.steady() - this.#began) / 1000);
+    // What has come in a large piece is rested for: it counts as if it had taken that time.
+    const seconds = Math.max(passed, (this.dueAt(all) - this.#began) / 1000);
     const progress = this.#progress(looked);
     const gained = progress - (this.#progressBefore ?? progress);
     const handled = all - this.#handledBefore;
-    const left = gained <= 0 ? null : Math.round((seconds / gained) * (1 - progress));
+    const rest = seconds - passed;
+    const left = gained <= 0 ? null : Math.round(rest + (seconds / gained) * (1 - progress));
     const goesOn = this.#state === 'filling';
     return {
       version,

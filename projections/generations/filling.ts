@@ -46,7 +46,7 @@ export class Filling implements Making {
   constructor(options: FillingOptions) {
     this.feeder = options.feeder;
     this.#options = options;
-    this.#progress = new FillingProgress(options.clock);
+    this.#progress = new FillingProgress(options.clock, options.rate);
   }
 
   /**
@@ -176,7 +176,7 @@ export class Filling implements Making {
   async #rest(signal: AbortSignal): Promise<void> {
     const { rate, clock } = this.#options;
     if (rate === undefined) return;
-    const due = this.#progress.dueAt(this.feeder.handled, rate);
+    const due = this.#progress.dueAt(this.feeder.handled);
     if (due > clock.steady() && !signal.aborted) await clock.sleep(due - clock.steady(), signal);
   }
 }
