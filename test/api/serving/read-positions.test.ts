@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { streams } from '../../../domain/streams.ts';
-import { useRunningApi } from '../../support/running-api.ts';
+import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
 describe('the position that a read of the log itself is to have passed', () => {
@@ -55,5 +55,40 @@ describe('the position that a read of the log itself is to have passed', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([400, 400, 400, 400]);
     const fields = answers.map((answer) => answer.at('details.field'));
     expect(fields).to.deep.equal(['until', 'as_of', 'Last-Event-ID', 'Last-Event-ID']);
+  });
+});
+
+describe('the position that a read of views is to have passed', () => {
+  const api = useRunningApi();
+  let caller: SignedIn;
+
+  before(async () => {
+    caller = await api().signIn(['tasks:read', 'tasks:write']);
+  });
+
+  it('says that a view is where it was to be, also where the last events were of other views', async () => {
+    const other = await api().signIn(['runs:read']);
+    for (let times = 0; times < 5; times += 1) {
+      const created = await caller.client.post('/tasks', plainTask(caller.id));
+      const after = created.header('X-Event-Position');
+      const shown = await other.client.get(`/runs?limit=1&after=${after}`);
+      expect(shown.header('X-Read-Position') >= after).to.equal(true);
+    }
+  });
+
+  it('explains nothing by views that are not where they were to be', async () => {
+    const byEvent = { schedule_kind: 'event', schedule_expr: 'never.published' };
+    const made = await caller.client.post('/tasks', { ...plainTask(caller.id), ...byEvent });
+    const at = new Date(api().clock.now()).toISOString();
+    const path = `/tasks/${made.textAt('id')}/explain?at=${at}`;
+    const after = made.header('X-Event-Position');
+    expect((await caller.client.get(`${path}&after=${after}`)).status).to.equal(200);
+    api().waiting.inVain = true;
+    const late = await caller.client.get(`${path}&after=${after}`);
+    const withoutAfter = await caller.client.get(path);
+    api().waiting.inVain = false;
+    expect([late.status, late.at('error')]).to.deep.equal([503, 'unavailable']);
+    expect(late.textAt('message')).to.match(/^the view has not reached /);
+    expect(withoutAfter.status).to.equal(200);
   });
 });

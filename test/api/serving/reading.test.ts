@@ -308,32 +308,6 @@ describe('reading over HTTP', () => {
     }
   });
 
-  it('says that a view is where it was to be, also where the last events were of other views', async () => {
-    const other = await api().signIn(['runs:read']);
-    for (let times = 0; times < 5; times += 1) {
-      const created = await caller.client.post('/tasks', plainTask(caller.id));
-      const after = created.header('X-Event-Position');
-      const shown = await other.client.get(`/runs?limit=1&after=${after}`);
-      expect(shown.header('X-Read-Position') >= after).to.equal(true);
-    }
-  });
-
-  it('explains nothing by views that are not where they were to be', async () => {
-    const byEvent = { schedule_kind: 'event', schedule_expr: 'never.published' };
-    const made = await caller.client.post('/tasks', { ...plainTask(caller.id), ...byEvent });
-    const at = new Date(api().clock.now()).toISOString();
-    const path = `/tasks/${made.textAt('id')}/explain?at=${at}`;
-    const after = made.header('X-Event-Position');
-    expect((await caller.client.get(`${path}&after=${after}`)).status).to.equal(200);
-    api().waiting.inVain = true;
-    const late = await caller.client.get(`${path}&after=${after}`);
-    const withoutAfter = await caller.client.get(path);
-    api().waiting.inVain = false;
-    expect([late.status, late.at('error')]).to.deep.equal([503, 'unavailable']);
-    expect(late.textAt('message')).to.match(/^the view has not reached /);
-    expect(withoutAfter.status).to.equal(200);
-  });
-
   it('refuses a position beyond the end, and waits in vain for one that does not come', async () => {
     const head = await api().store.head();
     const beyond = head.replace(/^./, '9');
