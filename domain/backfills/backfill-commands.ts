@@ -142,16 +142,19 @@ export async function previewBackfill(
  * Which of some nominal times a backfill leaves out. One has a run when its fire was requested, whatever became of that
  * run, unless it was then skipped; or when a backfill before this one ran it and was not canceled there.
  * Asks the streams of the runs themselves, at most {@link SIDE_BY_SIDE} at a time.
+ *
+ * @param fired nominal times of fires whose runs may still be requested: one without a stream counts as having its run
  */
 export async function haveRuns(
   store: EventStore,
   { task_id, only, earlier }: DataOf<'BackfillRequested'>,
   times: readonly string[],
+  fired: ReadonlySet<string> = new Set(),
 ): Promise<readonly boolean[]> {
   if (only === 'all') return times.map(() => false);
   const hasRun = async (nominal: string): Promise<boolean> => {
     const fire = await lastTypeOf(store, scheduledRunId(task_id, nominal));
-    if (fire !== null && !without.includes(fire)) return true;
+    if (fire === null ? fired.has(nominal) : !without.includes(fire)) return true;
     for (const backfill of earlier) {
       const last = await lastTypeOf(store, backfillRunId(task_id, nominal, backfill));
       if (last !== null && !without.includes(last) && last !== 'RunCanceled') return true;

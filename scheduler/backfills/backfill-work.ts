@@ -347,9 +347,8 @@ export class BackfillWork {
     request: DataOf<'BackfillRequested'>,
     times: readonly string[],
   ): Promise<readonly boolean[]> {
-    const fired = request.only === 'all' ? null : await this.firedLately();
-    const has = await haveRuns(this.store, { ...request, earlier: this.rivals.ids }, times);
-    return times.map((nominal, index) => has[index] === true || fired?.has(nominal) === true);
+    const fired = request.only === 'all' ? undefined : await this.firedLately();
+    return haveRuns(this.store, { ...request, earlier: this.rivals.ids }, times, fired);
   }
 
   /** Nominal times that the schedule fired last, however long ago they are: a fire may be decided late. */

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { cancelBackfillCommand } from '../../../domain/backfills/backfill-commands.ts';
+import {
+  cancelBackfillCommand,
+  planBackfill,
+  previewBackfill,
+} from '../../../domain/backfills/backfill-commands.ts';
 import { toIso } from '../../../domain/clock.ts';
 import {
   cancelTaskCommand,
@@ -164,6 +168,24 @@ describe('a backfill', () => {
     expect((await world.outcome('late')).fired).to.include.members(minutes(1, 3));
     expect(await all.requested()).to.deep.equal(minutes(0, 0));
     expect((await all.backfill('b')).progress).to.include({ requested: 1, existing: 3 });
+  });
+
+  it('runs what was fired lately and skipped, as its preview says', async () => {
+    const span = { from: START + minute, to: START + 3 * minute };
+    await world.createTask('once', { dedupe_key: 'k', dedupe_window_seconds: 3600 });
+    await world.start('scheduler');
+    await world.clock.advance(3 * minute);
+    expect((await world.outcome('once')).requested).to.deep.equal(minutes(1, 1));
+    const ask = { ...span, only: 'missing' as const, concurrency: 3 };
+    const task = await world.task('once');
+    const plan = planBackfill('once', task, ask, [], world.clock.now());
+    const preview = await previewBackfill(world.store, task, plan, 3);
+    expect(preview).to.deep.equal({ existing: 1, to_request: 2, first: minutes(2, 3) });
+    await all.start('one');
+    await all.request('b', 'once', span);
+    await all.endAll();
+    expect(await all.requested()).to.deep.equal(minutes(2, 3));
+    expect((await all.backfill('b')).progress).to.include({ requested: 2, existing: 1 });
   });
 
   it('counts how its runs ended', async () => {
