@@ -27,15 +27,20 @@ export class KeyErrands {
     while (this.inFlight.size > 0) await Promise.all(this.inFlight);
   }
 
-  /** Does something, and again where it fails. Never rejects. @param about what it is for, for the log */
-  async persist(about: string, name: KeyName, work: () => Promise<void>): Promise<void> {
+  /**
+   * Does something, and again where it fails. Never rejects.
+   *
+   * @param about what it is for, for the log
+   * @param name the key that it is to change; null where that shows as it is done
+   */
+  async persist(about: string, name: KeyName | null, work: () => Promise<void>): Promise<void> {
     for (const pause of [...PAUSES, null]) {
       try {
         await work();
         return;
       } catch (error) {
         if (pause === null) {
-          const fields = { about, key: name.key, error };
+          const fields = { about, key: name?.key ?? null, error };
           const message = 'a key could not be changed; the next look at it mends that';
           this.telemetry.log.warn(message, fields);
           return;

@@ -1,4 +1,4 @@
-import { fromIso, type Clock, type Instant } from '../../domain/clock.ts';
+import type { Clock, Instant } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { Judgement, type KeyPlace } from '../../domain/keys/key-judgement.ts';
@@ -26,6 +26,7 @@ import { KeyFilling } from './key-filling.ts';
 import { KeyLine } from './key-line.ts';
 import { KeyLooks, LOOK_EVERY } from './key-looks.ts';
 import { affinityOf, claimOf, isKeyed, keysOf } from './key-names.ts';
+import { KeySuspects } from './key-suspects.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
@@ -34,9 +35,6 @@ import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
 
 /** One look in so many takes in every key in use that this process looks after. */
 const LOOK_AT_ALL = 10;
-
-/** Most runs whose streams one look at a key reads; those left are seen by the next. */
-const MOST_SUSPECTS = 20;
 
 /** A run that waits for a key is woken when its turn comes; this is for what nothing wakes. Milliseconds. */
 const FALLBACK = 60_000;
@@ -69,7 +67,7 @@ export class KeyKeeper {
   private readonly looks: KeyLooks;
   private readonly errands: KeyErrands;
   private readonly grants = new KeyGrants();
-  private firstSuspect = 0;
+  private readonly suspects: KeySuspects;
   private readonly line: KeyLine;
   private readonly filling: KeyFilling;
   private readonly handing: KeyHanding;
@@ -91,6 +89,7 @@ export class KeyKeeper {
     this.watch = new KeyWatch(options);
     this.errands = new KeyErrands(options);
     this.looks = new KeyLooks(options.clock);
+    this.suspects = new KeySuspects(options);
     this.line = new KeyLine({ ...options, watch: this.watch });
     const { line, watch, errands, grants } = this;
     const contextFor = this.contextFor.bind(this);
@@ -138,8 +137,8 @@ export class KeyKeeper {
   /** @param reads also where nobody is suspected by what is known here: that may be of the past */
   private async lookAt(name: KeyName, reads = false): Promise<void> {
     const known = this.watch.peek(name);
-    if (reads || known === undefined || this.suspects(known.state).length > 0) {
-      await this.sweep(name, (state) => this.suspects(state));
+    if (reads || known === undefined || this.suspects.of(known.state).length > 0) {
+      await this.sweep(name, (state) => this.suspects.of(state));
     }
     this.watch.wakeWaiting(name);
   }
@@ -284,7 +283,7 @@ export class KeyKeeper {
     return changeKey(this.store, name, context, async (state) => {
       const first = holdKey(state, claim, context.now);
       if (first.outcome === 'held' || !mayLook) return changeBy(this.inOrder(state, first, claim));
-      const dead = await judgement.dead(name, this.suspects(state, claim.run_id));
+      const dead = await judgement.dead(name, this.suspects.of(state, claim.run_id));
       if (dead.length === 0) return changeBy(this.inOrder(state, first, claim));
       const after = releaseAll(state, dead);
       this.mended(name, dead);
@@ -314,24 +313,6 @@ export class KeyKeeper {
     });
     if (answer.length > 0) this.mended(name, answer);
     this.watch.note(name, state, revision);
-  }
-
-  /** Those whose run is not known here to need what it has: their streams tell more. */
-  private suspects(state: KeyState, except?: string): readonly KeyPlace[] {
-    const now = this.clock.now();
-    const waiters = new Set(state.waiters.map(({ run_id }) => run_id));
-    const all = placesOf(state).filter(({ run_id, since }) => {
-      if (run_id === except) return false;
-      const known = this.queue.get(run_id);
-      if (known === undefined) return true;
-      if (state.kind !== 'concurrency' || known.state === 'running') return false;
-      if (waiters.has(run_id)) return known.runAt > now;
-      // One that was just given its slot begins at any moment: `judge` leaves it that for a lease.
-      return known.state !== 'queued' || now - fromIso(since) > this.membership.lease;
-    });
-    if (all.length <= MOST_SUSPECTS) return all;
-    this.firstSuspect = (this.firstSuspect + MOST_SUSPECTS) % all.length;
-    return [...all, ...all].slice(this.firstSuspect, this.firstSuspect + MOST_SUSPECTS);
   }
 
   private giveBack(run: QueuedRun, task: LiveTask): void {
@@ -372,8 +353,19 @@ export class KeyKeeper {
     }
     const canceledInQueue = run.state !== 'running' && this.watch.isMine(run.id);
     if (!waited && !canceledInQueue) return;
-    const task = this.tasks.peek(run.taskId, run.taskRevision);
-    if (task !== undefined && isKeyed(task)) this.giveBack(run, task);
+    const { taskId, taskRevision } = run;
+    const task = this.tasks.peek(taskId, taskRevision);
+    if (task !== undefined) this.leave(run, task);
+    else {
+      // Its task was changed since: what the run has of which key stands in the one that it is pinned to.
+      const leaves = async (): Promise<void> =>
+        this.leave(run, await this.tasks.at(taskId, taskRevision));
+      this.errands.begin(this.errands.persist(run.id, null, leaves));
+    }
+  }
+
+  private leave(run: QueuedRun, task: LiveTask): void {
+    if (isKeyed(task)) this.giveBack(run, task);
     else this.watch.forget(run.id);
   }
 

@@ -51,6 +51,7 @@ const noViews = {
 export class WorkerProcess {
   readonly store: MortalStore;
   readonly queue: RunQueue;
+  readonly tasks: PinnedTasks;
   readonly keeper: KeyKeeper;
   readonly worker: Worker;
   readonly membership: Membership;
@@ -79,8 +80,8 @@ export class WorkerProcess {
     this.membership = new Membership({ id, lease, about, coordination, clock, telemetry });
     this.queue = new RunQueue(store, noViews, clock, telemetry);
     const live = new LiveStreams(store, 'task-', taskFold);
-    const tasks = new PinnedTasks(store, live);
-    const { queue, membership } = this;
+    this.tasks = new PinnedTasks(store, live);
+    const { queue, membership, tasks } = this;
     const shared = { store, queue, tasks, membership, clock, telemetry };
     const keeper = new KeyKeeper(shared);
     this.keeper = keeper;

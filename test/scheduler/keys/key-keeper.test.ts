@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { changeKey, concurrencyOf, readKey } from '../../../domain/keys/key-stream.ts';
 import { holdKey, type KeyName } from '../../../domain/keys/key.ts';
-import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
+import { cancelRunCommand, updateTaskCommand } from '../../../domain/tasks/task-commands.ts';
 import { KeyWorld, LEASE, OWNER, failed, faultsOfKeys, soon } from './key-harness.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
@@ -139,6 +139,34 @@ describe('runs that share a concurrency key', () => {
     await cancelRunCommand(world.store, 'r2', world.context('cancel'));
     await soon(async () => expect(await waiters()).to.deep.equal([]));
     process.finish('r1');
+    await isFree();
+  });
+
+  it('leave the line at once when they are canceled there and their task has changed since', async () => {
+    await task('a');
+    await task('b');
+    const process = await world.process('w1');
+    // Known as it stands now, and kept at no revision.
+    await process.tasks.latest('a');
+    await world.request('a', 'r1');
+    await soon(() => expect(process.running()).to.deep.equal(['r1']));
+    await world.request('a', 'r2');
+    await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
+    await world.request('b', 'r3');
+    const context = world.context('change');
+    const command = { store: world.store, taskId: 'a', context, mayChange: () => {} };
+    await updateTaskCommand({ ...command, changes: { title: 'changed' } });
+    await soon(() => expect(process.tasks.peek('a', 0)).to.equal(undefined), 'the change');
+    await cancelRunCommand(world.store, 'r2', world.context('cancel'));
+    await soon(async () => expect(await waiters()).to.deep.equal(['r3']));
+    // By the run itself, and not by a look at the key, which comes every few seconds.
+    const left = (await world.log()).filter(
+      ({ type, data }) => type === 'KeyReleased' && (data as { run_id: string }).run_id === 'r2',
+    );
+    expect(left.map(({ metadata }) => metadata.$correlationId)).to.deep.equal(['r2']);
+    process.finish('r1');
+    await soon(() => expect(process.running()).to.deep.equal(['r3']));
+    process.finish('r3');
     await isFree();
   });
 
