@@ -6,6 +6,7 @@ import type { Hold } from '../../scheduler/hold.ts';
 import { instantRuns, runsStartingWithEnd } from '../../scheduler/runs/instant-runs.ts';
 import { KeyKeeper } from '../../scheduler/keys/key-keeper.ts';
 import type { Membership } from '../../scheduler/processes/membership.ts';
+import { RunDeadlines } from '../../scheduler/runs/run-deadlines.ts';
 import { RunExecutor } from '../../scheduler/runs/run-executor.ts';
 import { RunQueue, type QueuedRun } from '../../scheduler/runs/run-queue.ts';
 import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
@@ -80,6 +81,10 @@ export function startWorkerRole(options: {
     coordination,
     failed: (run, task) => failures.afterEnd(run, task),
   });
+  const deadlines = new RunDeadlines({
+    ...shared,
+    failed: (run, task) => failures.afterEnd(run, task),
+  });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   const { signal } = going;
   membership.onAlive = () => worker.wake();
@@ -104,6 +109,7 @@ export function startWorkerRole(options: {
   });
   const drain = async (): Promise<void> => {
     await worker.drain();
+    await deadlines.stop();
     await keys.settled();
     await failures.settled();
   };

@@ -16,6 +16,7 @@ import type { RetryStart, RunState as StateName } from '../vocabulary.ts';
  *                                    │                  └─RunAttemptFailed─► retrying
  *                                    └──(RunStarted, once retry_at has come)──┘
  *   queued, running, retrying ──RunCanceled──► canceled    (running: asked by RunCancelRequested first)
+ *   queued, retrying ──RunFailed──► failed                 (its time was over while it waited to go on)
  *   queued, retrying ──RunSkipped──► skipped               (its task was paused before it began)
  *   failed ──RunRetried──► failed                          (another run goes on from it)
  *   any end ──RunRemoved──► removed                        (its time in the log is over)
@@ -258,6 +259,32 @@ export function takeOver(
   const started_at = run.first_started_at ?? toIso(now);
   const data = { task_id: run.request.task_id, started_at, attempt, error, step: null, steps: [] };
   return [{ type: 'RunFailed', data: { ...data, output: outputSoFar(run, payload) } }];
+}
+
+/**
+ * The time of a run is over that nobody executes: it has failed, however many attempts are left. Nothing where it is
+ * executed, which ends by itself then, has never been, or has ended.
+ *
+ * @param timeoutSeconds of the task, all of which have passed since the first start
+ * @param payload of the task at the revision that the run is pinned to
+ */
+export function timeOut(
+  state: RunState,
+  timeoutSeconds: number,
+  payload: JsonObject,
+): readonly RunEvent[] {
+  if (state.state !== 'queued' && state.state !== 'retrying') return [];
+  const { attempt, first_started_at: started_at, request } = state;
+  if (started_at === null) return [];
+  if (state.cancel_requested) return [canceled(state, payload)];
+  const error = overTime(timeoutSeconds);
+  const data = { task_id: request.task_id, started_at, attempt, error, step: null, steps: [] };
+  return [{ type: 'RunFailed', data: { ...data, output: outputSoFar(state, payload) } }];
+}
+
+/** Why a run has failed whose time is over. */
+export function overTime(timeoutSeconds: number): string {
+  return `the run was not over after ${timeoutSeconds} s`;
 }
 
 /**

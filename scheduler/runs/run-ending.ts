@@ -2,6 +2,7 @@ import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { outputNamed } from '../../domain/runs/run-output.ts';
+import { canceled, deadlineOf, overTime, timeOut, type KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { afterFailure } from './run-outcome.ts';
 import type { AbortCause, PipelineOutcome } from './run-work.ts';
@@ -16,6 +17,19 @@ export interface EndedAttempt {
   readonly startedAt: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly random: () => number;
+}
+
+/** How a run ends that is not to start (again), though it was admitted; nothing where it is. */
+export function endsUnstarted(
+  run: KnownRun,
+  { definition }: LiveTask,
+  now: Instant,
+): readonly RunEvent[] {
+  const payload = definition.payload as JsonObject;
+  if (run.cancel_requested) return [canceled(run, payload)];
+  const { timeout_seconds: limit } = definition;
+  const deadline = deadlineOf(run, limit);
+  return limit === null || deadline === null || now < deadline ? [] : timeOut(run, limit, payload);
 }
 
 /**
@@ -66,8 +80,7 @@ function failureOf(
   { attempt, startedAt, clock, random }: EndedAttempt,
 ): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
   if (cause === 'timeout') {
-    const seconds = definition.timeout_seconds;
-    return { error: `the run was not over after ${seconds} s`, step: null, retryAt: null };
+    return { error: overTime(definition.timeout_seconds ?? 0), step: null, retryAt: null };
   }
   if (outcome.kind === 'aborted') {
     return { error: 'the run was stopped', step: null, retryAt: null };

@@ -9,7 +9,7 @@ import { LateSignal } from './late-signal.ts';
 import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import { putOff } from './run-faults.ts';
-import { endingEvents } from './run-ending.ts';
+import { endingEvents, endsUnstarted } from './run-ending.ts';
 import { failedOutright, isOutage, isRefusedData, tellEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 import { RunStream, type StreamOwner } from './run-stream.ts';
@@ -205,9 +205,10 @@ class Execution implements RunHandle, StreamOwner {
       lost(run, task);
       return null;
     }
-    if (known?.cancel_requested) {
-      const events = [canceled(known, task.definition.payload as JsonObject)];
-      await stream.append({ events, now: clock.now() });
+    const now = clock.now();
+    const events = known === null ? [] : endsUnstarted(known, task, now);
+    if (events.length > 0) {
+      await stream.append({ events, now });
       released(run, task);
       return null;
     }
@@ -305,7 +306,7 @@ class Execution implements RunHandle, StreamOwner {
     const at = deadline ?? Date.parse(from) + limit * 1000;
     // However the clock is set from now on; where it was put back since the first start, no more than the whole.
     const left = Math.min(at - clock.now(), limit * 1000);
-    // A back-off may have outlasted it.
+    // It may have passed as the start was written.
     if (left <= 0) this.abort('timeout');
     else this.cancelTimers.push(clock.after(left, () => this.abort('timeout')));
   }

@@ -10,6 +10,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { Heap } from '../heap.ts';
+import { fromDocument, fromRequest } from './queued-run.ts';
 
 /** An unfinished run as a worker holds it: little, as there may be many. */
 export interface QueuedRun {
@@ -32,6 +33,8 @@ export interface QueuedRun {
   state: Extract<RunState, 'queued' | 'running' | 'retrying'>;
   runAt: Instant;
   attempt: number;
+  /** Its first start, or when this process heard of it; null before. */
+  startedAt: Instant | null;
   interruptions: number;
   owner: string | null;
   cancelRequested: boolean;
@@ -69,6 +72,8 @@ export class RunQueue {
   onTaken: (run: QueuedRun, event: RecordedEvent) => void = () => {};
   /** A run has ended that no worker of this process is busy with; its `state` is still the one before. */
   onEnded: (run: QueuedRun) => void = () => {};
+  /** A run that has started before waits to go on, or does so no more: it is running, or has ended. */
+  onBegun: (run: QueuedRun) => void = () => {};
 
   constructor(store: EventStore, readModel: ReadableViews, clock: Clock, telemetry: Telemetry) {
     this.store = store;
@@ -182,11 +187,13 @@ export class RunQueue {
     if (hasEnded(known)) {
       run.ended = true;
       this.runs.delete(run.id);
+      this.begun(run);
       return;
     }
     run.state = known.state as QueuedRun['state'];
     run.owner = known.lease_owner;
     run.attempt = known.attempt;
+    run.startedAt = known.first_started_at === null ? null : fromIso(known.first_started_at);
     run.interruptions = known.interruptions;
     run.runAt = fromIso(known.run_at);
     run.cancelRequested = known.cancel_requested;
@@ -255,7 +262,7 @@ export class RunQueue {
     if (known) {
       // Nothing new: this process wrote it, or the log is followed anew from an earlier place.
       if (event.revision <= known.revision) return;
-      this.change(known, event as RunEvent, event.revision);
+      this.change(known, event as RunEvent, event.revision, fromIso(event.metadata.occurredAt));
       if (known.taken) this.onTaken(known, event);
     } else if (event.type === 'RunRequested' && event.revision === 0) {
       const { occurredAt } = event.metadata;
@@ -274,16 +281,21 @@ export class RunQueue {
     this.line(run);
   }
 
+  private begun(run: QueuedRun): void {
+    if (this.current && run.startedAt !== null) this.onBegun(run);
+  }
+
   private line(run: QueuedRun): void {
     // Without a view all runs that ever were come by: those that are unfinished line up when these are known.
     if (!this.current) return;
+    this.begun(run);
     // One that is taken is put back by who has taken it: here it would be passed over, and lost.
     if (run.state === 'running' || run.taken) return;
     if (run.runAt <= this.clock.now()) this.ready.push(run);
     else this.later.push({ at: run.runAt, run });
   }
 
-  private change(run: QueuedRun, event: RunEvent, revision: number): void {
+  private change(run: QueuedRun, event: RunEvent, revision: number, at = this.clock.now()): void {
     run.revision = revision;
     run.plain = false;
     switch (event.type) {
@@ -292,6 +304,8 @@ export class RunQueue {
         run.state = 'running';
         run.owner = event.data.worker;
         run.attempt = event.data.attempt;
+        run.startedAt ??= at;
+        this.begun(run);
         break;
       case 'RunInterrupted':
         // What loses a key's slot in a back-off is still followed by the next attempt.
@@ -316,6 +330,7 @@ export class RunQueue {
       case 'Abandoned':
         run.ended = true;
         this.runs.delete(run.id);
+        this.begun(run);
         if (!run.taken) this.onEnded(run);
         break;
       case 'RunRequested':
@@ -330,68 +345,4 @@ const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && run.s
 function goesBefore(a: QueuedRun, b: QueuedRun): boolean {
   if (a.priority !== b.priority) return a.priority < b.priority;
   return a.since !== b.since ? a.since < b.since : a.turn < b.turn;
-}
-
-/** A retry lines up with what is asked for now, whatever time it is about. */
-function sinceOf(
-  run: Pick<RunDocument, 'scheduled_for' | 'retry_of'>,
-  requestedAt: string,
-): string {
-  return run.retry_of === null ? (run.scheduled_for ?? requestedAt) : requestedAt;
-}
-
-function fromRequest(
-  id: string,
-  data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
-  requestedAt: string,
-  isNew: boolean,
-  turn: number,
-): QueuedRun {
-  return {
-    id,
-    taskId: data.task_id,
-    taskRevision: data.task_revision,
-    createdBy: data.created_by,
-    trigger: data.trigger,
-    priority: data.priority,
-    scheduledFor: data.scheduled_for,
-    since: fromIso(sinceOf(data, requestedAt)),
-    turn,
-    isNew,
-    plain: data.event === null && data.retry_of === null,
-    state: 'queued',
-    runAt: fromIso(data.run_at),
-    attempt: 0,
-    interruptions: 0,
-    owner: null,
-    cancelRequested: false,
-    revision: 0,
-    taken: false,
-    ended: false,
-  };
-}
-
-function fromDocument(run: RunDocument, turn: number): QueuedRun {
-  return {
-    id: run.id,
-    taskId: run.task_id,
-    taskRevision: run.task_revision,
-    createdBy: run.created_by,
-    trigger: run.trigger,
-    priority: run.priority,
-    scheduledFor: run.scheduled_for,
-    since: fromIso(sinceOf(run, run.queued_at)),
-    turn,
-    isNew: false,
-    plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
-    state: run.state as QueuedRun['state'],
-    runAt: fromIso(run.run_at),
-    attempt: run.attempt,
-    interruptions: run.interruptions,
-    owner: run.lease_owner,
-    cancelRequested: run.cancel_requested,
-    revision: run.revision,
-    taken: false,
-    ended: false,
-  };
 }

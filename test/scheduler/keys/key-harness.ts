@@ -18,6 +18,7 @@ import type { Coordination } from '../../../scheduler/coordination.ts';
 import { KeyKeeper } from '../../../scheduler/keys/key-keeper.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
+import { RunDeadlines } from '../../../scheduler/runs/run-deadlines.ts';
 import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import type { PipelineOutcome } from '../../../scheduler/runs/run-work.ts';
 import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
@@ -56,6 +57,7 @@ export class WorkerProcess {
   readonly worker: Worker;
   readonly membership: Membership;
   readonly executed: string[] = [];
+  private readonly deadlines: RunDeadlines;
   private readonly controller = new AbortController();
   private readonly gates = new Map<string, Deferred<PipelineOutcome>>();
   private readonly works: Promise<void>[] = [];
@@ -107,6 +109,7 @@ export class WorkerProcess {
     keeper.hasRoom = (run) => this.worker.hasRoom(run);
     membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver({ ...shared, coordination });
+    this.deadlines = new RunDeadlines(shared);
     store.onDeath = () => this.controller.abort();
     this.works.push(
       membership.run(signal),
@@ -144,6 +147,7 @@ export class WorkerProcess {
   /** Gone from one moment to the next: nothing more comes from it, and the others see it. */
   async kill(): Promise<void> {
     this.store.die();
+    void this.deadlines.stop();
     await Promise.allSettled(this.works);
   }
 
@@ -151,6 +155,7 @@ export class WorkerProcess {
     if (!this.store.dead) {
       for (const runId of this.running()) this.finish(runId);
       await this.worker.drain(0);
+      await this.deadlines.stop();
       await this.keeper.settled();
     }
     this.controller.abort();

@@ -112,6 +112,30 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
+  it('fail in time also while they wait for the key after a back-off, and leave its line', async () => {
+    const backoff = { backoff_strategy: 'fixed', retry_delay_seconds: 0 } as const;
+    await task('a', { ...backoff, timeout_seconds: 20 });
+    await task('b');
+    const process = await world.process('w1');
+    await world.request('a', 'r1');
+    await soon(() => expect(process.running()).to.deep.equal(['r1']));
+    await world.request('b', 'r2');
+    await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
+    world.clock.shift(18_000);
+    process.finish('r1', failed);
+    await soon(() => expect(process.running()).to.deep.equal(['r2']));
+    await soon(async () => expect(await waiters()).to.deep.equal(['r1']));
+    await world.reaches('r1', 'failed');
+    await soon(async () => expect(await waiters()).to.deep.equal([]));
+    expect(process.running()).to.deep.equal(['r2']);
+    const events = await world.store.readStream('run-r1');
+    const types = ['RunRequested', 'RunStarted', 'RunAttemptFailed', 'RunFailed'];
+    expect(events.map(({ type }) => type)).to.deep.equal(types);
+    expect(events.at(-1)?.data).to.include({ error: 'the run was not over after 20 s' });
+    process.finish('r2');
+    await isFree();
+  });
+
   it('keep the key for the next attempt, however late the end of the last one is told', async () => {
     await task('a', { backoff_strategy: 'fixed', retry_delay_seconds: 0 });
     const process = await world.process('w1');

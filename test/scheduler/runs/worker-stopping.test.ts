@@ -183,6 +183,77 @@ describe('a worker that is to stop something', () => {
       expect(world.stepsOf(runId)).to.have.lengthOf(1);
     });
 
+    const late = ['Requested', 'Started', 'StepCompleted', 'AttemptFailed', 'Failed'];
+
+    it('ends it in time while it waits for its next attempt to begin', async () => {
+      await world.task('t', ['a'], { timeout_seconds: 30 });
+      await world.task('long', ['hold:b']);
+      world.fails('a', 1);
+      await world.start('one', { slots: 1 });
+      const runId = await world.request('t');
+      await world.request('long');
+      await world.clock.advance(30 * second - 1);
+      expect(await world.run(runId)).to.include({ state: 'retrying' });
+      await world.clock.advance(1);
+      expect(await world.typesOf(runId)).to.deep.equal(late);
+      expect((await world.eventsOf(runId)).at(-1)?.data).to.deep.include({
+        attempt: 1,
+        error: 'the run was not over after 30 s',
+        output: { summary: { total_steps: 1, executed_steps: 1, skipped_steps: 0 } },
+      });
+    });
+
+    for (const from of ['the log', 'a view'] as const) {
+      it(`ends it once, by whoever knows it of ${from}, when its worker is gone`, async () => {
+        await world.task('t', ['a'], { timeout_seconds: 30 });
+        world.fails('a', 1);
+        const one = await world.start('one');
+        const runId = await world.request('t');
+        one.kill();
+        if (from === 'a view') await world.world.project([runsProjection]);
+        await world.start('two', { slots: 0 });
+        await world.start('three', { slots: 0 });
+        await world.clock.advance(30 * second - 1);
+        expect(await world.run(runId)).to.include({ state: 'retrying' });
+        await world.clock.advance(second);
+        expect(await world.typesOf(runId)).to.deep.equal(late);
+      });
+    }
+
+    it('ends it as soon as the log can be read again', async () => {
+      await world.task('t', ['a'], { timeout_seconds: 30 });
+      world.fails('a', 1);
+      const one = await world.start('one');
+      const runId = await world.request('t');
+      one.kill();
+      const two = await world.start('two', { slots: 0 });
+      let refused = 0;
+      two.store.onAppend = (stream) => {
+        if (!stream.startsWith('run-') || refused > 0) return;
+        refused += 1;
+        throw new EventStoreError('UNAVAILABLE', 'the log is away');
+      };
+      await world.clock.advance(30 * second);
+      expect(await world.run(runId)).to.include({ state: 'retrying' });
+      await world.clock.advance(second);
+      expect(refused).to.equal(1);
+      expect(await world.typesOf(runId)).to.deep.equal(late);
+    });
+
+    it('starts nothing after it, where no timer has ended it', async () => {
+      await world.task('t', ['a'], { timeout_seconds: 30 });
+      await world.task('long', ['hold:b']);
+      world.fails('a', 1);
+      const one = await world.start('one', { slots: 1 });
+      await one.deadlines.stop();
+      const runId = await world.request('t');
+      const long = await world.request('long');
+      await world.clock.advance(31 * second);
+      await world.let('one', long, 'b');
+      expect(await world.typesOf(runId)).to.deep.equal(late);
+      expect(world.stepsOf(runId)).to.deep.equal(['a']);
+    });
+
     it('ends it at once where the next attempt would come too late, saying so', async () => {
       await world.task('t', ['a'], { timeout_seconds: 10 });
       world.fails('a', 1);

@@ -14,6 +14,7 @@ import type { Coordination } from '../../../scheduler/coordination.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
 import { FailurePause } from '../../../scheduler/runs/failure-pause.ts';
+import { RunDeadlines } from '../../../scheduler/runs/run-deadlines.ts';
 import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
 import { RunQueue, type QueuedRun } from '../../../scheduler/runs/run-queue.ts';
@@ -192,6 +193,7 @@ export class WorkerProcess {
   readonly queue: RunQueue;
   readonly worker: Worker;
   readonly takeOver: TakeOver;
+  readonly deadlines: RunDeadlines;
   readonly ready = new Signal('the queue to be level');
   readonly failures: unknown[] = [];
   readonly #stop = new AbortController();
@@ -245,6 +247,10 @@ export class WorkerProcess {
       coordination,
       failed: (run, task) => failurePause.afterEnd(run, task),
     });
+    this.deadlines = new RunDeadlines({
+      ...shared,
+      failed: (run, task) => failurePause.afterEnd(run, task),
+    });
     const { signal } = this.#stop;
     this.#works.push(
       membership.run(signal),
@@ -271,6 +277,7 @@ export class WorkerProcess {
     this.reachable.away = true;
     this.#stopped = true;
     this.#stop.abort();
+    void this.deadlines.stop();
   }
 
   async stop(): Promise<void> {
@@ -280,6 +287,7 @@ export class WorkerProcess {
     for (const [name, gate] of this.#world.gates) if (name.startsWith(this.id)) gate.resolve();
     await this.#world.clock.advance(30_000);
     await draining;
+    await this.deadlines.stop();
     this.#stop.abort();
     await Promise.all(this.#works);
   }

@@ -1,0 +1,72 @@
+import { fromIso } from '../../domain/clock.ts';
+import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { RunDocument } from '../../projections/views/runs.ts';
+import type { QueuedRun } from './run-queue.ts';
+
+/** A retry lines up with what is asked for now, whatever time it is about. */
+function sinceOf(
+  run: Pick<RunDocument, 'scheduled_for' | 'retry_of'>,
+  requestedAt: string,
+): string {
+  return run.retry_of === null ? (run.scheduled_for ?? requestedAt) : requestedAt;
+}
+
+/** A run as its request says. @param turn of the process's runs */
+export function fromRequest(
+  id: string,
+  data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
+  requestedAt: string,
+  isNew: boolean,
+  turn: number,
+): QueuedRun {
+  return {
+    id,
+    taskId: data.task_id,
+    taskRevision: data.task_revision,
+    createdBy: data.created_by,
+    trigger: data.trigger,
+    priority: data.priority,
+    scheduledFor: data.scheduled_for,
+    since: fromIso(sinceOf(data, requestedAt)),
+    turn,
+    isNew,
+    plain: data.event === null && data.retry_of === null,
+    state: 'queued',
+    runAt: fromIso(data.run_at),
+    attempt: 0,
+    startedAt: null,
+    interruptions: 0,
+    owner: null,
+    cancelRequested: false,
+    revision: 0,
+    taken: false,
+    ended: false,
+  };
+}
+
+/** An unfinished run as the view has it. @param turn of the process's runs */
+export function fromDocument(run: RunDocument, turn: number): QueuedRun {
+  return {
+    id: run.id,
+    taskId: run.task_id,
+    taskRevision: run.task_revision,
+    createdBy: run.created_by,
+    trigger: run.trigger,
+    priority: run.priority,
+    scheduledFor: run.scheduled_for,
+    since: fromIso(sinceOf(run, run.queued_at)),
+    turn,
+    isNew: false,
+    plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
+    state: run.state as QueuedRun['state'],
+    runAt: fromIso(run.run_at),
+    attempt: run.attempt,
+    startedAt: run.started_at === null ? null : fromIso(run.started_at),
+    interruptions: run.interruptions,
+    owner: run.lease_owner,
+    cancelRequested: run.cancel_requested,
+    revision: run.revision,
+    taken: false,
+    ended: false,
+  };
+}
