@@ -9,6 +9,7 @@ import { Judgement, type KeyPlace } from '../keys/key-judgement.ts';
 import { changeKey, type KeyChange } from '../keys/key-stream.ts';
 import { comesLate, usesTold, usesWithin } from '../keys/late-use.ts';
 import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } from '../keys/key.ts';
+import { openUses } from '../keys/open-uses.ts';
 import { aheadOf, claimOverlap, overlapKey } from '../keys/overlap.ts';
 import { cancelRun, hasEnded, runFold } from './run.ts';
 import { payloadOfBegun } from './run-payload.ts';
@@ -120,19 +121,36 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
         before === null ? 'finished' : await earlierRun(store, name, before, judgement);
       const decision = useDedupeKey(state, use, window, earlier, context.now);
       if (decision.outcome === 'duplicate') return duplicateOf(decision.earlier);
-      if (window !== null && comesLate(state, use)) {
-        const uses = await usesTold(store, name, pending);
-        // It has used the key before, and died or lost the answer then.
-        if (uses.some(({ run_id }) => run_id === runId)) return { events: [], answer: null };
-        for (const other of usesWithin(uses, use, window)) {
-          const became = await earlierRun(store, name, other, judgement);
-          if (became !== 'void') return duplicateOf(other);
-        }
-      }
+      if (decision.events.length === 0) return { events: [], answer: null };
+      const became = (other: KeyUse): Promise<EarlierRun> =>
+        other.run_id === before?.run_id
+          ? Promise.resolve(earlier)
+          : earlierRun(store, name, other, judgement);
+      // The latest use alone stands in the state; those before it may count though that one does not.
+      const looks = before !== null || (window !== null && comesLate(state, use));
+      const uses = !looks
+        ? []
+        : window === null
+          ? await openUses(store, name, pending, became)
+          : await usesTold(store, name, pending);
+      // It has used the key before, and died or lost the answer then.
+      if (uses.some(({ run_id }) => run_id === runId)) return { events: [], answer: null };
+      const other =
+        window === null ? uses[0] : await firstRun(usesWithin(uses, use, window), became);
+      if (other !== undefined) return duplicateOf(other);
       return { events: decision.events, answer: null };
     },
   );
   return answer;
+}
+
+/** The first of some uses whose run counts. */
+async function firstRun(
+  uses: readonly KeyUse[],
+  became: (use: KeyUse) => Promise<EarlierRun>,
+): Promise<KeyUse | undefined> {
+  for (const use of uses) if ((await became(use)) !== 'void') return use;
+  return undefined;
 }
 
 async function earlierRun(

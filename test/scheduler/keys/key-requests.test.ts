@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { decorated } from '../../../domain/decorated.ts';
+import type { EventStore } from '../../../domain/event-store.ts';
 import { overlapKey } from '../../../domain/keys/overlap.ts';
 import { readKey } from '../../../domain/keys/key-stream.ts';
 import { RESERVATION_LIFE } from '../../../domain/keys/key-judgement.ts';
@@ -73,6 +75,66 @@ describe('requesting a run', () => {
       expect(together.map(({ kind }) => kind)).to.deep.equal(['requested', 'skipped', 'skipped']);
       expect((await schedule('a', 'r4', 350)).kind).to.equal('skipped');
       expect((await schedule('a', 'r5', 360)).kind).to.equal('requested');
+    });
+
+    it('without a window skips while any run that used it is unfinished, however many came after', async () => {
+      await world.task('short', { dedupe_key: 'daily', dedupe_window_seconds: 1 });
+      await world.task('a', { dedupe_key: 'daily' });
+      const process = await world.process('w1');
+      await schedule('short', 'long', 0);
+      await soon(() => expect(process.running()).to.deep.equal(['long']));
+      const ends = async (run: string): Promise<void> => {
+        await soon(() => expect(process.running()).to.include(run));
+        process.finish(run);
+        await world.reaches(run, 'succeeded');
+      };
+      for (const [index, run] of ['s1', 's2', 's3'].entries()) {
+        expect((await schedule('short', run, 10 + 10 * index)).kind).to.equal('requested');
+        await ends(run);
+        const skipped = await schedule('a', `${run} a`, 15 + 10 * index);
+        expect(skipped).to.include({ reason: 'duplicate', because_of: 'long' });
+      }
+      await ends('long');
+      expect((await schedule('a', 'r1', 100)).kind).to.equal('requested');
+      expect(await schedule('a', 'r2', 101)).to.include({ because_of: 'r1' });
+      await ends('r1');
+      expect((await schedule('a', 'r3', 102)).kind).to.equal('requested');
+    });
+
+    it('without a window looks once at the runs that are over', async () => {
+      await world.task('a', { dedupe_key: 'daily' });
+      await world.process('w1', { hold: false });
+      const runs = Array.from({ length: 5 }, (_, index) => `r${String(index)}`);
+      const store = await world.connect();
+      const read: string[] = [];
+      const counted = decorated<EventStore>(store, {
+        readStream: (stream, part) => {
+          read.push(stream);
+          return store.readStream(stream, part);
+        },
+      });
+      for (const run of runs) {
+        read.length = 0;
+        await world.request('a', run, { store: counted });
+        await world.reaches(run, 'succeeded');
+      }
+      expect(read.filter((stream) => stream.startsWith('run-'))).to.deep.equal([
+        'run-r4',
+        'run-r3',
+      ]);
+    });
+
+    it('skips within the window of a run that used it before one that was itself skipped', async () => {
+      await world.task('a', {
+        dedupe_key: 'daily',
+        dedupe_window_seconds: 1,
+        overlap_policy: 'skip',
+      });
+      await world.task('b', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
+      await schedule('a', 'r1', 0);
+      expect(await schedule('a', 'r2', 10)).to.include({ reason: 'overlap', because_of: 'r1' });
+      const third = await schedule('b', 'r3', 20);
+      expect(third).to.include({ reason: 'duplicate', because_of: 'r1' });
     });
 
     it('lets retries pass', async () => {
