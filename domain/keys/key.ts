@@ -218,8 +218,8 @@ const waiterOf = (claim: KeyClaim, now: Instant): KeyWaiter => {
   return { run_id, task_id, trigger, priority, since, waiting_since: toIso(now), limit };
 };
 
-/** Priority 1 first, then the older. */
-function inLine(waiters: readonly KeyWaiter[]): KeyWaiter[] {
+/** Waiters in the order of a line: priority 1 first, then the older. */
+export function inLine(waiters: readonly KeyWaiter[]): KeyWaiter[] {
   return [...waiters].sort(
     (a, b) =>
       a.priority - b.priority || compareText(a.since, b.since) || compareText(a.run_id, b.run_id),

@@ -1,9 +1,12 @@
 import type { Instant } from '../clock.ts';
 import type { KeyEvent } from '../events/catalogue.ts';
-import { holdKey, type KeyClaim, type KeyName, type KeyState } from './key.ts';
+import { holdKey, inLine, type KeyClaim, type KeyName, type KeyState } from './key.ts';
 import type { OverlapPolicy } from '../vocabulary.ts';
 
-/** The task itself as the key of its runs. */
+/**
+ * The task itself as the key of its runs, under the agent whom it belonged to as they were requested. Of a task that was
+ * handed over there is one for each; who wants one of them looks at the others: see {@link joinOverlap}.
+ */
 export function overlapKey(taskId: string, owner: string): KeyName {
   return { kind: 'overlap', owner, key: taskId };
 }
@@ -42,6 +45,33 @@ export function claimOverlap(
     }
   }
   return holdKey(state, claim, now);
+}
+
+/**
+ * Takes in who stands in another key of the same task: each as what it is there, so that whoever comes to this key gives
+ * way to it, or waits for it. It leaves as any other whose run has ended.
+ *
+ * @param isOver runs that have lost their claim to that place
+ */
+export function joinOverlap(
+  state: KeyState,
+  other: KeyState,
+  isOver: ReadonlySet<string>,
+): { readonly state: KeyState; readonly events: readonly KeyEvent[] } {
+  const here = new Set([...state.holders, ...state.waiters].map(({ run_id }) => run_id));
+  const isNew = ({ run_id }: { readonly run_id: string }): boolean =>
+    !here.has(run_id) && !isOver.has(run_id);
+  const holders = other.holders.filter(isNew);
+  const waiters = other.waiters.filter(isNew);
+  const [first] = [...holders, ...waiters];
+  if (first === undefined) return { state, events: [] };
+  const joined = {
+    ...state,
+    holders: [...state.holders, ...holders],
+    waiters: inLine([...state.waiters, ...waiters]),
+  };
+  const type = holders.length > 0 ? 'KeyHeld' : 'KeyWaited';
+  return { state: joined, events: [{ type, data: { ...joined, run_id: first.run_id } }] };
 }
 
 /** The runs that must be over before a run that waits may go: the holders, and who stands in line before it. */

@@ -2,15 +2,16 @@ import { fromIso, type Instant } from '../clock.ts';
 import { earlierUse, useDedupeKey, type EarlierRun, type KeyUse } from '../keys/dedupe.ts';
 import { Refusal } from '../errors.ts';
 import { isConflict, type AppendResult, type EventStore } from '../event-store.ts';
-import type { DataOf, RunEvent } from '../events/catalogue.ts';
+import type { DataOf, KeyEvent, RunEvent } from '../events/catalogue.ts';
 import { handle, load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { Judgement, type KeyPlace } from '../keys/key-judgement.ts';
-import { changeKey, type KeyChange } from '../keys/key-stream.ts';
+import { changeKey, readKey, type KeyChange } from '../keys/key-stream.ts';
 import { comesLate, usesTold, usesWithin } from '../keys/late-use.ts';
 import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } from '../keys/key.ts';
 import { openUses } from '../keys/open-uses.ts';
-import { aheadOf, claimOverlap, overlapKey } from '../keys/overlap.ts';
+import { aheadOf, claimOverlap, joinOverlap, overlapKey } from '../keys/overlap.ts';
+import { ownersOf } from '../keys/task-owners.ts';
 import { cancelRun, hasEnded, runFold } from './run.ts';
 import { payloadOfBegun } from './run-payload.ts';
 import { streams } from '../streams.ts';
@@ -171,6 +172,7 @@ async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle
   const policy = rules.overlap_policy;
   if (policy === 'allow') return null;
   const name = overlapKey(request.task_id, rules.created_by);
+  const others = await otherKeysOf(store, name);
   const claim = overlapClaim(run);
   const judgement = new Judgement(store, context);
   const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
@@ -179,17 +181,61 @@ async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle
       if (decision.outcome !== 'skip') return { events: decision.events, answer: null };
       return { events: [], answer: { reason: 'overlap', because_of: decision.because_of } };
     };
-    const first = decide(state);
-    const others = placesOf(state).filter(({ run_id }) => run_id !== claim.run_id);
-    if (others.length === 0) return first;
+    const joined = await joinOthers(store, state, others, claim.run_id, judgement);
+    const ahead = placesOf(joined.state).filter(({ run_id }) => run_id !== claim.run_id);
     // Before it gives way to another: is that one still there?
-    const dead = await judgement.dead(name, others);
-    if (dead.length === 0) return first;
-    const after = releaseAll(state, dead);
-    const second = decide(after.state);
-    return { events: [...after.events, ...second.events], answer: second.answer };
+    const dead = await judgement.dead(name, ahead);
+    const after = releaseAll(joined.state, dead);
+    const { events, answer: obstacle } = decide(after.state);
+    // Who gives way leaves the key as it is.
+    if (obstacle !== null && dead.length === 0) return { events: [], answer: obstacle };
+    return { events: [...joined.events, ...after.events, ...events], answer: obstacle };
   });
   return answer;
+}
+
+/** The keys of the same task under those whom it has belonged to besides. */
+async function otherKeysOf(
+  store: EventStore,
+  { owner, key }: KeyName,
+): Promise<readonly KeyName[]> {
+  const owners = await ownersOf(store, key);
+  return [...owners].filter((other) => other !== owner).map((other) => overlapKey(key, other));
+}
+
+/** The key with those who stand in the others and whose runs go on. @param except the run that comes to it */
+async function joinOthers(
+  store: EventStore,
+  state: KeyState,
+  others: readonly KeyName[],
+  except: string,
+  judgement: Judgement,
+): Promise<{ readonly state: KeyState; readonly events: readonly KeyEvent[] }> {
+  const here = new Set([except, ...placesOf(state).map(({ run_id }) => run_id)]);
+  const events: KeyEvent[] = [];
+  let after = state;
+  for (const name of others) {
+    const other = await readKey(store, name);
+    if (other === null) continue;
+    const places = placesOf(other).filter(({ run_id }) => !here.has(run_id));
+    const dead = await judgement.dead(name, places);
+    const joined = joinOverlap(after, other, new Set([except, ...dead]));
+    events.push(...joined.events);
+    after = joined.state;
+  }
+  return { state: after, events };
+}
+
+/** All who stand in a task's own key, whomever the task belonged to as they came. @param owner whom it belongs to */
+export async function placesOfTask(
+  store: EventStore,
+  taskId: string,
+  owner: string,
+): Promise<readonly KeyPlace[]> {
+  const own = overlapKey(taskId, owner);
+  const keys = [own, ...(await otherKeysOf(store, own))];
+  const states = await Promise.all(keys.map((name) => readKey(store, name)));
+  return states.flatMap((state) => (state === null ? [] : placesOf(state)));
 }
 
 function overlapClaim({ runId, request, context }: RunToRequest): KeyClaim {

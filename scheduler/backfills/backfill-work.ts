@@ -18,10 +18,8 @@ import { isConflict, type EventStore } from '../../domain/event-store.ts';
 import type { BackfillEvent, DataOf } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents, type CommandContext, type Loaded } from '../../domain/handle.ts';
 import { backfillRunId, nameBasedId, newId } from '../../domain/ids.ts';
-import { readKey } from '../../domain/keys/key-stream.ts';
-import { overlapKey } from '../../domain/keys/overlap.ts';
 import { hasEnded, runFold, type RunState } from '../../domain/runs/run.ts';
-import { placesOf, requestRun } from '../../domain/runs/run-request.ts';
+import { placesOfTask, requestRun } from '../../domain/runs/run-request.ts';
 import type { Schedule } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
 import { undecidedFrom, scheduleOf, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
@@ -368,8 +366,8 @@ export class BackfillWork {
 
   /** Whether a run that is not of this backfill holds the task, or waits for it. */
   private async isTaskBusy({ definition }: LiveTask): Promise<boolean> {
-    const key = await readKey(this.store, overlapKey(this.taskId, definition.created_by));
-    return key !== null && placesOf(key).some(({ run_id }) => !this.own.has(run_id));
+    const places = await placesOfTask(this.store, this.taskId, definition.created_by);
+    return places.some(({ run_id }) => !this.own.has(run_id));
   }
 
   private contextOf(commandId: string, now = this.clock.now()): CommandContext {

@@ -5,6 +5,10 @@ import {
   previewBackfill,
 } from '../../../domain/backfills/backfill-commands.ts';
 import { toIso } from '../../../domain/clock.ts';
+import { changeKey } from '../../../domain/keys/key-stream.ts';
+import { releaseKey } from '../../../domain/keys/key.ts';
+import { overlapKey } from '../../../domain/keys/overlap.ts';
+import { ownersOf } from '../../../domain/keys/task-owners.ts';
 import {
   cancelTaskCommand,
   pauseTaskCommand,
@@ -304,6 +308,40 @@ describe('a backfill', () => {
         ]);
       });
     }
+
+    it('gives way to a run of before it was handed over, and to one of after that', async () => {
+      await world.createTask('o', { overlap_policy: 'queue' });
+      const run = async (): Promise<string> => {
+        const task = await world.task('o');
+        return (await requestManualRun(world.store, 'o', task, world.context())).runId;
+      };
+      const handOver = async (created_by: string): Promise<void> => {
+        await updateTaskCommand({ ...world.command('o'), changes: { created_by } });
+      };
+      /** As its worker, and whoever looks after keys, would. */
+      const end = async (runId: string): Promise<void> => {
+        await all.end(runId);
+        for (const owner of await ownersOf(world.store, 'o')) {
+          await changeKey(world.store, overlapKey('o', owner), world.context(), (state) => ({
+            events: releaseKey(state, runId),
+            answer: null,
+          }));
+        }
+        await world.clock.advance(5000);
+      };
+      const first = await run();
+      await handOver('agent-2');
+      await all.start('one');
+      await all.request('b', 'o', { from: START - minute, to: START });
+      await world.clock.advance(5000);
+      expect(await all.requested()).to.deep.equal([]);
+      await handOver('agent-3');
+      const second = await run();
+      await end(first);
+      expect(await all.requested()).to.deep.equal([]);
+      await end(second);
+      expect(await all.requested()).to.deep.equal(minutes(-1, -1));
+    });
 
     it('loses none to runs that come as it asks for its own', async () => {
       await world.createTask('o', { overlap_policy: 'queue' });

@@ -7,9 +7,14 @@ import { RESERVATION_LIFE } from '../../../domain/keys/key-judgement.ts';
 import { load } from '../../../domain/handle.ts';
 import { manualRunId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
-import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-commands.ts';
+import {
+  cancelRunCommand,
+  requestManualRun,
+  updateTaskCommand,
+} from '../../../domain/tasks/task-commands.ts';
 import { requireTask, taskFold } from '../../../domain/tasks/task.ts';
-import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+import type { OverlapPolicy } from '../../../domain/vocabulary.ts';
+import { KeyWorld, OWNER, faultsOfKeys, soon, type WorkerProcess } from './key-harness.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 
@@ -252,6 +257,60 @@ describe('requesting a run', () => {
       process.finish('r3');
       await soon(async () => expect(await overlap()).to.deep.equal([[], []]));
       expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
+    });
+
+    describe('and that is handed over meanwhile', () => {
+      const begun = async (overlap_policy: OverlapPolicy): Promise<WorkerProcess> => {
+        await world.task('a', { overlap_policy });
+        const process = await world.process('w1');
+        await schedule('a', 'r1', 0);
+        await soon(() => expect(process.running()).to.deep.equal(['r1']));
+        return process;
+      };
+      const handOver = async (owner: string): Promise<void> => {
+        const command = { store: world.store, taskId: 'a', context: world.context(owner) };
+        const changes = { created_by: owner };
+        await updateTaskCommand({ ...command, changes, mayChange: () => {} });
+      };
+
+      it('under skip records the second, until the first has ended, also where it comes back', async () => {
+        const process = await begun('skip');
+        await handOver('agent-2');
+        expect(await schedule('a', 'r2', 1)).to.include({ kind: 'skipped', because_of: 'r1' });
+        await handOver(OWNER);
+        expect(await schedule('a', 'r3', 2)).to.include({ kind: 'skipped', because_of: 'r1' });
+        await handOver('agent-3');
+        expect(await schedule('a', 'r4', 3)).to.include({ kind: 'skipped', because_of: 'r1' });
+        process.finish('r1');
+        await world.reaches('r1', 'succeeded');
+        expect((await schedule('a', 'r5', 4)).kind).to.equal('requested');
+        await handOver('agent-2');
+        expect(await schedule('a', 'r6', 5)).to.include({ kind: 'skipped', because_of: 'r5' });
+      });
+
+      it('under queue lets one wait for those before it, and skips the next', async () => {
+        const process = await begun('queue');
+        expect((await schedule('a', 'r2', 1)).kind).to.equal('requested');
+        await handOver('agent-2');
+        expect(await schedule('a', 'r3', 2)).to.include({ kind: 'skipped', because_of: 'r2' });
+        process.finish('r1');
+        await soon(() => expect(process.running()).to.deep.equal(['r2']));
+        expect((await schedule('a', 'r4', 3)).kind).to.equal('requested');
+        expect(await schedule('a', 'r5', 4)).to.include({ kind: 'skipped', because_of: 'r4' });
+        expect(process.running()).to.deep.equal(['r2']);
+        process.finish('r2');
+        await soon(() => expect(process.running()).to.deep.equal(['r4']));
+      });
+
+      it('under cancel_running ends the one before and goes on', async () => {
+        const process = await begun('cancel_running');
+        await handOver('agent-2');
+        await schedule('a', 'r2', 1);
+        await world.reaches('r1', 'canceled');
+        await soon(() => expect(process.running()).to.include('r2'));
+        const key = await readKey(world.store, overlapKey('a', 'agent-2'));
+        expect(key?.holders.map(({ run_id }) => run_id)).to.deep.equal(['r2']);
+      });
     });
 
     it('does not give way to a run that was canceled before it began', async () => {
