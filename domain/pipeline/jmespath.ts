@@ -3,6 +3,8 @@ import { PipelineFault } from './fault.ts';
 import { areKeys, grouped, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
 import { Secrets } from './secrets.ts';
 import { MOST_GIVEN, writtenLength } from './size.ts';
+import { MOST_ITEMS, MOST_TEXT, textFunctions, type TextFunction } from './text-functions.ts';
+import { placeOf } from './text-search.ts';
 
 /**
  * JMESPath as the library evaluates it, made fit for expressions that anyone may write:
@@ -29,16 +31,6 @@ const MOST_VISITS = 500_000;
 /** The same of all the expressions in one value. */
 const MOST_VISITS_TOGETHER = 2 * MOST_VISITS;
 
-/** A let expression makes an interpreter of its own, which costs as much as this many visits. */
-const LET_COST = 100;
-
-/** Longest text, in characters, and longest array that a function may give. */
-const MOST_TEXT = 4_000_000;
-const MOST_ITEMS = 500_000;
-
-/** Most replacements that `replace` may be asked to count; the library makes an array of as many. */
-const MOST_COUNTED = 10_000;
-
 /** What a function costs for each item or two characters that it is given, in visits. Measured, as all of these. */
 const COST = 0.25;
 
@@ -58,19 +50,18 @@ const ITEMS_OF_MEMBER = 16;
 
 /** Characters that are compared, or become a list of characters to be cut, for a visit. */
 const COMPARED = 1_024;
-const CUT = 16;
+const CUT = 8;
 
 /** Characters of JSON text that are written, or only counted, for a visit. */
 const WRITTEN = 16;
 const COUNTED = 64;
 
-/** Pairs of characters of a text and of what is looked for from its end that are compared for a visit. */
-const FOUND_LAST = 256;
-
 /** What the evaluation that goes on may still visit. */
 let visits = 0;
 /** The same of those that are done together with it. */
 let together = Infinity;
+/** What `let` has given names to where the evaluation is. */
+let variables: ReadonlyMap<string, unknown> = new Map();
 const interpreter = bounded(TreeInterpreter.withScope({}));
 
 /**
@@ -81,6 +72,7 @@ const interpreter = bounded(TreeInterpreter.withScope({}));
 export function evaluateNode(node: Node, scope: unknown): unknown {
   const most = Math.min(MOST_VISITS, together);
   visits = most;
+  variables = new Map();
   try {
     const value: unknown = interpreter.search(node, scope as Value);
     if (value instanceof Secrets) throw new PipelineFault('secrets are asked for by name');
@@ -112,13 +104,11 @@ export function member(value: unknown, name: string): unknown {
 
 function bounded(target: Interpreter): Interpreter {
   const visit = target.visit.bind(target);
-  const withScope = target.withScope.bind(target);
   // What is visited is of JSON, as the library knows it, or an expression.
   const given: Visit = (node, value) => visit(node, value as Value);
   const own: Visit = (node, value) => target.visit(node, value as Value);
-  target.withScope = (scope) => bounded(withScope(scope));
   target.visit = (node, value) => {
-    pay(node.type === 'LetExpression' ? LET_COST : 1);
+    pay(1);
     if (node.type === 'Function') return call(target, node, value);
     return evaluate(node, value, own, given) as Value;
   };
@@ -132,6 +122,15 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
       return member(value, node.name);
     case 'MultiSelectHash':
       return objectOf(node.children.map((each) => [each.name, visit(each.value, value)]));
+    case 'Flatten': {
+      const list = visit(node.child, value);
+      return Array.isArray(list) ? flattened(list) : null;
+    }
+    case 'LetExpression':
+      return withVariables(node, value, visit);
+    case 'Variable':
+      if (!variables.has(node.name)) throw new Error(`there is no variable ${node.name}`);
+      return variables.get(node.name);
     case 'Slice':
       if (typeof value === 'string') pay(value.length / CUT);
       return given(node, value);
@@ -162,12 +161,31 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
   }
 }
 
+/** The library copies the names once for each of them, and looks one up through all `let`s around it. */
+function withVariables(
+  { bindings, expression }: Extract<Node, { readonly type: 'LetExpression' }>,
+  value: unknown,
+  visit: Visit,
+): unknown {
+  const before = variables;
+  const bound = bindings.map((each) => [each.variable, visit(each.reference, value)] as const);
+  pay((before.size + bound.length) * COST);
+  variables = new Map([...before, ...bound]);
+  try {
+    return visit(expression, value);
+  } finally {
+    variables = before;
+  }
+}
+
 function call(target: Interpreter, { name, children }: FunctionNode, value: Value | Node): Value {
   const args = children.map((child) => target.visit(child, value));
   const cost = costs.get(name) ?? COST;
   if (cost > 0) for (const arg of args) pay(sizeOf(arg) * cost);
-  const own = ownFunctions.get(name)?.(args) ?? ofItems(target, name, args);
-  return withinBounds(name, (own as Value | undefined) ?? target.runtime.callFunction(name, args));
+  let given = (ownFunctions.get(name) ?? textFunctions.get(name))?.(args, pay);
+  if (given === undefined) given = ofItems(target, name, args);
+  if (given === undefined) given = target.runtime.callFunction(name, args);
+  return withinBounds(name, given as Value);
 }
 
 /** @throws Error where the evaluation has had all that it may */
@@ -235,25 +253,11 @@ function withinBounds<T>(name: string, value: T): T {
   return value;
 }
 
-/**
- * Checks, and functions in the place of the library's. Undefined leaves it to the library (also the complaint about
- * arguments of the wrong type).
- */
-const ownFunctions: ReadonlyMap<string, (args: readonly unknown[]) => string | undefined> = new Map(
-  [
-    ['find_last', checkFoundLast],
-    ['pad_left', checkWidth],
-    ['pad_right', checkWidth],
-    ['replace', checkCount],
-    ['to_string', checkText],
-    // The library runs out of stack.
-    ['reverse', ([text]) => (typeof text === 'string' ? [...text].reverse().join('') : undefined)],
-    // The library trims by regular expressions that take quadratic time.
-    ['trim', (args: readonly unknown[]) => trim(args, true, true)],
-    ['trim_left', (args: readonly unknown[]) => trim(args, true, false)],
-    ['trim_right', (args: readonly unknown[]) => trim(args, false, true)],
-  ],
-);
+/** Checks, and functions in the place of the library's, as {@link textFunctions} are. */
+const ownFunctions: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
+  ['contains', contains],
+  ['to_string', checkText],
+]);
 
 /**
  * What orders a list, or evaluates an expression for each item: the library's own would do so without bounds, without
@@ -311,39 +315,24 @@ function isReference(value: unknown): value is Node {
   return isLarge(value) && 'expref' in value && value.expref === true;
 }
 
-function checkFoundLast([text, part]: readonly unknown[]): undefined {
-  if (typeof text === 'string' && typeof part === 'string') {
-    pay((text.length * part.length) / FOUND_LAST);
-  }
+/** The library looks for a long text in a time that is that of one times the other. */
+function contains(args: readonly unknown[]): boolean | undefined {
+  const [text, part] = args;
+  if (args.length !== 2 || typeof text !== 'string' || typeof part !== 'string') return undefined;
+  return part === '' || placeOf(text, part, pay) !== -1;
+}
+
+/** One level of lists within a list is dissolved. That may give much more than there was, so it is paid for before. */
+function flattened(list: readonly unknown[]): readonly unknown[] {
+  let length = 0;
+  for (const item of list) length += Array.isArray(item) ? item.length : 1;
+  if (length > MOST_ITEMS) throw new Error('a list becomes too long');
+  pay((list.length + length) * COST);
+  return list.flat();
 }
 
 function checkText([value]: readonly unknown[]): undefined {
   const length = writtenLength(value, MOST_TEXT);
   if (length > MOST_TEXT) throw new Error('the text is too long');
   pay(length / WRITTEN);
-}
-
-function checkWidth([, width]: readonly unknown[]): undefined {
-  if (typeof width === 'number' && width > MOST_TEXT) throw new Error('the width is too large');
-}
-
-function checkCount([, , , count]: readonly unknown[]): undefined {
-  if (typeof count === 'number' && count > MOST_COUNTED) {
-    throw new Error(`replace() counts up to ${MOST_COUNTED}`);
-  }
-}
-
-function trim(args: readonly unknown[], left: boolean, right: boolean): string | undefined {
-  const [text, characters = ''] = args;
-  if (args.length > 2 || typeof text !== 'string' || typeof characters !== 'string')
-    return undefined;
-  const all = [...text];
-  const set = new Set(characters);
-  const goes = (character: string | undefined): boolean =>
-    character !== undefined && (set.size > 0 ? set.has(character) : /[\s\x85]/.test(character));
-  let start = 0;
-  let end = all.length;
-  while (left && start < end && goes(all[start])) start += 1;
-  while (right && end > start && goes(all[end - 1])) end -= 1;
-  return all.slice(start, end).join('');
 }

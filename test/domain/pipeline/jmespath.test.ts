@@ -1,0 +1,114 @@
+import { expect } from 'chai';
+import { parseExpression } from '../../../domain/pipeline/expression.ts';
+import { PipelineFault } from '../../../domain/pipeline/fault.ts';
+
+const evaluate = (text: string, params: unknown = {}): unknown =>
+  parseExpression(text).evaluate({ params });
+
+describe('an expression', () => {
+  const cases: readonly (readonly [text: string, value: unknown])[] = [
+    ["replace('aabaaabaaaab', 'aa', '-')", '-b-ab--b'],
+    ["replace('aabaaabaaaab', 'aa', '-', `0`)", 'aabaaabaaaab'],
+    ["replace('aabaaabaaaab', 'aa', '-', `2`)", '-b-abaaaab'],
+    ["replace('aabaaabaaaab', 'aa', '-', `400000000`)", '-b-ab--b'],
+    ["replace('aaa', 'a', 'ba', `2`)", 'babaa'],
+    ["replace('x', 'x', '$$5', `1`)", '$$5'],
+    ["replace('x', 'x', '$&$&', `1`)", '$&$&'],
+    ["replace('abc', '', '-')", 'a-b-c'],
+    ["replace('abc', '', '-', `1`)", 'a-bc'],
+    ["replace('', 'a', '-')", ''],
+    ["split('a/b', '/', `5`)", ['a', 'b']],
+    ["split('a/b/c', '/', `1`)", ['a', 'b/c']],
+    ["split('abc', '', `1`)", ['a', 'bc']],
+    ["split('', '')", []],
+    ['let $a = `0` in let $b = `1` in $a', 0],
+    ['let $a = `1` in [let $a = `2` in $a, $a]', [2, 1]],
+    ['let $a = `1`, $b = $.params.n in map(&[@, $a, $b], `[7]`)', [[7, 1, 8]]],
+    ['`[[1], 2, [[3]]]`[]', [1, 2, [3]]],
+  ];
+  for (const [text, value] of cases) {
+    it(`gives what it should: ${text}`, () => {
+      expect(evaluate(text, { n: 8 })).to.deep.equal(value);
+    });
+  }
+
+  const refused: readonly (readonly [text: string, says: string])[] = [
+    ["replace('a', 'a', 'b', `-1`)", 'non-negative integer'],
+    ["replace('a', 'a', 'b', `1.5`)", 'non-negative integer'],
+    ["split('a', 'a', `-1`)", 'non-negative integer'],
+    ["replace('a', 'a')", 'replace() takes'],
+    ["join('', `[1]`)", 'join() expected'],
+    ['[let $a = `1` in $a, $a]', 'variable'],
+  ];
+  for (const [text, says] of refused) {
+    it(`fails, and says why: ${text}`, () => {
+      expect(() => evaluate(text)).to.throw(PipelineFault, says);
+    });
+  }
+
+  describe('that looks for a long part in a long text', () => {
+    const half = 'a'.repeat(300);
+    const places: readonly (readonly [text: string, first: number | null, last: number | null])[] =
+      [
+        [`${half}b${half}`, 0, 0],
+        [`aab${half}b${half}b${half}c`, 3, 304],
+        [`${half}${half}`, null, null],
+        [`x${half}b${half.slice(1)}`, null, null],
+      ];
+    for (const [text, first, last] of places) {
+      it(`finds it at ${first}, and from the end at ${last}`, () => {
+        const params = { text, part: `${half}b${half}` };
+        expect(evaluate('find_first(params.text, params.part)', params)).to.equal(first);
+        expect(evaluate('find_last(params.text, params.part)', params)).to.equal(last);
+        expect(evaluate('contains(params.text, params.part)', params)).to.equal(first !== null);
+      });
+    }
+
+    it('splits, and replaces, each', () => {
+      const part = `${half}b${half}`;
+      const params = { text: `1${part}2${part}${half}`, part };
+      expect(evaluate('split(params.text, params.part)', params)).to.deep.equal(['1', '2', half]);
+      expect(evaluate("replace(params.text, params.part, 'x')", params)).to.equal(`1x2x${half}`);
+    });
+  });
+
+  describe('that asks for more than it may', () => {
+    const list = Array.from({ length: 3000 }, (_, index) => index);
+    const text = 'a'.repeat(100_000);
+    const part = `${'a'.repeat(20_000)}b${'a'.repeat(20_000)}`;
+    const texts = list.slice(0, 10).map(() => 'a'.repeat(10_000));
+    const empty = Array.from({ length: 60_000 }, () => []);
+    const params = { list, text, part, texts, empty };
+    const replaceEach = "map(&replace($.params.text, 'a', 'bb', `10000`), params.list)";
+    const bindings = list.map((index) => `$v${index} = params`).join(', ');
+    const cases: readonly (readonly [what: string, text: string])[] = [
+      ['counted replacements for each', replaceEach],
+      ['a long part looked for by each', 'params.list[?contains($.params.text, $.params.part)]'],
+      ['the same cut by', 'params.list[?split($.params.text, $.params.part) == @]'],
+      ['lists of nothing dissolved by each', 'params.empty[?$.params.empty[]]'],
+      ['a list of very many', 'length(map(&$.params.empty, params.list)[])'],
+      ['a text of very many', "join('', map(&$.params.text, params.list))"],
+      ['very long texts between', "join(params.text, map(&'', params.list))"],
+      ['very long texts put in', "replace(params.text, 'a', params.text)"],
+      ['very many names for each', `params.list[?let ${bindings} in \`true\`]`],
+    ];
+    for (const [what, text] of cases) {
+      it(`fails soon: ${what}`, () => {
+        const started = performance.now();
+        expect(() => evaluate(text, params)).to.throw(PipelineFault);
+        expect(performance.now() - started).to.be.lessThan(2000);
+      });
+    }
+
+    it('is not what counts many replacements in a long text once', () => {
+      const started = performance.now();
+      expect(evaluate("length(replace(params.text, 'a', 'bb', `10000`))", params)).to.equal(
+        110_000,
+      );
+      expect(evaluate("length(map(&replace(@,'a','b',`10000`), params.texts))", params)).to.equal(
+        10,
+      );
+      expect(performance.now() - started).to.be.lessThan(1000);
+    });
+  });
+});
