@@ -315,11 +315,15 @@ function isReference(value: unknown): value is Node {
   return isLarge(value) && 'expref' in value && value.expref === true;
 }
 
-/** The library looks for a long text in a time that is that of one times the other. */
+/** The library finds no list and no object in a list, and takes long to look for a long text. */
 function contains(args: readonly unknown[]): boolean | undefined {
-  const [text, part] = args;
-  if (args.length !== 2 || typeof text !== 'string' || typeof part !== 'string') return undefined;
-  return part === '' || placeOf(text, part, pay) !== -1;
+  const [held, part] = args;
+  if (args.length !== 2) return undefined;
+  if (Array.isArray(held)) {
+    return isLarge(part) ? held.some((item) => areEqual(item, part)) : held.includes(part);
+  }
+  if (typeof held !== 'string') return undefined;
+  return typeof part === 'string' && (part === '' || placeOf(held, part, pay) !== -1);
 }
 
 /** One level of lists within a list is dissolved. That may give much more than there was, so it is paid for before. */

@@ -1,5 +1,5 @@
 import type { Pay } from './ordering.ts';
-import { placeOf, piecesOf } from './text-search.ts';
+import { lengthOf, piecesOf, placeOf, startOf } from './text-search.ts';
 
 /** Longest text, in characters, and longest array that a function may give. */
 export const MOST_TEXT = 4_000_000;
@@ -14,16 +14,20 @@ const JOINED = 16;
  */
 export type TextFunction = (args: readonly unknown[], pay: Pay) => unknown;
 
-/** Functions of texts: the library's own take quadratic time, run out of stack, or make more than there may be. */
+/**
+ * Functions of texts: the library's own take quadratic time, run out of stack, make more than there may be, or give what
+ * JMESPath does not say.
+ */
 export const textFunctions: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
   ['find_first', (args, pay) => find(args, pay, false)],
   ['find_last', (args, pay) => find(args, pay, true)],
   ['join', join],
-  ['pad_left', checkWidth],
-  ['pad_right', checkWidth],
+  ['pad_left', (args) => pad(args, true)],
+  ['pad_right', (args) => pad(args, false)],
   ['replace', replace],
   ['reverse', ([text]) => (typeof text === 'string' ? [...text].reverse().join('') : undefined)],
   ['split', split],
+  ['to_number', toNumber],
   // The library trims by regular expressions.
   ['trim', (args) => trim(args, true, true)],
   ['trim_left', (args) => trim(args, true, false)],
@@ -39,15 +43,24 @@ function fit(args: readonly unknown[], types: readonly string[], optional = 0): 
   );
 }
 
-/** Where a text stands in another, within `[start:end]` of that, for the first time or the last. */
+/**
+ * Where a text stands in another, within the slice `[start:end]` of that, for the first time or the last: the number of
+ * the character. The library counts units of UTF-16, and takes an end of zero for none.
+ */
 function find(args: readonly unknown[], pay: Pay, last: boolean): number | null | undefined {
   if (!fit(args, ['string', 'string', 'number', 'number'], 2)) return undefined;
-  const [text, part, start = 0, end = 0] = args as [string, string, number?, number?];
-  if (!Number.isInteger(start) || !Number.isInteger(end)) return undefined;
+  const [text, part, start = 0, end = Infinity] = args as [string, string, number?, number?];
+  if (![start, end].every((place) => place === Infinity || Number.isInteger(place)))
+    return undefined;
   if (part === '') return null;
-  const from = Math.max(start, 0);
-  const place = placeOf(text.slice(from, end === 0 ? text.length : end), part, pay, 0, last);
-  return place === -1 ? null : from + place;
+  const from = placeIn(text, start);
+  const place = placeOf(text.slice(from, placeIn(text, end)), part, pay, 0, last);
+  return place === -1 ? null : lengthOf(text.slice(0, from + place));
+}
+
+/** Where the character of a number begins, which is counted from the end where it is negative. */
+function placeIn(text: string, character: number): number {
+  return startOf(text, character < 0 ? Math.max(0, lengthOf(text) + character) : character);
 }
 
 /** Texts one behind the other, with another in between. */
@@ -88,8 +101,24 @@ function isCount(value: number): boolean {
   return value === Infinity || (Number.isInteger(value) && value >= 0);
 }
 
-function checkWidth([, width]: readonly unknown[]): undefined {
-  if (typeof width === 'number' && width > MOST_TEXT) throw new Error('the width is too large');
+/** A text made as wide as is asked for. The library leaves an empty one as it is, and counts units of UTF-16. */
+function pad(args: readonly unknown[], left: boolean): string | undefined {
+  if (!fit(args, ['string', 'number', 'string'], 1)) return undefined;
+  const [text, width, padding = ''] = args as [string, number, string?];
+  if (width > MOST_TEXT) throw new Error('the width is too large');
+  const one = padding === '' ? ' ' : padding;
+  if (!isCount(width)) return undefined;
+  if (lengthOf(one) > 1) throw new Error('what a text is padded with has one character');
+  const added = one.repeat(Math.max(0, width - lengthOf(text)));
+  return left ? added + text : text + added;
+}
+
+/** A number, or what a text says that is one of JSON; null for all else. The library takes all that JavaScript does. */
+function toNumber([value, ...others]: readonly unknown[]): number | null | undefined {
+  if (typeof value !== 'string' || others.length > 0) return undefined;
+  if (!/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/.test(value)) return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
 }
 
 function trim(args: readonly unknown[], left: boolean, right: boolean): string | undefined {

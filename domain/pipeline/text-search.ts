@@ -69,3 +69,24 @@ function repeatedStarts(part: string): Uint32Array {
   }
   return ends;
 }
+
+/** Whether a text has characters of two units each. */
+const hasPairs = (text: string): boolean => /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text);
+
+/** How many characters a text has; those beyond the first 65,536 of Unicode, such as emoji, are one each. */
+export function lengthOf(text: string): number {
+  if (!hasPairs(text)) return text.length;
+  let length = 0;
+  for (const _ of text) length += 1;
+  return length;
+}
+
+/** Where in a text its character of a number begins; that of the end, and all behind it, at the text's end. */
+export function startOf(text: string, character: number): number {
+  if (!hasPairs(text)) return Math.min(character, text.length);
+  let at = 0;
+  for (let left = character; left > 0 && at < text.length; left -= 1) {
+    at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  }
+  return at;
+}
