@@ -20,12 +20,15 @@ const checks = new WeakMap<object, ArgumentCheck>();
 
 /**
  * Compiles the JSON schema of a tool's arguments, once per schema object.
- * @throws Error when it is no valid JSON schema
+ * @throws Error when it is no valid JSON schema, or one that is asynchronous (`$async`, of Ajv)
  */
 export function argumentCheck(schema: object): ArgumentCheck {
   const known = checks.get(schema);
   if (known) return known;
   const { $schema: _dialect, ...rest } = schema as Record<string, unknown>;
+  // Its answer would be a promise: any arguments would be taken, and what it says later ends the process. One within a
+  // schema that is not asynchronous itself is refused by Ajv.
+  if (rest['$async']) throw new Error('a schema must not be asynchronous ($async)');
   // Not a promise: the metaschema is none of those that are looked up first.
   void metaschema.validateSchema(rest, true);
   // An instance for each, so that equal `$id`s of different tools don't get in each other's way.
