@@ -46,6 +46,8 @@ export interface Expression {
   readonly path: readonly string[] | null;
   /** Names of the scope it certainly or possibly uses. */
   readonly roots: ReadonlySet<string>;
+  /** Whether it may give all the steps' results, by themselves or within something, and not only some of them. */
+  readonly givesSteps: boolean;
   /**
    * @param mask of an expression that values of secrets have been written into. What is wrong with such a one is not
    *   said: it would be told by parts of it, in which no secret is found any more
@@ -81,7 +83,7 @@ export function parseExpression(text: string): Expression {
       throw new PipelineFault(faultOf(text, 'is broken', error, mask));
     };
     const fault = faultOf(text, 'is broken', error);
-    return { text, fault, path: null, roots: new Set(), evaluate };
+    return { text, fault, path: null, roots: new Set(), givesSteps: false, evaluate };
   }
   const { node, shifts, path, roots } = parsed;
   const look =
@@ -96,7 +98,35 @@ export function parseExpression(text: string): Expression {
       throw new PipelineFault(faultOf(text, 'failed', error, mask));
     }
   };
-  return { text, fault: null, path, roots, evaluate };
+  const givesSteps = path === null ? reachesSteps(text, roots) : path.join() === 'steps';
+  return { text, fault: null, path, roots, givesSteps, evaluate };
+}
+
+/**
+ * What an expression gives, to be kept: all the steps' results, which grow with each step, are those of now.
+ * @throws PipelineFault that names the expression
+ */
+export function evaluateToKeep(expression: Expression, scope: Scope): unknown {
+  const value = expression.evaluate(scope);
+  if (!expression.givesSteps || !holds(value, scope.steps)) return value;
+  return expression.evaluate({ ...scope, steps: { ...(scope.steps as object) } });
+}
+
+/** Whether a value is an object, or has it within itself. */
+function holds(value: unknown, wanted: unknown): boolean {
+  const open = [value];
+  while (open.length > 0) {
+    const each = open.pop();
+    if (typeof each !== 'object' || each === null) continue;
+    if (each === wanted) return true;
+    for (const member of Object.values(each)) open.push(member);
+  }
+  return false;
+}
+
+/** Whether an expression that is no path names the steps, or has a sign for what it is evaluated on, or for all in it. */
+function reachesSteps(text: string, roots: ReadonlySet<string>): boolean {
+  return roots.has('steps') || /[@$*]/.test(text);
 }
 
 /** @throws Error for what is no expression, is too long, or has more parts within each other than can be gone through */

@@ -1,5 +1,12 @@
 import type { JsonValue } from '../json.ts';
-import { endOfQuote, isQuote, parseExpression, type Expression, type Scope } from './expression.ts';
+import {
+  endOfQuote,
+  evaluateToKeep,
+  isQuote,
+  parseExpression,
+  type Expression,
+  type Scope,
+} from './expression.ts';
 import { PipelineFault } from './fault.ts';
 import { evaluateTogether } from './jmespath.ts';
 import { setOwn } from './own.ts';
@@ -107,7 +114,7 @@ function compileText(text: string, found: (expression: Expression) => void): Tem
   for (const part of parts) if (typeof part !== 'string') found(part);
   if (parts.length === 1 && first !== undefined) {
     if (typeof first === 'string') return constant(first);
-    return { constant: false, render: (scope) => toJson(first.evaluate(scope)) };
+    return { constant: false, render: (scope) => toJson(evaluateToKeep(first, scope)) };
   }
   const render = (scope: Scope): string => {
     let rendered = '';

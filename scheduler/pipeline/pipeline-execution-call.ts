@@ -238,7 +238,7 @@ class Call {
       step: this.name,
       ...(data === undefined || full
         ? {}
-        : { data: logData(this.progress.secrets.mask(data), MOST_DATA_BYTES) }),
+        : { data: logData(this.progress.secrets, data, MOST_DATA_BYTES) }),
     });
   }
 }

@@ -1,5 +1,5 @@
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
-import type { Scope } from '../../domain/pipeline/expression.ts';
+import { evaluateToKeep, type Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineFault } from '../../domain/pipeline/fault.ts';
 import { itemName } from '../../domain/pipeline/output.ts';
 import { MOST_ITEMS } from '../../domain/pipeline/pipeline.ts';
@@ -80,7 +80,7 @@ function runItem(
 }
 
 function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {
-  const items: unknown = 'render' in each ? each.render(scope) : each.evaluate(scope);
+  const items: unknown = 'render' in each ? each.render(scope) : evaluateToKeep(each, scope);
   if (!Array.isArray(items)) {
     const given = items === null ? 'null' : typeof items;
     const text = 'text' in each ? ` "${each.text.slice(0, 200)}"` : '';

@@ -306,9 +306,15 @@ function callsById({ pipeline }: Execution): ReadonlyMap<string, CompiledCall> {
 
 const known = new WeakMap<object, ReadonlyMap<string, CompiledCall>>();
 
-/** A log line's data, no larger than makes sense in a log. */
-export function logData(data: unknown, limit: number): JsonValue {
-  return cutTo(limit, toPlainJson(data)).value as JsonValue;
+/**
+ * A log line's data, masked, and no larger than makes sense in a log: a copy, as whoever gave it may change it before it
+ * is recorded.
+ * @throws PipelineFault for what is nested too deep @throws Error for what no JSON can hold
+ */
+export function logData(secrets: Secrets, data: unknown, limit: number): JsonValue {
+  requireFewLevels(data);
+  const { value } = cutTo(limit, toPlainJson(secrets.mask(data)));
+  return JSON.parse(JSON.stringify(value)) as JsonValue;
 }
 
 /** An estimate is far too high for long texts, which would be recorded one by one then. */
