@@ -1,7 +1,7 @@
 import type { StepEnd } from '../events/catalogue.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { setOwn } from './own.ts';
-import { cutMarker, jsonBytes, toPlainJson } from './size.ts';
+import { bareMarker, cutMarker, jsonBytes, toPlainJson } from './size.ts';
 
 /** Largest output of a run, as JSON text; results that don't fit are cut. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -43,8 +43,8 @@ export interface RunOutput extends JsonObject {
  *
  * A step's result stands under its `save_as`, else its id; that of a `for_each` is the array of the items'
  * results. Skipped steps are left out; one that failed and was passed over is `{error}`. Over 4 MiB, results
- * that don't fit any more are replaced by `{truncated, size_bytes, preview}`, and the output says
- * `truncated: true`.
+ * that don't fit any more are replaced by `{truncated, size_bytes, preview}`, without the preview where there
+ * is no room for that either, and the output says `truncated: true`.
  */
 export function outputOf(steps: readonly StepEnd[], stored: JsonObject): RunOutput {
   const layout = (isJsonObject(stored['layout']) ? stored['layout'] : {}) as OutputLayout;
@@ -115,19 +115,46 @@ function countOf(last: ReadonlyMap<string, StepEnd>): RunSummary & JsonObject {
   return { total_steps: ids.size, executed_steps: ids.size - skipped_steps, skipped_steps };
 }
 
+/** The output as a whole where that fits; else results are cut, so that each has room for a marker at least. */
 function fit(steps: JsonObject, summary: JsonObject): RunOutput {
-  if (toPlainJson(steps).bytes <= MAX_OUTPUT_BYTES) return { steps, summary };
-  const kept: Record<string, unknown> = {};
-  let left = MAX_OUTPUT_BYTES - 1024 - jsonBytes(summary);
-  let truncated = false;
-  for (const [name, result] of Object.entries(steps)) {
-    const size = jsonBytes(result);
-    const fits = size + name.length * 6 + 4 <= left;
-    const value = fits ? result : cutMarker(result, size);
-    const bytes = fits ? size : jsonBytes(value);
-    left -= bytes + name.length * 6 + 4;
-    truncated ||= !fits;
-    if (fits || left > 0) setOwn(kept, name, value);
+  const whole = { steps, summary };
+  // Estimated first: most are far smaller.
+  if (toPlainJson(whole).bytes <= MAX_OUTPUT_BYTES || jsonBytes(whole) <= MAX_OUTPUT_BYTES) {
+    return whole;
   }
-  return { steps: kept as JsonObject, summary, ...(truncated ? { truncated } : {}) };
+  const kept: Record<string, unknown> = {};
+  const members = Object.entries(steps).map(([name, result]) => memberOf(name, result));
+  let left = MAX_OUTPUT_BYTES - jsonBytes({ steps: {}, summary, truncated: true });
+  for (const { around, least } of members) left -= around + least;
+  for (const member of members) {
+    const { name, result, size, least } = member;
+    const value = within(least + left, member);
+    left -= (value === result ? size : jsonBytes(value)) - least;
+    setOwn(kept, name, value);
+  }
+  return { steps: kept as JsonObject, summary, truncated: true };
+}
+
+/** A result, or what stands for it where there is not the room for it. */
+function within(room: number, { result, size }: Member): unknown {
+  if (size <= room) return result;
+  const marker = cutMarker(result, size);
+  return jsonBytes(marker) <= room ? marker : bareMarker(size);
+}
+
+/** A result in an output. Sizes are those of JSON text, in bytes. */
+interface Member {
+  readonly name: string;
+  readonly result: JsonValue;
+  /** Of its name, the colon and a comma. */
+  readonly around: number;
+  readonly size: number;
+  /** What it takes where it is cut as far as can be. */
+  readonly least: number;
+}
+
+function memberOf(name: string, result: JsonValue): Member {
+  const size = jsonBytes(result);
+  const least = Math.min(size, jsonBytes(bareMarker(size)));
+  return { name, result, around: jsonBytes(name) + 2, size, least };
 }

@@ -133,6 +133,49 @@ describe('the output of a run', () => {
   });
 });
 
+describe('an output of about 4 MiB', () => {
+  const most = 4 * 1024 * 1024;
+  const outputs = (count: number, id: (index: number) => string, length: number): JsonObject => {
+    const pipeline = Array.from({ length: count }, (_, index) => ({ uses: 'a', id: id(index) }));
+    return fold(
+      { pipeline },
+      pipeline.map((step) => end(step.id, 'x'.repeat(length))),
+    );
+  };
+
+  it('is whole with long names', () => {
+    const output = outputs(1000, (index) => `${'n'.repeat(96)}${1000 + index}`, 3650);
+    expect(output).not.to.have.property('truncated');
+    expect(Object.values(output['steps'] as JsonObject)).to.deep.equal(
+      Array.from({ length: 1000 }, () => 'x'.repeat(3650)),
+    );
+  });
+
+  const names = (index: number): string => `step_${10 + index}`;
+  const little = jsonBytes(outputs(20, names, 1));
+  const share = Math.floor((most - little) / 20) + 1;
+  for (const [less, length] of [
+    [(most - little) % 20, share],
+    [500, share - 25],
+  ] as const) {
+    it(`is whole where ${less} bytes are left`, () => {
+      const output = outputs(20, names, length);
+      expect(jsonBytes(output)).to.be.within(most - 600, most);
+      expect(output).not.to.have.property('truncated');
+    });
+  }
+
+  it('has a marker for each result that does not fit', () => {
+    const output = outputs(3000, names, 5000);
+    const steps = output['steps'] as JsonObject;
+    expect(jsonBytes(output)).to.be.within(most - 2000, most);
+    expect(output['truncated']).to.equal(true);
+    expect(Object.keys(steps)).to.have.lengthOf(3000);
+    expect(steps['step_10']).to.equal('x'.repeat(5000));
+    expect(steps['step_3009']).to.deep.equal({ truncated: true, size_bytes: 5002 });
+  });
+});
+
 describe('a result', () => {
   const limit = 256 * 1024;
   const cut = (value: unknown): unknown => cutTo(limit, toPlainJson(value)).value;
