@@ -2,12 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
-import {
-  cutTo,
-  MAX_RESULT_BYTES,
-  requireFewLevels,
-  toPlainJson,
-} from '../../domain/pipeline/size.ts';
+import { cutTo, MAX_RESULT_BYTES, toPlainJson, withinReach } from '../../domain/pipeline/size.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { logLevels, ToolError, type ToolCall } from '../../scheduler/tools/tool.ts';
@@ -106,8 +101,7 @@ function plain(value: unknown): unknown {
  */
 function copyOf(value: unknown): { readonly copy?: unknown; readonly fault: string | null } {
   try {
-    requireFewLevels(value);
-    const text = JSON.stringify(value) as string | undefined;
+    const text = JSON.stringify(withinReach(value)) as string | undefined;
     if (text === undefined) return { fault: `a ${typeof value} has no text` };
     return { copy: JSON.parse(text) as unknown, fault: null };
   } catch (error) {

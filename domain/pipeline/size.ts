@@ -18,6 +18,12 @@ export const MOST_GIVEN = MAX_RUN_BYTES;
 /** What any value counts for, and a text or a name besides its own. Characters. */
 const EACH = 8;
 
+/** Items and members of a result in all that may be looked at: no value that a step is given has as many. */
+const MOST_MEMBERS = MOST_GIVEN / EACH;
+
+/** Bytes of JSON text that one of them takes at least, with its comma. */
+const LEAST_MEMBER = 2;
+
 /** Deeper values are measured by writing them out, which also finds cycles. */
 const MOST_DEPTH = 100;
 
@@ -44,12 +50,13 @@ export function toPlainJson(value: unknown): Measured {
 
 /**
  * To be asked before anything else goes down into a value that a tool gave.
+ * @returns the value, or what stands for one that has more items and members than may be looked at: a list of four
+ *   thousand million, all but one of them missing, is quickly made. Its size is the least that it can have
  * @throws PipelineFault for one of more than 500 levels, as one is that holds itself
  */
-export function requireFewLevels(value: unknown): void {
-  if (!hasFewLevels(value, MOST_LEVELS)) {
-    throw new PipelineFault(`it is nested deeper than ${MOST_LEVELS} levels, or holds itself`);
-  }
+export function withinReach(value: unknown): unknown {
+  const members = countMembers(value, MOST_LEVELS, 0);
+  return members > MOST_MEMBERS ? bareMarker(members * LEAST_MEMBER) : value;
 }
 
 /**
@@ -152,11 +159,19 @@ function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-function hasFewLevels(value: unknown, most: number): boolean {
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return true;
-  if (most === 0) return false;
+/** The items and members of a value and of all within it, with those counted before; may stop where they are too many. */
+function countMembers(value: unknown, levels: number, before: number): number {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return before;
+  if (levels === 0) {
+    throw new PipelineFault(`it is nested deeper than ${MOST_LEVELS} levels, or holds itself`);
+  }
   const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
-  return members.every((member) => hasFewLevels(member, most - 1));
+  let count = before + members.length;
+  for (const member of members) {
+    if (count > MOST_MEMBERS) break;
+    count = countMembers(member, levels - 1, count);
+  }
+  return count;
 }
 
 /** Upper bound of the JSON text's bytes; NaN where a value is not plain JSON. */

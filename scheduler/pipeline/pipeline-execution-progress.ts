@@ -14,9 +14,9 @@ import {
   jsonBytes,
   MAX_RESULT_BYTES,
   MAX_RUN_BYTES,
-  requireFewLevels,
   start,
   toPlainJson,
+  withinReach,
   type Measured,
 } from '../../domain/pipeline/size.ts';
 import type { Environment, Execution } from './pipeline-execution.ts';
@@ -245,8 +245,8 @@ export class Progress {
 
   private plainResult(result: unknown): Measured {
     if (result === undefined) return { value: null, bytes: 4 };
-    requireFewLevels(result);
-    return cutTo(MAX_RESULT_BYTES, exactly(toPlainJson(this.secrets.mask(result))));
+    const masked = this.secrets.mask(withinReach(result));
+    return cutTo(MAX_RESULT_BYTES, exactly(toPlainJson(masked)));
   }
 
   /** Masked, and no longer than leaves room for a result in the same event. */
@@ -312,8 +312,7 @@ const known = new WeakMap<object, ReadonlyMap<string, CompiledCall>>();
  * @throws PipelineFault for what is nested too deep @throws Error for what no JSON can hold
  */
 export function logData(secrets: Secrets, data: unknown, limit: number): JsonValue {
-  requireFewLevels(data);
-  const { value } = cutTo(limit, toPlainJson(secrets.mask(data)));
+  const { value } = cutTo(limit, toPlainJson(secrets.mask(withinReach(data))));
   return JSON.parse(JSON.stringify(value)) as JsonValue;
 }
 

@@ -197,6 +197,7 @@ describe('an extension that does harm', () => {
         circle: () => { const a = {}; a.a = a; return a; }, bigint: () => 1n,
         trap: () => new Proxy({}, { ownKeys() { throw 1; } }), toJSON: () => ({ toJSON() { throw {}; } }),
         nothing: () => undefined, func: () => () => 1, symbol: () => Symbol('s'), unsaid: () => ({ toJSON() {} }),
+        sparse: () => { const a = []; a[4e9] = 1; return a; },
         later: () => (reached.later = { a: 1 }), args: (args) => { args.list.push(2); return args; },
       };
       for (const [name, result] of Object.entries(results)) {
@@ -218,6 +219,7 @@ describe('an extension that does harm', () => {
       expect(await run(name), name).to.equal('refused');
     }
     expect(await run('nothing')).to.equal(null);
+    expect(await run('sparse')).to.deep.equal({ truncated: true, size_bytes: 8_000_000_002 });
     const later = await run('later');
     (reached['later'] as { a: unknown }).a = 2;
     expect(later).to.deep.equal({ a: 1 });

@@ -348,6 +348,48 @@ describe('a result that is nested deep', () => {
   }
 });
 
+describe('what a tool gives of very many items', () => {
+  const sparse = (): unknown[] => {
+    const list: unknown[] = [];
+    list[4_000_000_000] = 1;
+    return list;
+  };
+  const doubled = (): unknown => {
+    let value: unknown = [1];
+    for (let level = 0; level < 40; level += 1) value = { one: value, other: value };
+    return value;
+  };
+  const missing = new Array<unknown>(1_000_000);
+  const many = (): unknown => Array.from({ length: 2000 }, () => missing);
+  for (const [what, value, least] of [
+    ['most of them missing', sparse, 8_000_000_002],
+    ['the same in many places', doubled, 4_000_000],
+    ['missing in many lists', many, 4_000_000],
+  ] as const) {
+    for (const secrets of [{}, { TOKEN: 'hidden' }]) {
+      it(`is cut soon: ${what}, ${'TOKEN' in secrets ? 'with' : 'without'} secrets`, async () => {
+        const step = { id: 'a', uses: 'tool', if: 'TOKEN' in secrets ? 'secrets.TOKEN' : 'params' };
+        const tool: Tool['run'] = (_args, call) => {
+          call.log('info', 'm', value());
+          return value();
+        };
+        const started = performance.now();
+        const { ends } = await execute({
+          pipeline: [step],
+          params: { any: 1 },
+          tools: { tool },
+          secrets,
+        });
+        expect(performance.now() - started).to.be.lessThan(5000);
+        for (const cut of [ends[0]?.result, ends[0]?.log[0]?.data]) {
+          expect(cut).to.have.property('truncated', true);
+          expect(cut).to.have.property('size_bytes').that.is.at.least(least);
+        }
+      });
+    }
+  }
+});
+
 describe('the items of a run', () => {
   const params = { items: new Array<number>(10_000).fill(0) };
   // Skipped, each of them, which is an end as well.
