@@ -6,7 +6,8 @@ import { isDecision } from './decisions.ts';
 import type { RecordOf, Verdict } from './explanation.ts';
 import { eventsOfHold, holdWithin, holdWords, type Hold } from './holds.ts';
 import { described, eventsOf, readRun, skipOf, standing, type RunAccount } from './run-account.ts';
-import { counted, duration } from './words.ts';
+import type { Pause } from './task-history.ts';
+import { counted, duration, type Words } from './words.ts';
 
 /** Later than this is worth a sentence. Milliseconds. */
 const NOTABLE_DELAY = 1000;
@@ -50,11 +51,11 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
   const putOff = snooze !== null && fromIso(snooze.data.next_fire_at) === nominal;
   const pause = history.pauseAt(putOff ? fromIso(snooze.data.next_run_at) : nominal);
   if (pause !== null && pause.upTo <= decided && pause.ended?.type === 'TaskResumed') {
-    const { paused, ended } = pause;
+    const { ended } = pause;
     const sentence =
-      `It came ${by} late: the task was paused ${words.by(paused)} from ${words.at(paused.metadata.occurredAt)} ` +
-      `to ${words.at(ended.metadata.occurredAt)}, and was resumed with missed=${ended.data.missed} ${words.by(ended)}.`;
-    return { sentences: [sentence], evidence: [paused, ended] };
+      `It came ${by} late: ${pauseWords(pause, words)}, ` +
+      `and was resumed with missed=${ended.data.missed} ${words.by(ended)}.`;
+    return { sentences: [sentence], evidence: eventsOfPause(pause) };
   }
   if (putOff) {
     const put = duration(fromIso(snooze.data.next_run_at) - nominal);
@@ -66,15 +67,31 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
   const { definition } = history.atRevision(fired.data.task_revision);
   const hold = holdWithin(orders, nominal, decided);
   const inGrace = decided - nominal <= definition.misfire_grace_seconds * 1000;
+  const pausedAfter = hold === null ? history.pauseWithin(nominal, decided) : null;
   const why =
-    hold === null
-      ? 'as no scheduler had come to it before'
-      : `as the service was ${holdWords(hold, words)}`;
+    hold !== null
+      ? `as the service was ${holdWords(hold, words)}`
+      : pausedAfter !== null
+        ? `as no scheduler had come to it before ${pauseWords(pausedAfter, words)}`
+        : 'as no scheduler had come to it before';
   const then = inGrace
     ? `within its grace of ${duration(definition.misfire_grace_seconds * 1000)}`
     : `and ran still, by ${policyOf(definition, hold)}`;
   const sentence = `It was decided ${by} late, ${why}, ${then}.`;
-  return { sentences: [sentence], evidence: eventsOfHold(hold) };
+  return {
+    sentences: [sentence],
+    evidence: [...eventsOfHold(hold), ...eventsOfPause(pausedAfter)],
+  };
+}
+
+/** A pause in words: `the task was paused by ada (…) from … to …`. */
+function pauseWords({ paused, ended }: Pause, words: Words): string {
+  const upTo = ended === null ? '' : ` to ${words.at(ended.metadata.occurredAt)}`;
+  return `the task was paused ${words.by(paused)} from ${words.at(paused.metadata.occurredAt)}${upTo}`;
+}
+
+function eventsOfPause(pause: Pause | null): Verdict['evidence'] {
+  return pause === null ? [] : [pause.paused, pause.ended];
 }
 
 /** Which policy decides fires that are too late: the release of a hold may have put another in place of the task's. */
@@ -224,11 +241,14 @@ function missed(
   const from = fromIso(span.data.from);
   const hold = holdWithin(orders, from, decided);
   const ordered = hold?.released?.data.missed ?? null;
+  const pausedAfter = hold === null ? history.pauseWithin(nominal, decided) : null;
   const why =
-    hold === null
-      ? `no scheduler was at work for this task from ${words.when(from)} to ${words.when(decided)}, ` +
-        `for ${duration(decided - from)}`
-      : `the service was ${holdWords(hold, words)}`;
+    hold !== null
+      ? `the service was ${holdWords(hold, words)}`
+      : pausedAfter !== null
+        ? `no scheduler had come to it before ${pauseWords(pausedAfter, words)}`
+        : `no scheduler was at work for this task from ${words.when(from)} to ${words.when(decided)}, ` +
+          `for ${duration(decided - from)}`;
   const grace =
     ordered === null
       ? `it was beyond its grace of ${duration(misfire_grace_seconds * 1000)}, and`
@@ -238,7 +258,7 @@ function missed(
     `Decided ${duration(decided - nominal)} late, ${grace} ${policyOf(definition, hold)} ` +
       `${whoRuns[ordered ?? misfire_policy]}.`,
   ];
-  return { sentences, evidence: eventsOfHold(hold) };
+  return { sentences, evidence: [...eventsOfHold(hold), ...eventsOfPause(pausedAfter)] };
 }
 
 const whoRuns: Readonly<Record<MisfirePolicy, string>> = {

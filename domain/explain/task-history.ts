@@ -97,6 +97,11 @@ export class TaskHistory {
     return this.pauses.findLast(({ from, upTo }) => from <= instant && instant <= upTo) ?? null;
   }
 
+  /** The first pause that began within a span (both ends inclusive). */
+  pauseWithin(start: Instant, end: Instant): Pause | null {
+    return this.pauses.find(({ from }) => start <= from && from <= end) ?? null;
+  }
+
   /** The last snooze known at a revision of the task that put a fire off over an instant. */
   snoozeOver(instant: Instant, revision = Infinity): RecordOf<'TaskSnoozed'> | null {
     const over = this.snoozes.findLast(

@@ -137,7 +137,14 @@ function overdue({ history, era, decisions, words, now }: Asked, at: Instant): V
       ? `It is later than its grace of ${grace}, so that misfire_policy ${misfire_policy} says what becomes of it.`
       : `It runs if it is decided within its grace of ${grace}.`,
   ];
-  return { ...notRun, reason: null, sentences, evidence };
+  const pause = history.pauseWithin(at, now);
+  if (pause === null || pause.ended !== null) {
+    return { ...notRun, reason: null, sentences, evidence };
+  }
+  const { paused } = pause;
+  const since = `${words.at(paused.metadata.occurredAt)} ${words.by(paused)}`;
+  sentences.push(`The task is paused since ${since}: that is decided once it is resumed.`);
+  return { ...notRun, reason: null, sentences, evidence: [...evidence, paused] };
 }
 
 /** All up to later than this fire is decided, but it is not among that. */

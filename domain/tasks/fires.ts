@@ -1,8 +1,7 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { DataOf, FiresEvent } from '../events/catalogue.ts';
-import { scheduledRunId } from '../ids.ts';
 import type { MissedOrder } from '../operators/operations.ts';
-import { startOf } from './jitter.ts';
+import { FiresWriter, type Completion } from './fires-writer.ts';
 import {
   nextFireOf,
   nextRunOf,
@@ -11,8 +10,7 @@ import {
   type Rhythm,
 } from './rhythm.ts';
 import type { Fire } from '../schedule/schedule.ts';
-import { MAX_SHIFT, tzVersion } from '../schedule/zone.ts';
-import type { SpanSkipReason } from '../vocabulary.ts';
+import { MAX_SHIFT } from '../schedule/zone.ts';
 
 /** Most fires that one decision requests; what is owed beyond is decided by the next one. */
 const MOST_AT_ONCE = 100;
@@ -130,8 +128,8 @@ function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): 
 }
 
 /**
- * What was due while the task was paused, or by the rule before it was changed; the fires after that are not
- * touched by it. The timetable is that of the span. What is left of a span rests on the task as it was before the
+ * What was due before the task was paused, or while it was, or by the rule before it was changed; the fires after that
+ * are not touched by it. The timetable is that of the span. What is left of a span rests on the task as it was before the
  * span's end; the event that completes it rests on the task as it is.
  */
 function decideOwed(
@@ -143,12 +141,7 @@ function decideOwed(
   missed: MissedOrder | null,
 ): FiresDecision {
   const writer = new FiresWriter(taskId, rhythm, timetable, owed.until - 1);
-  const [, then] = rhythm.owed;
-  const complete = (): FiresDecision =>
-    writer.result({
-      task_revision: then === undefined ? rhythm.task_revision : owed.until,
-      next_fire_at: then?.from ?? rhythm.set.next_fire_at,
-    });
+  const complete = (): FiresDecision => writer.result(completionOf(rhythm, owed, timetable));
   const to = fromIso(owed.to);
   const from = Math.max(fromIso(owed.from), writer.decidedUpTo + 1);
   const span = timetable.countBetween(from - 1, to);
@@ -166,6 +159,37 @@ function decideOwed(
     writer.skip(owed.reason, span);
   }
   return complete();
+}
+
+/**
+ * What the event that completes a span rests on, and the fire that follows it. With it go the spans behind it in which
+ * the rule has no fire.
+ */
+function completionOf(rhythm: Rhythm, owed: OwedSpan, timetable: Timetable): Completion {
+  let task_revision = owed.until;
+  for (const then of rhythm.owed.slice(1)) {
+    const first = firstOf(then, owed, timetable);
+    if (first !== null) return { task_revision, next_fire_at: toIso(first) };
+    task_revision = then.until;
+  }
+  return { task_revision: rhythm.task_revision, next_fire_at: rhythm.set.next_fire_at };
+}
+
+/** The first fire of a span that stands behind another, whose timetable it is; null where it has none. */
+function firstOf(span: OwedSpan, owed: OwedSpan, timetable: Timetable): Instant | null {
+  const from = fromIso(span.from);
+  if (!isSameRule(span, owed)) return from;
+  const first = timetable.next(from - 1)?.at ?? null;
+  return first === null || first > fromIso(span.to) ? null : first;
+}
+
+/** Whether the fires of two spans are the same. */
+function isSameRule(one: OwedSpan, other: OwedSpan): boolean {
+  const fields = ['schedule_kind', 'schedule_expr', 'timezone', 'starts_at', 'ends_at'] as const;
+  return (
+    one.anchor === other.anchor &&
+    fields.every((field) => one.definition[field] === other.definition[field])
+  );
 }
 
 /** The fires that the task may not have any more: `max_runs` is spent, or was made smaller than what had run. */
@@ -244,144 +268,4 @@ export function ruleInForce(rhythm: Rhythm): {
   readonly anchor: string;
 } {
   return rhythm.owed[0] ?? rhythm;
-}
-
-/** Fires of a timetable that follow each other: how many, and which are their ends. */
-interface Span {
-  readonly count: number;
-  readonly first: Instant | null;
-  readonly last: Instant | null;
-}
-
-/** Collects the events of one decision. */
-class FiresWriter {
-  readonly rhythm: Rhythm;
-  readonly timetable: Timetable;
-  /** Everything up to here is decided, by earlier decisions or by this one. */
-  decidedUpTo: Instant;
-  private readonly taskId: string;
-  /** What the events rest on. */
-  private readonly taskRevision: number;
-  private readonly events: FiresEvent[] = [];
-  private readonly runs: ScheduledRun[] = [];
-  private fireCount: number;
-
-  constructor(taskId: string, rhythm: Rhythm, timetable: Timetable, taskRevision: number) {
-    this.taskId = taskId;
-    this.rhythm = rhythm;
-    this.timetable = timetable;
-    this.taskRevision = taskRevision;
-    this.fireCount = rhythm.fires?.fire_count ?? 0;
-    const decided = rhythm.fires?.decided ?? null;
-    this.decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
-  }
-
-  get requested(): number {
-    return this.runs.length;
-  }
-
-  /** No more fires may be requested: `max_runs` is spent. */
-  get exhausted(): boolean {
-    const { max_runs } = this.rhythm.definition;
-    return max_runs !== null && this.fireCount >= max_runs;
-  }
-
-  /**
-   * A fire that runs.
-   * @param then the fire after it, where that is known
-   */
-  fire(nominal: Instant, runAt: Instant, then?: Instant | null): void {
-    this.fireCount += 1;
-    this.decidedUpTo = nominal;
-    const iso = toIso(nominal);
-    const runId = scheduledRunId(this.taskId, iso);
-    const data = { nominal: iso, run_id: runId, ...this.state(this.following(nominal, then)) };
-    this.events.push({ type: 'Fired', data });
-    this.runs.push({ runId, request: this.requestOf(nominal, runAt) });
-  }
-
-  /**
-   * Fires that do not run; none is nothing.
-   * @param then the fire after them, where that is known
-   */
-  skip(reason: SpanSkipReason, { count, first, last }: Span, then?: Instant): this {
-    if (first === null || last === null) return this;
-    this.decidedUpTo = last;
-    const state = this.state(this.following(last, then));
-    const data = { reason, from: toIso(first), to: toIso(last), count, ...state };
-    this.events.push({ type: 'FiresSkipped', data });
-    return this;
-  }
-
-  /** Runs the newest fires of a span, as far as any may run, and records the older ones. */
-  runNewest(wanted: number, reason: SpanSkipReason, { count, first, last }: Span): void {
-    if (first === null || last === null) return;
-    const newest = [last];
-    let oldest = last;
-    while (newest.length < Math.min(wanted, count)) {
-      const before = this.timetable.previous(oldest)?.at;
-      if (before === undefined || before < first) break;
-      newest.unshift(before);
-      oldest = before;
-    }
-    if (newest.length < count) {
-      const before = this.timetable.previous(oldest)?.at ?? first;
-      this.skip(reason, { count: count - newest.length, first, last: before }, oldest);
-    }
-    newest.forEach((nominal, index) => {
-      if (!this.exhausted) this.fire(nominal, nominal, newest[index + 1]);
-    });
-  }
-
-  /** Says what the next fire is, where none was to be decided after all. */
-  correct(next_fire_at: string | null): FiresDecision {
-    this.events.push({
-      type: 'NextFireCorrected',
-      data: { tz_version: tzVersion(), ...this.state(this.exhausted ? null : next_fire_at) },
-    });
-    return this.result();
-  }
-
-  /** What was collected. @param completion what the last event rests on, and the fire that follows it */
-  result(completion?: { task_revision: number; next_fire_at: string | null }): FiresDecision {
-    const { events, runs } = this;
-    const last = events.at(-1);
-    if (completion === undefined || last === undefined) return { events, runs };
-    const { task_revision } = completion;
-    const next_fire_at = this.exhausted ? null : completion.next_fire_at;
-    const data = { ...last.data, task_revision, next_fire_at };
-    return { events: [...events.slice(0, -1), { ...last, data } as FiresEvent], runs };
-  }
-
-  private state(next_fire_at: string | null): {
-    readonly next_fire_at: string | null;
-    readonly task_revision: number;
-    readonly fire_count: number;
-  } {
-    return { next_fire_at, task_revision: this.taskRevision, fire_count: this.fireCount };
-  }
-
-  /** The fire after an instant, unless there may be none any more. */
-  private following(after: Instant, known?: Instant | null): string | null {
-    if (this.exhausted) return null;
-    const next = known === undefined ? (this.timetable.next(after)?.at ?? null) : known;
-    return next === null ? null : toIso(next);
-  }
-
-  private requestOf(nominal: Instant, runAt: Instant): DataOf<'RunRequested'> {
-    const { definition, task_revision } = this.rhythm;
-    return {
-      task_id: this.taskId,
-      task_revision,
-      created_by: definition.created_by,
-      trigger: 'schedule',
-      scheduled_for: toIso(nominal),
-      priority: definition.priority,
-      run_at: toIso(startOf(this.taskId, definition, runAt, this.timetable)),
-      event: null,
-      retry_of: null,
-      prior_steps: [],
-      overlap_policy: definition.overlap_policy,
-    };
-  }
 }

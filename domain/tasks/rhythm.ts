@@ -1,3 +1,4 @@
+import { fromIso, toIso } from '../clock.ts';
 import type { FiresEvent, TaskEvent } from '../events/catalogue.ts';
 import type { EventPlace } from '../handle.ts';
 import type { TaskDefinition } from './task-definition.ts';
@@ -23,7 +24,7 @@ export interface Rhythm {
     readonly next_fire_at: string | null;
     readonly next_run_at: string | null;
   };
-  /** Fires up to a resume (or between two rules) that are still to be recorded, in the order of their times. */
+  /** Fires up to a pause, a resume or a new rule that are still to be decided, in the order of their times. */
   readonly owed: readonly OwedSpan[];
   /** What `fires-` says last; null before its first event. */
   readonly fires: {
@@ -38,10 +39,11 @@ export interface Rhythm {
 
 /**
  * Fires from `from` up to and including `to` that are still to be decided by the rule as it was: what a pause
- * held back, or what was due and undecided when the rule was changed.
+ * held back, or what was due and undecided when the task was paused or its rule was changed.
  */
 export interface OwedSpan {
   readonly reason: 'paused' | 'missed';
+  /** Its first fire, or, behind another span of the same rule, the moment at which it begins. */
   readonly from: string;
   readonly to: string;
   /** Of a pause: what the resume said; null before it. What was missed goes by the definition's own policy. */
@@ -108,17 +110,18 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
       const definition = firingDefinition({ ...state.definition, ...changes } as TaskDefinition);
       if (!rescheduled) return { ...changed, definition };
       // What a pause holds back is decided by its resume, also what it held back under the rule before.
-      const owed = owedAt(state, at, state.status === 'active' ? 'missed' : 'paused');
+      const reason = state.status === 'active' ? 'missed' : 'paused';
+      const owed = owedAt(state, at, reason, at.metadata.occurredAt);
       return { ...setAnew(next_fire_at, null), definition, anchor, owed };
     }
     case 'TaskPaused':
-      return { ...changed, status: 'paused' };
+      return { ...changed, status: 'paused', owed: owedBefore(state, at) };
     case 'TaskResumed': {
       const { missed, next_fire_at } = event.data;
       const { next_run_at } = state.set;
       const isPutOff = next_run_at !== null && next_fire_at === state.set.next_fire_at;
       // What is put off beyond the pause was not held back by it.
-      const held = isPutOff ? state.owed : owedAt(state, at, 'paused');
+      const held = isPutOff ? state.owed : owedAt(state, at, 'paused', at.metadata.occurredAt);
       const owed = held.map((span) =>
         span.reason === 'paused' && span.policy === null ? { ...span, policy: missed } : span,
       );
@@ -133,11 +136,29 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
   }
 }
 
-/** What is owed when the rule ends that was in force: what was so far, and what came due by it. */
-function owedAt(state: Rhythm, at: EventPlace, reason: OwedSpan['reason']): readonly OwedSpan[] {
-  const from = nextFireOf(state);
-  const to = at.metadata.occurredAt;
-  if (from === null || from > to) return state.owed;
+/**
+ * What is owed when a pause begins: what was so far, and what was due before and not decided. It is not held back
+ * by the pause, and decided as if there had been none once the task is active again.
+ */
+function owedBefore(state: Rhythm, at: EventPlace): readonly OwedSpan[] {
+  const before = toIso(fromIso(at.metadata.occurredAt) - 1);
+  const runAt = nextRunOf(state);
+  const isDue = state.status === 'active' && runAt !== null && runAt <= before;
+  return isDue ? owedAt(state, at, 'missed', before) : state.owed;
+}
+
+/** What is owed when a rule or a pause ends, or a pause begins: what was so far, and what came due since. */
+function owedAt(
+  state: Rhythm,
+  at: EventPlace,
+  reason: OwedSpan['reason'],
+  to: string,
+): readonly OwedSpan[] {
+  const next = nextFireOf(state);
+  if (next === null) return state.owed;
+  const owedUpTo = state.owed.at(-1)?.to ?? null;
+  const from = owedUpTo === null || next > owedUpTo ? next : toIso(fromIso(owedUpTo) + 1);
+  if (from > to) return state.owed;
   const { definition, anchor } = state;
   return [
     ...state.owed,

@@ -171,6 +171,29 @@ describe('the laws of the rhythm', () => {
     );
   });
 
+  it('a pause holds back what is due in it, and nothing that was due before', () => {
+    fc.assert(
+      fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
+        const story = new Story(fields);
+        for (const each of acts) perform(story, each);
+        if (story.rhythm.status === 'paused') story.resume('skip');
+        story.lookAll();
+        const pauses = pausesOf(story);
+        const isPaused = (at: Instant): boolean =>
+          pauses.some(([from, to]) => from <= at && at <= to);
+        for (const { event } of story.firesEvents) {
+          if (event.type !== 'FiresSkipped') continue;
+          const { reason, from, to } = event.data;
+          // What was put off is held back at the time that it was put off to.
+          const ends = [from, to].filter((end) => !isPutOff(story, end)).map(fromIso);
+          if (reason === 'paused') expect(ends.every(isPaused), `${from} ${to}`).to.equal(true);
+          if (reason === 'missed') expect(ends.some(isPaused), `${from} ${to}`).to.equal(false);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('each nominal time of a rule is fired once or lies in one recorded span, with any outages', () => {
     const outages = fc.array(
       fc.record({
@@ -295,6 +318,25 @@ describe('the laws of the rhythm', () => {
     );
   });
 });
+
+/** From when to when the task was paused. */
+function pausesOf({ taskEvents }: Story): readonly (readonly [from: Instant, to: Instant])[] {
+  return taskEvents.flatMap(({ event, at }, index) => {
+    if (event.type !== 'TaskPaused') return [];
+    const end = taskEvents.slice(index).find((later) => later.event.type === 'TaskResumed');
+    return [[at, end?.at ?? Infinity] as const];
+  });
+}
+
+/** Whether a nominal time, or one before it, was put off to then or later. */
+function isPutOff({ taskEvents }: Story, nominal: string): boolean {
+  return taskEvents.some(
+    ({ event }) =>
+      event.type === 'TaskSnoozed' &&
+      event.data.next_fire_at <= nominal &&
+      nominal <= event.data.next_run_at,
+  );
+}
 
 /** By the rule alone: what should have fired since the task was created. */
 function firesUpTo({ definition, anchor, now }: Story): readonly Instant[] {

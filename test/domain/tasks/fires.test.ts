@@ -235,6 +235,56 @@ describe("deciding a task's fires", () => {
       expect(story.pass(minute).lookAll().fired).to.deep.equal(['08:01:00', '08:05:00']);
     });
 
+    it('runs what was due before the pause and within grace, whatever the resume says', () => {
+      const story = new Story({ misfire_grace_seconds: 3600 }).pass(3 * minute + 10_000).pause();
+      story.pass(2 * minute);
+      expect(story.look().events).to.deep.equal([]);
+      story.resume('skip').lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
+      expect(story.skipped).to.deep.equal(['paused 08:04:00-08:05:00 (2)']);
+      expect(story.pass(minute).lookAll().fired.at(-1)).to.equal('08:06:00');
+    });
+
+    it('puts what was missed before the pause through the misfire policy, whatever the resume says', () => {
+      const fields = { misfire_policy: 'skip', misfire_grace_seconds: 2 } as const;
+      const story = new Story(fields).pass(3 * minute + 10_000).pause();
+      story
+        .pass(2 * minute)
+        .resume('all')
+        .lookAll();
+      expect(story.skipped).to.deep.equal(['missed 08:01:00-08:03:00 (3)']);
+      expect(story.fired).to.deep.equal(['08:04:00', '08:05:00']);
+    });
+
+    it('goes by the release of a hold for what was due before the pause', () => {
+      const story = new Story({ misfire_policy: 'skip' }).pass(3 * minute + 10_000).pause();
+      story
+        .pass(2 * minute)
+        .resume('skip')
+        .release('all')
+        .lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
+      expect(story.skipped).to.deep.equal(['paused 08:04:00-08:05:00 (2)']);
+    });
+
+    it('decides what was due before the pause alone where the pause held nothing back', () => {
+      const story = new Story({ schedule_expr: '0 * * * *' }).pass(hour + 10_000).pause();
+      story.pass(10_000).resume('skip').lookAll();
+      expect(story.firesEvents.map(({ event }) => event.type)).to.deep.equal(['Fired']);
+      expect(story.fired).to.deep.equal(['09:00:00']);
+      expect(story.next).to.equal('10:00:00');
+    });
+
+    it('decides what was due before the pause also where the rule was changed in it', () => {
+      const story = new Story()
+        .pass(minute + 10_000)
+        .pause()
+        .pass(minute);
+      story.update({ schedule_expr: '30 * * * * *' }).pass(minute).resume('latest').lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:02:30']);
+      expect(story.next).to.equal('08:03:30');
+    });
+
     it('runs the newest of what was held back', () => {
       const story = paused().resume('latest').lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:04:00']);

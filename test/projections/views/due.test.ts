@@ -82,8 +82,8 @@ describe('the view of what is due', () => {
 
   it('is the same when it is kept as JSON between any two events', () => {
     const log = created();
-    log.pass(2 * 3_600_000).add('task-1', 'TaskPaused', { by_failures: false });
-    log.add('task-1', 'TaskUpdated', {
+    log.add('task-1', 'TaskPaused', { by_failures: false });
+    log.pass(2 * 3_600_000).add('task-1', 'TaskUpdated', {
       changes: { schedule_expr: '30 * * * *' },
       rescheduled: true,
       anchor: nine,

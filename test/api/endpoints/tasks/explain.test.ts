@@ -1,9 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { toIso, type Instant } from '../../../../domain/clock.ts';
-import type { ApiAnswer } from '../../../support/api-client.ts';
+import { toIso } from '../../../../domain/clock.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
-import { ExplainedWorld, hour, minute, patternOf } from './explaining.ts';
+import {
+  expectReason,
+  expectWords,
+  ExplainedWorld,
+  hour,
+  minute,
+  patternOf,
+  typesIn,
+} from './explaining.ts';
 
 /** Every minute, every hour. */
 const minutely = { schedule_expr: '* * * * *' };
@@ -14,19 +21,6 @@ describe('an explanation', () => {
   before(async () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
-
-  const typesIn = (answer: ApiAnswer): readonly string[] =>
-    (answer.json['evidence'] as { type: string }[]).map(({ type }) => type);
-  const expectReason = (answer: ApiAnswer, reason: string | null, fired = false): void => {
-    expect(answer.at('reason'), answer.text).to.equal(reason);
-    expect(answer.at('fired'), answer.text).to.equal(fired);
-  };
-  const expectWords = (answer: ApiAnswer, ...words: readonly (string | Instant)[]): void => {
-    for (const word of words) {
-      const text = typeof word === 'number' ? toIso(word).replace('.000Z', 'Z') : word;
-      expect(answer.textAt('message')).to.contain(text);
-    }
-  };
 
   it('of a fire names its run and what became of it', async () => {
     const task = await world.create();

@@ -1,3 +1,4 @@
+import { expect } from 'chai';
 import { fromIso, toIso, type Instant } from '../../../../domain/clock.ts';
 import type { RecordedEvent } from '../../../../domain/event-store.ts';
 import type { FiresEvent, RunEvent, TaskEvent } from '../../../../domain/events/catalogue.ts';
@@ -188,4 +189,22 @@ export function patternOf(message: string): string {
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g, 'TIME')
     .replace(/\d+ (?:d|h|min|s)(?: \d+ (?:h|min|s))?\b/g, 'A WHILE')
     .replace(/\b\d+\b/g, 'N');
+}
+
+/** Types of the events that an explanation rests on. */
+export function typesIn(answer: ApiAnswer): readonly string[] {
+  return (answer.json['evidence'] as { type: string }[]).map(({ type }) => type);
+}
+
+export function expectReason(answer: ApiAnswer, reason: string | null, fired = false): void {
+  expect(answer.at('reason'), answer.text).to.equal(reason);
+  expect(answer.at('fired'), answer.text).to.equal(fired);
+}
+
+/** @param words that the message contains; instants as it writes them in UTC */
+export function expectWords(answer: ApiAnswer, ...words: readonly (string | Instant)[]): void {
+  for (const word of words) {
+    const text = typeof word === 'number' ? toIso(word).replace('.000Z', 'Z') : word;
+    expect(answer.textAt('message')).to.contain(text);
+  }
 }
