@@ -27,6 +27,13 @@ interface Stretch {
   readonly said: MisfirePolicy | null;
 }
 
+/** A stretch in which fires are due, with them. */
+interface DueStretch extends Stretch {
+  readonly count: number;
+  readonly first: Instant;
+  readonly last: Instant;
+}
+
 /**
  * What an active task owes at a moment, also by rules that it had before; null where nothing is due, or its rules
  * can't be evaluated here.
@@ -38,12 +45,11 @@ export function owedBy(taskId: string, rhythm: Rhythm, now: Instant): OwedByTask
   const runs = { own: 0, skip: 0, latest: 0, all: 0 };
   const ends: Instant[] = [];
   let count = 0;
-  for (const stretch of stretchesOf(rhythm, now)) {
-    const due = countDue(stretch, stretch.to);
-    if (due === null || due.first === null || due.last === null) continue;
+  const stretches = stretchesOf(rhythm, now).flatMap((stretch) => dueOf(stretch));
+  for (const [index, due] of stretches.entries()) {
     count += due.count;
     ends.push(due.first, due.last);
-    const made = runsOf(stretch, due.count, now);
+    const made = runsOf(due, stretches.slice(index + 1), now);
     for (const each of ['own', 'skip', 'latest', 'all'] as const) {
       runs[each] = Math.min(left, runs[each] + made[each]);
     }
@@ -71,17 +77,43 @@ function stretchesOf(rhythm: Rhythm, now: Instant): readonly Stretch[] {
   return stretches;
 }
 
-/** How many runs come of a stretch with so many fires. */
-function runsOf(stretch: Stretch, count: number, now: Instant): OwedByTask['runs'] {
-  const by = { skip: 0, latest: 1, all: Math.min(count, MOST_AT_ONCE) };
-  const { said, rule } = stretch;
+/** A stretch with its fires; none where nothing is due in it. */
+function dueOf(stretch: Stretch): readonly DueStretch[] {
+  const due = countDue(stretch, stretch.to);
+  if (due === null || due.first === null || due.last === null) return [];
+  return [{ ...stretch, count: due.count, first: due.first, last: due.last }];
+}
+
+/** How many runs come of a stretch: of the latest alone, one, and none where a newer one of those behind it runs. */
+function runsOf(
+  stretch: DueStretch,
+  behind: readonly DueStretch[],
+  now: Instant,
+): OwedByTask['runs'] {
+  const { said, rule, count } = stretch;
+  const all = Math.min(count, MOST_AT_ONCE);
   // What a pause held back is decided as its resume has said, whatever a release says.
-  if (said !== null) return { own: by[said], skip: by[said], latest: by[said], all: by[said] };
-  const { misfire_policy: policy, misfire_grace_seconds: grace } = rule.definition;
+  if (said !== null) {
+    const isNewest = behind.every((later) => later.said === null || later.said === 'skip');
+    const made = { skip: 0, latest: isNewest ? 1 : 0, all }[said];
+    return { own: made, skip: made, latest: made, all: made };
+  }
+  const missed = behind.filter((later) => later.said === null);
+  const { misfire_policy: policy } = rule.definition;
   // What is hardly late runs, whatever the policy says.
-  const late = countDue(stretch, Math.min(stretch.to, now - grace * 1000 - 1))?.count ?? 0;
+  const late = countDue(stretch, Math.min(stretch.to, lateUpTo(stretch, now)))?.count ?? 0;
   const inTime = count - late;
-  return { ...by, own: inTime > 0 && policy !== 'all' ? inTime : by[policy] };
+  const isNewest = missed.every(
+    (later) =>
+      later.rule.definition.misfire_policy === 'skip' && later.first <= lateUpTo(later, now),
+  );
+  const own = { skip: inTime, latest: inTime > 0 || !isNewest ? inTime : 1, all }[policy];
+  return { own, skip: 0, latest: missed.length === 0 ? 1 : 0, all };
+}
+
+/** Up to which time fires are later than their grace. */
+function lateUpTo({ rule }: Stretch, now: Instant): Instant {
+  return now - rule.definition.misfire_grace_seconds * 1000 - 1;
 }
 
 function countDue({ rule, from }: Stretch, upTo: Instant): FireCount | null {

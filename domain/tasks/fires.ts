@@ -47,7 +47,8 @@ const nothing: FiresDecision = { events: [], runs: [] };
  * race for the stream's next revision, and one wins.
  *
  * A fire up to `misfire_grace_seconds` late runs. Of those later, the misfire policy says: `skip` records all,
- * `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the older recorded).
+ * `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the older recorded). The newest
+ * is that of all rules that the task had meanwhile: what is owed by an earlier one is recorded.
  *
  * @param timetable of {@link ruleInForce}
  * @param now never earlier than what the task's own events say of the time
@@ -153,8 +154,10 @@ function decideOwed(
     decideDue(writer, span.first, now, to, missed);
     // The rest of very many, or what came due after a hold, is decided next.
     if (!writer.exhausted && writer.decidedUpTo < (span.last ?? to)) return writer.result();
-  } else if (owed.policy === 'latest' || owed.policy === 'all') {
-    writer.runNewest(owed.policy === 'latest' ? 1 : MOST_AT_ONCE, owed.reason, span);
+  } else if (owed.policy === 'all') {
+    writer.runNewest(MOST_AT_ONCE, owed.reason, span);
+  } else if (owed.policy === 'latest' && !newerIsHeld(rhythm, timetable)) {
+    writer.runNewest(1, owed.reason, span);
   } else {
     writer.skip(owed.reason, span);
   }
@@ -173,6 +176,57 @@ function completionOf(rhythm: Rhythm, owed: OwedSpan, timetable: Timetable): Com
     task_revision = then.until;
   }
   return { task_revision: rhythm.task_revision, next_fire_at: rhythm.set.next_fire_at };
+}
+
+/** Whether of what a pause held back a fire runs that is newer than those of the first span. */
+function newerIsHeld({ owed: [owed, ...later] }: Rhythm, timetable: Timetable): boolean {
+  return later.some(
+    (span) =>
+      owed !== undefined &&
+      span.reason === 'paused' &&
+      span.policy !== 'skip' &&
+      firstOf(span, owed, timetable) !== null,
+  );
+}
+
+/**
+ * Whether of what was missed a fire runs that is newer than those of the first span: as the release of a hold says of
+ * all, or as the task said when each was due.
+ *
+ * @param misfire what becomes of the late ones of the first span
+ */
+function newerIsDue(
+  rhythm: Rhythm,
+  timetable: Timetable,
+  misfire: MissedOrder,
+  now: Instant,
+  missed: MissedOrder | null,
+): boolean {
+  return laterDue(rhythm, timetable, now).some(({ definition, first }) => {
+    const later = misfireOf(definition, first, now, missed);
+    // What came due after a hold is decided by itself.
+    if (misfire === missed) return later === missed;
+    // Of late ones that are not to run, whether others of their rule are in time is not known here.
+    return later.policy !== 'skip' || first > later.upTo;
+  });
+}
+
+/** The first fires of what is missed behind the first span that is owed, with what they go by. */
+function laterDue(
+  rhythm: Rhythm,
+  timetable: Timetable,
+  now: Instant,
+): readonly { readonly definition: FiringDefinition; readonly first: Instant }[] {
+  const [owed, ...later] = rhythm.owed;
+  if (owed === undefined) return [];
+  const spans = later.flatMap((span) => {
+    const first = span.reason === 'missed' ? firstOf(span, owed, timetable) : null;
+    return first === null ? [] : [{ definition: span.definition, first }];
+  });
+  const next = nextFireOf(rhythm);
+  const runAt = nextRunOf(rhythm);
+  if (next === null || runAt === null || fromIso(runAt) > now) return spans;
+  return [...spans, { definition: rhythm.definition, first: fromIso(next) }];
 }
 
 /** The first fire of a span that stands behind another, whose timetable it is; null where it has none. */
@@ -238,7 +292,9 @@ function decideDue(
   if (due <= lateUpTo) {
     const late = timetable.countBetween(due - 1, lateUpTo);
     fire = timetable.next(lateUpTo)?.at ?? null;
-    const newerRuns = policy === 'latest' && fire !== null && fire <= upTo;
+    const newerRuns =
+      policy === 'latest' &&
+      ((fire !== null && fire <= upTo) || newerIsDue(rhythm, timetable, misfire, now, missed));
     if (policy === 'skip' || newerRuns) writer.skip('missed', late);
     else writer.runNewest(policy === 'latest' ? 1 : MOST_AT_ONCE, 'missed', late);
   }

@@ -59,6 +59,22 @@ describe('what a task owes', () => {
         .pass(210 * MINUTE)
         .update({ schedule_expr: '45 * * * *' })
         .pass(120 * MINUTE);
+    const latest = (): Story =>
+      new Story({ ...hourly, misfire_grace_seconds: 0 })
+        .pass(150 * MINUTE)
+        .update({ schedule_expr: '45 * * * *' })
+        .pass(60 * MINUTE)
+        .update({ schedule_expr: '40 * * * *', misfire_policy: 'skip' })
+        .pass(60 * MINUTE);
+    const changedInPause = (): Story =>
+      new Story(hourly)
+        .pass(65 * MINUTE)
+        .pause()
+        .pass(85 * MINUTE)
+        .update({ schedule_expr: '45 * * * *' })
+        .pass(60 * MINUTE)
+        .resume('latest')
+        .pass(60 * MINUTE);
     const resumed = (): Story =>
       new Story(hourly)
         .pause()
@@ -67,6 +83,8 @@ describe('what a task owes', () => {
         .pass(90 * MINUTE);
     for (const [make, count] of [
       [changed, 5],
+      [latest, 4],
+      [changedInPause, 4],
       [resumed, 5],
     ] as const) {
       for (const said of ['own', ...misfirePolicies] as const) {

@@ -137,6 +137,57 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('10:50:00');
     });
 
+    it('runs the newest alone of all rules that it had while nothing was decided', () => {
+      const story = new Story({ misfire_grace_seconds: 1, schedule_expr: '0 * * * *' });
+      story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
+      story.pass(30 * minute).update({ schedule_expr: '50 * * * *' });
+      story.pass(55 * minute).lookAll();
+      expect(story.fired).to.deep.equal(['10:50:00']);
+      expect(story.skipped).to.deep.equal([
+        'missed 09:00:00-09:00:00 (1)',
+        'missed 09:40:00-09:40:00 (1)',
+      ]);
+    });
+
+    it('runs the newest of the rule before where nothing is due by those behind it, or is not to run', () => {
+      const fields = { misfire_grace_seconds: 1, schedule_expr: '0 * * * *' } as const;
+      const story = new Story(fields).pass(90 * minute);
+      story
+        .update({ schedule_expr: '40 * * * *' })
+        .pass(5 * minute)
+        .lookAll();
+      expect(story.fired).to.deep.equal(['09:00:00']);
+      const dropped = new Story(fields).pass(90 * minute);
+      dropped
+        .update({ schedule_expr: '40 * * * *', misfire_policy: 'skip' })
+        .pass(15 * minute)
+        .lookAll();
+      expect(dropped.fired).to.deep.equal(['09:00:00']);
+      expect(dropped.skipped).to.deep.equal(['missed 09:40:00-09:40:00 (1)']);
+    });
+
+    it('runs the newest alone of all rules that it had while the service was on hold', () => {
+      const story = new Story({ misfire_policy: 'all', schedule_expr: '0 * * * *' });
+      story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
+      story
+        .pass(15 * minute)
+        .release('latest')
+        .pass(minute)
+        .lookAll();
+      expect(story.fired).to.deep.equal(['09:40:00']);
+      expect(story.skipped).to.deep.equal(['missed 09:00:00-09:00:00 (1)']);
+    });
+
+    it('runs the newest before the release of a hold also where another is due since', () => {
+      const story = new Story({ misfire_policy: 'skip', schedule_expr: '0 * * * *' });
+      story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
+      story
+        .release('latest')
+        .pass(10 * minute)
+        .lookAll();
+      expect(story.fired).to.deep.equal(['09:00:00', '09:40:00']);
+    });
+
     it('decides all of what is owed, also over several decisions', () => {
       const story = new Story({ misfire_grace_seconds: 86_400 });
       story.pass(4 * hour + 1).update({ schedule_expr: '30 * * * * *' });

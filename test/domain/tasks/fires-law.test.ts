@@ -194,6 +194,32 @@ describe('the laws of the rhythm', () => {
     );
   });
 
+  it('of what was missed under several rules, `latest` runs the newest at the most, and one of all', () => {
+    const change = fc.record({
+      ms: fc.integer({ min: 1, max: 90 * minute }),
+      expr: fc.constantFrom(...expressions),
+      isPaused: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 6 }), fc.boolean(), (changes, isReleased) => {
+        const misfire_policy = isReleased ? 'all' : 'latest';
+        const story = new Story({ misfire_policy, misfire_grace_seconds: 0 });
+        for (const { ms, expr, isPaused } of changes) {
+          story.pass(ms).update({ schedule_expr: expr });
+          if (isPaused) story.pause().resume('skip');
+        }
+        // No fire of these rules is due then.
+        story.pass(minute).pass(1000 - (story.now % 1000) + 100);
+        if (isReleased) story.release('latest');
+        const runs = story.lookAll().firesEvents.filter(({ event }) => event.type === 'Fired');
+        const decided = story.firesEvents.filter(({ event }) => event.type !== 'NextFireCorrected');
+        expect(runs).to.have.lengthOf(decided.length === 0 ? 0 : 1);
+        expect(decided.at(-1)?.event.type ?? 'Fired').to.equal('Fired');
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it('each nominal time of a rule is fired once or lies in one recorded span, with any outages', () => {
     const outages = fc.array(
       fc.record({

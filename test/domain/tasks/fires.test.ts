@@ -280,7 +280,7 @@ describe("deciding a task's fires", () => {
         .pass(minute + 10_000)
         .pause()
         .pass(minute);
-      story.update({ schedule_expr: '30 * * * * *' }).pass(minute).resume('latest').lookAll();
+      story.update({ schedule_expr: '30 * * * * *' }).pass(minute).resume('all').lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:02:30']);
       expect(story.next).to.equal('08:03:30');
     });
@@ -328,6 +328,22 @@ describe("deciding a task's fires", () => {
         '08:05:30',
         '08:06:30',
       ]);
+    });
+
+    it('runs the newest alone of what it held back under several rules', () => {
+      const story = paused()
+        .update({ schedule_expr: '*/2 * * * *' })
+        .pass(4 * minute)
+        .update({ schedule_expr: '*/3 * * * *' })
+        .pass(5 * minute);
+      story.resume('latest').lookAll();
+      expect(story.fired).to.deep.equal(['08:01:00', '08:12:00']);
+      expect(story.skipped).to.deep.equal([
+        'paused 08:02:00-08:04:00 (3)',
+        'paused 08:06:00-08:08:00 (2)',
+        'paused 08:09:00-08:09:00 (1)',
+      ]);
+      expect(story.next).to.equal('08:15:00');
     });
 
     it('lets a fire run that was put off beyond the pause, as if there had been none', () => {
