@@ -19,12 +19,14 @@ export interface OwedByTask {
   readonly runs: Readonly<Record<'own' | MisfirePolicy, number>>;
 }
 
-/** Fires of one rule that are due and not decided, and what a resume has said of them already. */
+/** Fires of one rule that are due and not decided, and what is to become of them, where that is said already. */
 interface Stretch {
   readonly rule: Pick<Rhythm, 'definition' | 'anchor'>;
   readonly from: Instant;
   readonly to: Instant;
   readonly said: MisfirePolicy | null;
+  /** When its first fire was to run that was put off; null for the time of the fire. */
+  readonly putOffTo: Instant | null;
 }
 
 /** A stretch in which fires are due, with them. */
@@ -67,14 +69,32 @@ function stretchesOf(rhythm: Rhythm, now: Instant): readonly Stretch[] {
     rule: span,
     from: Math.max(fromIso(span.from), undecided),
     to: fromIso(span.to),
-    said: span.policy,
+    // What came due behind a fire that was put off does not run, whatever is said.
+    said: span.reason === 'snoozed' ? 'skip' : span.policy,
+    putOffTo: span.run_at === undefined ? null : fromIso(span.run_at),
   }));
   const next = nextFireOf(rhythm);
   const runAt = nextRunOf(rhythm);
   if (next !== null && runAt !== null && fromIso(runAt) <= now) {
-    stretches.push({ rule: rhythm, from: fromIso(next), to: now, said: null });
+    stretches.push(...stretchesOfNext(rhythm, fromIso(next), fromIso(runAt), now));
   }
   return stretches;
+}
+
+/** What is due by the rule in force: of a fire that was put off, itself, what came due behind it, and what did since. */
+function stretchesOfNext(
+  rule: Stretch['rule'],
+  next: Instant,
+  runAt: Instant,
+  now: Instant,
+): readonly Stretch[] {
+  const whole = { rule, from: next, to: now, said: null, putOffTo: null } as const;
+  if (runAt === next) return [whole];
+  return [
+    { ...whole, to: next, putOffTo: runAt },
+    { ...whole, from: next + 1, to: runAt, said: 'skip' },
+    { ...whole, from: runAt + 1 },
+  ];
 }
 
 /** A stretch with its fires; none where nothing is due in it. */
@@ -101,14 +121,22 @@ function runsOf(
   const missed = behind.filter((later) => later.said === null);
   const { misfire_policy: policy } = rule.definition;
   // What is hardly late runs, whatever the policy says.
-  const late = countDue(stretch, Math.min(stretch.to, lateUpTo(stretch, now)))?.count ?? 0;
-  const inTime = count - late;
+  const inTime = count - lateOf(stretch, now);
   const isNewest = missed.every(
     (later) =>
-      later.rule.definition.misfire_policy === 'skip' && later.first <= lateUpTo(later, now),
+      later.rule.definition.misfire_policy === 'skip' &&
+      (later.putOffTo ?? later.first) <= lateUpTo(later, now),
   );
   const own = { skip: inTime, latest: inTime > 0 || !isNewest ? inTime : 1, all }[policy];
   return { own, skip: 0, latest: missed.length === 0 ? 1 : 0, all };
+}
+
+/** How many fires of a stretch are later than their grace. */
+function lateOf(stretch: DueStretch, now: Instant): number {
+  const { to, putOffTo, count } = stretch;
+  const upTo = lateUpTo(stretch, now);
+  if (putOffTo !== null) return putOffTo <= upTo ? count : 0;
+  return countDue(stretch, Math.min(to, upTo))?.count ?? 0;
 }
 
 /** Up to which time fires are later than their grace. */

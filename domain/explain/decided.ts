@@ -6,7 +6,7 @@ import { isDecision } from './decisions.ts';
 import type { RecordOf, Verdict } from './explanation.ts';
 import { eventsOfHold, holdWithin, holdWords, type Hold } from './holds.ts';
 import { described, eventsOf, readRun, skipOf, standing, type RunAccount } from './run-account.ts';
-import type { Pause } from './task-history.ts';
+import type { Pause, TaskHistory } from './task-history.ts';
 import { counted, duration, type Words } from './words.ts';
 
 /** Later than this is worth a sentence. Milliseconds. */
@@ -48,8 +48,7 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
   if (decided - nominal < NOTABLE_DELAY) return { sentences: [], evidence: [] };
   const by = duration(decided - nominal);
   const snooze = history.snoozeOver(nominal, fired.data.task_revision);
-  const putOff = snooze !== null && fromIso(snooze.data.next_fire_at) === nominal;
-  const pause = history.pauseAt(putOff ? fromIso(snooze.data.next_run_at) : nominal);
+  const pause = history.pauseAt(snooze === null ? nominal : history.endOf(snooze));
   if (pause !== null && pause.upTo <= decided && pause.ended?.type === 'TaskResumed') {
     const { ended } = pause;
     const sentence =
@@ -57,12 +56,9 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
       `and was resumed with missed=${ended.data.missed} ${words.by(ended)}.`;
     return { sentences: [sentence], evidence: eventsOfPause(pause) };
   }
-  if (putOff) {
-    const put = duration(fromIso(snooze.data.next_run_at) - nominal);
-    const sentence =
-      `It had been put off by ${put}, to ${words.at(snooze.data.next_run_at)}, at ` +
-      `${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}.`;
-    return { sentences: [sentence], evidence: [snooze] };
+  if (snooze !== null) {
+    const { sentence, evidence } = snoozeWords(history, snooze, nominal, words);
+    return { sentences: [`${sentence}.`], evidence };
   }
   const { definition } = history.atRevision(fired.data.task_revision);
   const hold = holdWithin(orders, nominal, decided);
@@ -81,6 +77,31 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
   return {
     sentences: [sentence],
     evidence: [...eventsOfHold(hold), ...eventsOfPause(pausedAfter)],
+  };
+}
+
+/**
+ * What a snooze did to a fire, in words: `It had been put off by 30 s, to …, at … by ada (…)`, and what ended it, where
+ * that was a change of the schedule.
+ */
+function snoozeWords(
+  history: TaskHistory,
+  snooze: RecordOf<'TaskSnoozed'>,
+  nominal: Instant,
+  words: Words,
+): { readonly sentence: string; readonly evidence: Verdict['evidence'] } {
+  const { next_fire_at, next_run_at } = snooze.data;
+  const by = duration(fromIso(next_run_at) - fromIso(next_fire_at));
+  const which = fromIso(next_fire_at) === nominal ? 'It' : `The fire of ${words.at(next_fire_at)}`;
+  const put =
+    `${which} had been put off by ${by}, to ${words.at(next_run_at)}, ` +
+    `at ${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}`;
+  const set = history.changeIn(snooze)?.set ?? null;
+  if (set === null) return { sentence: put, evidence: [snooze] };
+  const change = `${words.at(set.metadata.occurredAt)} ${words.by(set)}`;
+  return {
+    sentence: `${put}; a change of the schedule at ${change} ended that`,
+    evidence: [snooze, set],
   };
 }
 
@@ -192,7 +213,8 @@ function causeOf(
   const decided = words.at(span.metadata.occurredAt);
   switch (span.data.reason) {
     case 'paused': {
-      const pause = history.pauseAt(nominal);
+      const snooze = history.snoozeOver(nominal, span.data.task_revision);
+      const pause = history.pauseAt(snooze === null ? nominal : history.endOf(snooze));
       if (pause === null) {
         return { sentences: [`${fire} did not run: it was held back by a pause.`], evidence: [] };
       }
@@ -202,7 +224,10 @@ function causeOf(
           ? `; it was resumed with missed=${ended.data.missed} at ${words.at(ended.metadata.occurredAt)} ${words.by(ended)}`
           : '';
       const sentence = `${fire} did not run: the task was paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}${upTo}.`;
-      return { sentences: [sentence], evidence: [paused, ended] };
+      if (snooze === null) return { sentences: [sentence], evidence: [paused, ended] };
+      const put = snoozeWords(history, snooze, nominal, words);
+      const sentences = [sentence, `${put.sentence}.`];
+      return { sentences, evidence: [paused, ended, ...put.evidence] };
     }
     case 'snoozed': {
       const snooze = history.snoozeOver(nominal, span.data.task_revision);
@@ -238,27 +263,41 @@ function missed(
   const { definition } = history.atRevision(span.data.task_revision);
   const { misfire_grace_seconds, misfire_policy } = definition;
   const decided = fromIso(span.metadata.occurredAt);
-  const from = fromIso(span.data.from);
+  const snooze = history.snoozeOver(nominal, span.data.task_revision);
+  const change = snooze === null ? null : history.changeIn(snooze);
+  // What was put off is late from then on; where a change of the schedule ended that, from its own time.
+  const due = snooze === null || change !== null ? nominal : fromIso(snooze.data.next_run_at);
+  const isLateByThen = change !== null && change.after - nominal > misfire_grace_seconds * 1000;
+  const from = snooze === null ? fromIso(span.data.from) : history.endOf(snooze);
   const hold = holdWithin(orders, from, decided);
   const ordered = hold?.released?.data.missed ?? null;
-  const pausedAfter = hold === null ? history.pauseWithin(nominal, decided) : null;
+  const pausedAfter = hold === null ? history.pauseWithin(Math.max(from, due), decided) : null;
   const why =
     hold !== null
       ? `the service was ${holdWords(hold, words)}`
-      : pausedAfter !== null
-        ? `no scheduler had come to it before ${pauseWords(pausedAfter, words)}`
-        : `no scheduler was at work for this task from ${words.when(from)} to ${words.when(decided)}, ` +
-          `for ${duration(decided - from)}`;
+      : isLateByThen
+        ? 'it was late when the snooze ended'
+        : pausedAfter !== null
+          ? `no scheduler had come to it before ${pauseWords(pausedAfter, words)}`
+          : `no scheduler was at work for this task from ${words.when(from)} to ${words.when(decided)}, ` +
+            `for ${duration(decided - from)}`;
   const grace =
     ordered === null
       ? `it was beyond its grace of ${duration(misfire_grace_seconds * 1000)}, and`
       : 'it did not run, as';
+  const put = snooze === null ? null : snoozeWords(history, snooze, nominal, words);
   const sentences = [
     `The fire of ${words.when(nominal)} was missed: ${why}.`,
-    `Decided ${duration(decided - nominal)} late, ${grace} ${policyOf(definition, hold)} ` +
+    ...(put === null ? [] : [`${put.sentence}.`]),
+    `Decided ${duration(decided - due)} late, ${grace} ${policyOf(definition, hold)} ` +
       `${whoRuns[ordered ?? misfire_policy]}.`,
   ];
-  return { sentences, evidence: [...eventsOfHold(hold), ...eventsOfPause(pausedAfter)] };
+  const evidence = [
+    ...eventsOfHold(hold),
+    ...eventsOfPause(pausedAfter),
+    ...(put === null ? [] : put.evidence),
+  ];
+  return { sentences, evidence };
 }
 
 const whoRuns: Readonly<Record<MisfirePolicy, string>> = {

@@ -108,9 +108,23 @@ export class TaskHistory {
       (event) =>
         event.revision <= revision &&
         fromIso(event.data.next_fire_at) <= instant &&
-        instant <= fromIso(event.data.next_run_at),
+        instant <= this.endOf(event),
     );
     return over ?? null;
+  }
+
+  /** When a snooze was over: when the fire was to run that it put off, or by a change of the schedule before that. */
+  endOf(snooze: RecordOf<'TaskSnoozed'>): Instant {
+    const runAt = fromIso(snooze.data.next_run_at);
+    return Math.min(runAt, this.changeIn(snooze)?.after ?? runAt);
+  }
+
+  /** The schedule that ended a snooze before the fire was to run that it put off; null where none did. */
+  changeIn(snooze: RecordOf<'TaskSnoozed'>): Era | null {
+    const runAt = fromIso(snooze.data.next_run_at);
+    return (
+      this.eras.find(({ set, after }) => set.revision > snooze.revision && after < runAt) ?? null
+    );
   }
 
   /** Ids of all who did something to the task. */

@@ -4,7 +4,7 @@ import { longestJitter } from '../tasks/jitter.ts';
 import type { Asked } from './asked.ts';
 import type { Verdict } from './explanation.ts';
 import { eventsOfHold, holdWithin, holdWords } from './holds.ts';
-import { compileEra } from './task-history.ts';
+import { compileEra, type Pause } from './task-history.ts';
 import { counted, duration } from './words.ts';
 
 const notRun = { fired: false, runId: null } as const;
@@ -16,7 +16,7 @@ export function explainUndecided(asked: Asked, fire: Fire): Verdict {
     passedOver(asked, fire) ??
     spent(asked, fire.at) ??
     putOff(asked, fire.at) ??
-    heldByPause(asked, fire.at) ??
+    heldByPause(asked, fire.at, asked.history.pauseAt(fire.at)) ??
     waiting(asked, fire.at)
   );
 }
@@ -44,8 +44,7 @@ function spent({ history, decisions, era, words }: Asked, at: Instant): Verdict 
   return { ...notRun, reason: 'bounds', sentences, evidence };
 }
 
-function heldByPause({ history, words, now }: Asked, at: Instant): Verdict | null {
-  const pause = history.pauseAt(at);
+function heldByPause({ words, now }: Asked, at: Instant, pause: Pause | null): Verdict | null {
   if (pause === null) return null;
   const { paused, ended } = pause;
   const since = `paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}`;
@@ -75,23 +74,43 @@ function heldByPause({ history, words, now }: Asked, at: Instant): Verdict | nul
   return { ...notRun, reason: 'paused', sentences, evidence: [paused, ended] };
 }
 
-/** The next fire is put off, and what is due until it runs does not run. */
-function putOff({ history, words, now }: Asked, at: Instant): Verdict | null {
-  const { task } = history;
+/**
+ * The next fire is put off, and what is due until it runs does not run; of a canceled task, as that was when it was
+ * canceled.
+ */
+function putOff(asked: Asked, at: Instant): Verdict | null {
+  const { history, words, now } = asked;
+  const { canceled } = history;
+  const task = canceled === null ? history.task : history.atRevision(canceled.revision - 1);
+  const end = canceled === null ? now : fromIso(canceled.metadata.occurredAt);
   const { next_fire_at, next_run_at } = task;
-  if (task.status !== 'active' || next_fire_at === null || next_run_at === null) return null;
-  if (at < fromIso(next_fire_at) || at > fromIso(next_run_at)) return null;
+  if (next_fire_at === null || next_run_at === null) return null;
+  const runAt = fromIso(next_run_at);
   const snooze = history.snoozeOver(at);
-  if (snooze === null) return null;
-  const by = duration(fromIso(next_run_at) - fromIso(next_fire_at));
+  if (snooze?.data.next_fire_at !== next_fire_at) return null;
+  const isOwn = at === fromIso(next_fire_at);
+  const pause = history.pauseAt(Math.min(runAt, end));
+  if (isOwn && runAt <= end) {
+    if (pause !== null) return heldByPause(asked, at, pause);
+    if (canceled !== null) return null;
+  }
+  const by = duration(runAt - fromIso(next_fire_at));
   const who = `at ${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}`;
-  const own = at === fromIso(next_fire_at);
   const first = `The fire of ${words.at(next_fire_at)} was put off by ${by}, to ${words.at(next_run_at)}, ${who}.`;
-  const late = fromIso(next_run_at) <= now ? ' It is due now and not decided yet.' : '';
-  const sentences = own
-    ? [`${first}${late}`]
-    : [first, `The fire of ${words.when(at)} falls into that time and does not run.`];
-  return { ...notRun, reason: 'snoozed', sentences, evidence: [snooze] };
+  const sentences = [first];
+  if (!isOwn)
+    sentences.push(`The fire of ${words.when(at)} falls into that time and does not run.`);
+  else if (canceled !== null) {
+    const since = `${words.at(canceled.metadata.occurredAt)} ${words.by(canceled)}`;
+    sentences.push(`The task was canceled before that, at ${since}.`);
+  } else if (pause !== null && pause.ended === null) {
+    const since = `${words.at(pause.paused.metadata.occurredAt)} ${words.by(pause.paused)}`;
+    sentences.push(
+      `The task is paused since ${since}: unless it is resumed before, that holds it back.`,
+    );
+  } else if (runAt <= now) sentences.push('It is due now and not decided yet.');
+  const evidence = [snooze, isOwn ? canceled : null, isOwn ? (pause?.paused ?? null) : null];
+  return { ...notRun, reason: 'snoozed', sentences, evidence };
 }
 
 /** It fires when its time comes, or is due and waits to be decided. */

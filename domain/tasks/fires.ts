@@ -1,14 +1,15 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { DataOf, FiresEvent } from '../events/catalogue.ts';
 import type { MissedOrder } from '../operators/operations.ts';
-import { FiresWriter, type Completion } from './fires-writer.ts';
+import { FiresWriter } from './fires-writer.ts';
 import {
-  nextFireOf,
-  nextRunOf,
-  type FiringDefinition,
-  type OwedSpan,
-  type Rhythm,
-} from './rhythm.ts';
+  completionOf,
+  laterMissed,
+  owedFirst,
+  runsLaterHeld,
+  type LaterMissed,
+} from './owed-spans.ts';
+import { nextFireOf, nextRunOf, type FiringDefinition, type Rhythm } from './rhythm.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import { MAX_SHIFT } from '../schedule/zone.ts';
 
@@ -62,8 +63,7 @@ export function decideFires(
   missed: MissedOrder | null = null,
 ): FiresDecision {
   if (rhythm.status !== 'active') return nothing;
-  const [owed] = rhythm.owed;
-  if (owed !== undefined) return decideOwed(taskId, rhythm, owed, timetable, now, missed);
+  if (rhythm.owed.length > 0) return decideOwed(taskId, rhythm, timetable, now, missed);
   const next = nextFireOf(rhythm);
   const runAt = nextRunOf(rhythm);
   if (next === null || runAt === null || fromIso(runAt) > now) return nothing;
@@ -73,9 +73,9 @@ export function decideFires(
   if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
   if (writer.exhausted) return outOfBounds(writer, due, now);
   const snoozed = runAt !== next && due === fromIso(next);
-  return snoozed
-    ? decideSnoozed(writer, due, fromIso(runAt), now, missed)
-    : decideDue(writer, due, now, now, missed).result();
+  if (snoozed) return decideSnoozed(writer, due, fromIso(runAt), now, missed);
+  const { definition } = rhythm;
+  return decideDue(writer, { definition, due, end: now, newer: [] }, now, missed).result();
 }
 
 /** The fire to decide where the one that stands as the next is due. */
@@ -130,19 +130,19 @@ function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): 
 
 /**
  * What was due before the task was paused, or while it was, or by the rule before it was changed; the fires after that
- * are not touched by it. The timetable is that of the span. What is left of a span rests on the task as it was before the
- * span's end; the event that completes it rests on the task as it is.
+ * are not touched by it. The timetable is that of the first span. What is left of a span rests on the task as it was
+ * before the span's end; the event that completes it rests on the task as it is.
  */
 function decideOwed(
   taskId: string,
   rhythm: Rhythm,
-  owed: OwedSpan,
   timetable: Timetable,
   now: Instant,
   missed: MissedOrder | null,
 ): FiresDecision {
+  const { owed, later } = owedFirst(rhythm, timetable);
   const writer = new FiresWriter(taskId, rhythm, timetable, owed.until - 1);
-  const complete = (): FiresDecision => writer.result(completionOf(rhythm, owed, timetable));
+  const complete = (): FiresDecision => writer.result(completionOf(rhythm, owed, later, timetable));
   const to = fromIso(owed.to);
   const from = Math.max(fromIso(owed.from), writer.decidedUpTo + 1);
   const span = timetable.countBetween(from - 1, to);
@@ -151,99 +151,20 @@ function decideOwed(
   } else if (writer.exhausted) {
     outOfBounds(writer, span.first, to);
   } else if (owed.reason === 'missed') {
-    decideDue(writer, span.first, now, to, missed);
+    const newer = laterMissed(rhythm, owed, later, timetable, now);
+    const stretch = { definition: owed.definition, due: span.first, end: to, newer };
+    if (owed.run_at !== undefined) decidePutOff(writer, stretch, fromIso(owed.run_at), now, missed);
+    else decideDue(writer, stretch, now, missed);
     // The rest of very many, or what came due after a hold, is decided next.
     if (!writer.exhausted && writer.decidedUpTo < (span.last ?? to)) return writer.result();
   } else if (owed.policy === 'all') {
     writer.runNewest(MOST_AT_ONCE, owed.reason, span);
-  } else if (owed.policy === 'latest' && !newerIsHeld(rhythm, timetable)) {
+  } else if (owed.policy === 'latest' && !runsLaterHeld(owed, later, timetable)) {
     writer.runNewest(1, owed.reason, span);
   } else {
     writer.skip(owed.reason, span);
   }
   return complete();
-}
-
-/**
- * What the event that completes a span rests on, and the fire that follows it. With it go the spans behind it in which
- * the rule has no fire.
- */
-function completionOf(rhythm: Rhythm, owed: OwedSpan, timetable: Timetable): Completion {
-  let task_revision = owed.until;
-  for (const then of rhythm.owed.slice(1)) {
-    const first = firstOf(then, owed, timetable);
-    if (first !== null) return { task_revision, next_fire_at: toIso(first) };
-    task_revision = then.until;
-  }
-  return { task_revision: rhythm.task_revision, next_fire_at: rhythm.set.next_fire_at };
-}
-
-/** Whether of what a pause held back a fire runs that is newer than those of the first span. */
-function newerIsHeld({ owed: [owed, ...later] }: Rhythm, timetable: Timetable): boolean {
-  return later.some(
-    (span) =>
-      owed !== undefined &&
-      span.reason === 'paused' &&
-      span.policy !== 'skip' &&
-      firstOf(span, owed, timetable) !== null,
-  );
-}
-
-/**
- * Whether of what was missed a fire runs that is newer than those of the first span: as the release of a hold says of
- * all, or as the task said when each was due.
- *
- * @param misfire what becomes of the late ones of the first span
- */
-function newerIsDue(
-  rhythm: Rhythm,
-  timetable: Timetable,
-  misfire: MissedOrder,
-  now: Instant,
-  missed: MissedOrder | null,
-): boolean {
-  return laterDue(rhythm, timetable, now).some(({ definition, first }) => {
-    const later = misfireOf(definition, first, now, missed);
-    // What came due after a hold is decided by itself.
-    if (misfire === missed) return later === missed;
-    // Of late ones that are not to run, whether others of their rule are in time is not known here.
-    return later.policy !== 'skip' || first > later.upTo;
-  });
-}
-
-/** The first fires of what is missed behind the first span that is owed, with what they go by. */
-function laterDue(
-  rhythm: Rhythm,
-  timetable: Timetable,
-  now: Instant,
-): readonly { readonly definition: FiringDefinition; readonly first: Instant }[] {
-  const [owed, ...later] = rhythm.owed;
-  if (owed === undefined) return [];
-  const spans = later.flatMap((span) => {
-    const first = span.reason === 'missed' ? firstOf(span, owed, timetable) : null;
-    return first === null ? [] : [{ definition: span.definition, first }];
-  });
-  const next = nextFireOf(rhythm);
-  const runAt = nextRunOf(rhythm);
-  if (next === null || runAt === null || fromIso(runAt) > now) return spans;
-  return [...spans, { definition: rhythm.definition, first: fromIso(next) }];
-}
-
-/** The first fire of a span that stands behind another, whose timetable it is; null where it has none. */
-function firstOf(span: OwedSpan, owed: OwedSpan, timetable: Timetable): Instant | null {
-  const from = fromIso(span.from);
-  if (!isSameRule(span, owed)) return from;
-  const first = timetable.next(from - 1)?.at ?? null;
-  return first === null || first > fromIso(span.to) ? null : first;
-}
-
-/** Whether the fires of two spans are the same. */
-function isSameRule(one: OwedSpan, other: OwedSpan): boolean {
-  const fields = ['schedule_kind', 'schedule_expr', 'timezone', 'starts_at', 'ends_at'] as const;
-  return (
-    one.anchor === other.anchor &&
-    fields.every((field) => one.definition[field] === other.definition[field])
-  );
 }
 
 /** The fires that the task may not have any more: `max_runs` is spent, or was made smaller than what had run. */
@@ -260,30 +181,42 @@ function decideSnoozed(
   missed: MissedOrder | null,
 ): FiresDecision {
   const { timetable, rhythm } = writer;
+  const { definition } = rhythm;
   const between = timetable.countBetween(nominal, runAt);
   const then = timetable.next(runAt)?.at ?? null;
-  const { policy, upTo } = misfireOf(rhythm.definition, runAt, now, missed);
-  const tooLate = runAt <= upTo;
-  const newerRuns = policy === 'latest' && then !== null && then <= now;
-  if (tooLate && (policy === 'skip' || newerRuns)) {
-    writer.skip('missed', { count: 1, first: nominal, last: nominal });
-  } else {
-    writer.fire(nominal, runAt);
-  }
+  const newer = then !== null && then <= now ? [{ definition, late: then }] : [];
+  decidePutOff(writer, { definition, due: nominal, end: now, newer }, runAt, now, missed);
   if (!writer.exhausted) writer.skip('snoozed', between);
   return writer.result();
 }
 
-/** Decides what is due from `due`, a fire of the timetable, up to an instant: as much as one decision may. */
+/** Decides the one fire of a stretch, that was put off: it is late from when it was to run. */
+function decidePutOff(
+  writer: FiresWriter,
+  { definition, due, newer }: Stretch,
+  runAt: Instant,
+  now: Instant,
+  missed: MissedOrder | null,
+): void {
+  const misfire = misfireOf(definition, runAt, now, missed);
+  const { policy, upTo } = misfire;
+  const newerRuns = policy === 'latest' && runsNewer(newer, misfire, now, missed);
+  if (runAt <= upTo && (policy === 'skip' || newerRuns)) {
+    writer.skip('missed', { count: 1, first: due, last: due });
+  } else {
+    writer.fire(due, runAt);
+  }
+}
+
+/** Decides what is due of a stretch, a fire of the timetable and what follows it: as much as one decision may. */
 function decideDue(
   writer: FiresWriter,
-  due: Instant,
+  { definition, due, end, newer }: Stretch,
   now: Instant,
-  end: Instant,
   missed: MissedOrder | null = null,
 ): FiresWriter {
-  const { timetable, rhythm } = writer;
-  const misfire = misfireOf((rhythm.owed[0] ?? rhythm).definition, due, now, missed);
+  const { timetable } = writer;
+  const misfire = misfireOf(definition, due, now, missed);
   const { policy } = misfire;
   const lateUpTo = Math.min(misfire.upTo, end);
   // What came after a hold is decided by itself, as the task says.
@@ -294,7 +227,7 @@ function decideDue(
     fire = timetable.next(lateUpTo)?.at ?? null;
     const newerRuns =
       policy === 'latest' &&
-      ((fire !== null && fire <= upTo) || newerIsDue(rhythm, timetable, misfire, now, missed));
+      ((fire !== null && fire <= upTo) || runsNewer(newer, misfire, now, missed));
     if (policy === 'skip' || newerRuns) writer.skip('missed', late);
     else writer.runNewest(policy === 'latest' ? 1 : MOST_AT_ONCE, 'missed', late);
   }
@@ -304,6 +237,34 @@ function decideDue(
     fire = then;
   }
   return writer;
+}
+
+/** Fires that are due by one rule, from the first up to an end, and what is due behind that. */
+interface Stretch {
+  readonly definition: FiringDefinition;
+  readonly due: Instant;
+  readonly end: Instant;
+  readonly newer: readonly LaterMissed[];
+}
+
+/**
+ * Whether of what is missed behind a stretch a fire runs: as the release of a hold says of all, or as the task said
+ * when each was due.
+ * @param misfire what becomes of the late ones of the stretch
+ */
+function runsNewer(
+  newer: readonly LaterMissed[],
+  misfire: MissedOrder,
+  now: Instant,
+  missed: MissedOrder | null,
+): boolean {
+  return newer.some(({ definition, late }) => {
+    const later = misfireOf(definition, late, now, missed);
+    // What came due after a hold is decided by itself.
+    if (misfire === missed) return later === missed;
+    // Of late ones that are not to run, whether others of their rule are in time is not known here.
+    return later.policy !== 'skip' || late > later.upTo;
+  });
 }
 
 /** What becomes of fires that are too late, and up to which time they are: later ones run. */

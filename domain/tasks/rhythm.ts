@@ -39,10 +39,11 @@ export interface Rhythm {
 
 /**
  * Fires from `from` up to and including `to` that are still to be decided by the rule as it was: what a pause
- * held back, or what was due and undecided when the task was paused or its rule was changed.
+ * held back, what was due and undecided when the task was paused or its rule was changed, or what came due behind a
+ * fire that was put off.
  */
 export interface OwedSpan {
-  readonly reason: 'paused' | 'missed';
+  readonly reason: 'paused' | 'missed' | 'snoozed';
   /** Its first fire, or, behind another span of the same rule, the moment at which it begins. */
   readonly from: string;
   readonly to: string;
@@ -50,6 +51,8 @@ export interface OwedSpan {
   readonly policy: MisfirePolicy | null;
   /** Revision of the task's event that ended it. An event of `fires-` that rests on it has decided the span. */
   readonly until: number;
+  /** Of a fire that was put off, and was to run then, before its span ended. Left out of all others. */
+  readonly run_at?: string;
   readonly definition: FiringDefinition;
   readonly anchor: string;
 }
@@ -88,9 +91,11 @@ export function evolveRhythm(
       const { next_fire_at, task_revision, fire_count } = event.data;
       const decided = later(state.fires?.decided ?? null, decidedBy(event));
       const fires = { revision: at.revision, next_fire_at, task_revision, fire_count, decided };
+      const isDecided = ({ until, to }: OwedSpan): boolean =>
+        until <= task_revision || (decided !== null && to <= decided);
       // Kept as it is where nothing goes, which is nearly always.
-      const done = state.owed.some(({ until }) => until <= task_revision);
-      const owed = done ? state.owed.filter(({ until }) => until > task_revision) : state.owed;
+      const done = state.owed.some(isDecided);
+      const owed = done ? state.owed.filter((span) => !isDecided(span)) : state.owed;
       return { ...state, fires, owed };
     }
     default:
@@ -147,24 +152,36 @@ function owedBefore(state: Rhythm, at: EventPlace): readonly OwedSpan[] {
   return isDue ? owedAt(state, at, 'missed', before) : state.owed;
 }
 
-/** What is owed when a rule or a pause ends, or a pause begins: what was so far, and what came due since. */
+/**
+ * What is owed when a rule or a pause ends, or a pause begins: what was so far, and what came due since. Of a fire that
+ * was put off, what came due behind it up to then has no other reason than that.
+ */
 function owedAt(
   state: Rhythm,
   at: EventPlace,
   reason: OwedSpan['reason'],
   to: string,
 ): readonly OwedSpan[] {
+  const { owed, definition, anchor } = state;
   const next = nextFireOf(state);
-  if (next === null) return state.owed;
-  const owedUpTo = state.owed.at(-1)?.to ?? null;
-  const from = owedUpTo === null || next > owedUpTo ? next : toIso(fromIso(owedUpTo) + 1);
-  if (from > to) return state.owed;
-  const { definition, anchor } = state;
-  return [
-    ...state.owed,
-    { reason, from, to, policy: null, until: at.revision, definition, anchor },
-  ];
+  const runAt = nextRunOf(state);
+  if (next === null || runAt === null) return owed;
+  const owedUpTo = owed.at(-1)?.to ?? null;
+  const from = owedUpTo === null || next > owedUpTo ? next : after(owedUpTo);
+  const span = { reason, from, to, policy: null, until: at.revision, definition, anchor };
+  const isPutOff = from === next && runAt !== next;
+  const spans: readonly OwedSpan[] = isPutOff
+    ? [
+        { ...span, to: next, ...(runAt <= to ? { run_at: runAt } : {}) },
+        { ...span, reason: 'snoozed', from: after(next), to: runAt < to ? runAt : to },
+        { ...span, from: after(runAt) },
+      ]
+    : [span];
+  return next > to ? owed : [...owed, ...spans.filter((each) => each.from <= each.to)];
 }
+
+/** The next millisecond. */
+const after = (time: string): string => toIso(fromIso(time) + 1);
 
 /** Up to which nominal time an event of `fires-` decides; null for one that decides none. */
 export function decidedBy(event: FiresEvent): string | null {

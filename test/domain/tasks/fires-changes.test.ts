@@ -48,8 +48,57 @@ describe("deciding a task's fires after a change", () => {
         .pass(2 * minute + 1)
         .update({ schedule_expr: '0 * * * *' })
         .lookAll();
-      expect(story.skipped).to.deep.equal(['missed 08:01:00-08:02:00 (2)']);
+      expect(story.skipped).to.deep.equal([
+        'missed 08:01:00-08:01:00 (1)',
+        'snoozed 08:02:00-08:02:00 (1)',
+      ]);
       expect(story.next).to.equal('09:00:00');
+    });
+
+    it('runs what it had put off alone where a new rule ends the snooze and that is within grace', () => {
+      const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(45);
+      story.pass(40_500).update({ schedule_expr: '0 * * * *' }).lookAll();
+      expect(story.fired).to.deep.equal(['08:00:10']);
+      expect(story.skipped).to.deep.equal(['snoozed 08:00:20-08:00:40 (3)']);
+      expect(story.next).to.equal('09:00:00');
+    });
+
+    it('counts what it had put off as late from the later time where that came before the new rule', () => {
+      const fields = { misfire_policy: 'skip', misfire_grace_seconds: 20 } as const;
+      const story = new Story({ ...fields, schedule_expr: '*/10 * * * * *' }).snooze(45);
+      story.pass(62_000).update({ schedule_expr: '0 * * * *' }).pass(10_000);
+      const { runs } = story.look();
+      expect(runs[0]?.request.run_at).to.equal('2026-03-02T08:00:55.000Z');
+      story.lookAll();
+      expect(story.fired).to.deep.equal(['08:00:10', '08:01:00']);
+      expect(story.skipped).to.deep.equal(['snoozed 08:00:20-08:00:50 (4)']);
+      const late = new Story({ ...fields, schedule_expr: '*/10 * * * * *' }).snooze(45);
+      late.pass(62_000).update({ schedule_expr: '0 * * * *' }).pass(minute).lookAll();
+      expect(late.fired).to.deep.equal([]);
+      expect(late.skipped).to.deep.equal([
+        'missed 08:00:10-08:00:10 (1)',
+        'snoozed 08:00:20-08:00:50 (4)',
+        'missed 08:01:00-08:01:00 (1)',
+      ]);
+    });
+
+    it('has what it put off held back by a pause at the later time, and records what came due behind it', () => {
+      const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(25).pass(15_000).pause();
+      story.pass(32_000).resume('all').lookAll();
+      expect(story.fired).to.deep.equal(['08:00:10', '08:00:40']);
+      expect(story.skipped).to.deep.equal(['snoozed 08:00:20-08:00:30 (2)']);
+      expect(story.next).to.equal('08:00:50');
+    });
+
+    it('decides what it put off to a time before a pause as if there had been none', () => {
+      const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(25).pass(42_000).pause();
+      story.pass(10_000).resume('skip').lookAll();
+      expect(story.fired).to.deep.equal(['08:00:10', '08:00:40']);
+      expect(story.skipped).to.deep.equal([
+        'snoozed 08:00:20-08:00:30 (2)',
+        'paused 08:00:50-08:00:50 (1)',
+      ]);
+      expect(story.firesEvents).to.have.lengthOf(4);
     });
 
     it('goes by the misfire policy when even the later time is long past', () => {

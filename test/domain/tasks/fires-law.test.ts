@@ -6,104 +6,8 @@ import type { FiresEvent } from '../../../domain/events/catalogue.ts';
 import { evolveRhythm, nextFireOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
 import { place, START } from '../given.ts';
+import { act, expressions, perform, settings } from './rhythm-acts.ts';
 import { minute, scheduleOf, Story } from './rhythm-story.ts';
-
-type Act =
-  | { readonly kind: 'pass'; readonly ms: number }
-  | { readonly kind: 'look' | 'lookAll' | 'pause' | 'race' | 'cancel' }
-  | { readonly kind: 'resume' | 'release'; readonly missed: (typeof misfirePolicies)[number] }
-  | { readonly kind: 'snooze'; readonly seconds: number; readonly stale: boolean }
-  | { readonly kind: 'update'; readonly expr: string };
-
-const expressions = ['* * * * *', '*/7 * * * *', '0 * * * *', '30 */2 * * * *', '15,45 * * * * *'];
-
-const act: fc.Arbitrary<Act> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      kind: fc.constant('pass' as const),
-      ms: fc.integer({ min: 0, max: 30 * minute }),
-    }),
-  },
-  {
-    weight: 6,
-    arbitrary: fc.record({ kind: fc.constantFrom('look' as const, 'lookAll' as const) }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('pause' as const, 'race' as const) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constantFrom('resume' as const, 'release' as const),
-      missed: fc.constantFrom(...misfirePolicies),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant('snooze' as const),
-      seconds: fc.integer({ min: 1, max: 3600 }),
-      stale: fc.boolean(),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant('update' as const),
-      expr: fc.constantFrom(...expressions),
-    }),
-  },
-);
-
-const settings = fc.record({
-  schedule_expr: fc.constantFrom(...expressions),
-  misfire_policy: fc.constantFrom(...misfirePolicies),
-  misfire_grace_seconds: fc.constantFrom(0, 60, 600, 86_400),
-  max_runs: fc.option(fc.integer({ min: 1, max: 40 }), { nil: null }),
-});
-
-/** Does what an act says, as far as the service would let it. */
-function perform(story: Story, next: Act): void {
-  switch (next.kind) {
-    case 'pass':
-      story.pass(next.ms);
-      break;
-    case 'look':
-      story.look();
-      break;
-    case 'lookAll':
-      story.lookAll();
-      break;
-    case 'race': {
-      // A scheduler decides by what it knows while somebody changes the task; both are written.
-      const decision = story.decision();
-      if (story.rhythm.status === 'active') story.update({ schedule_expr: '*/5 * * * *' });
-      story.write(decision);
-      break;
-    }
-    case 'pause':
-      if (story.rhythm.status === 'active') story.pause();
-      break;
-    case 'resume':
-      if (story.rhythm.status === 'paused') story.resume(next.missed);
-      break;
-    case 'release':
-      story.release(next.missed);
-      break;
-    case 'snooze':
-      if (story.rhythm.status === 'active' && nextFireOf(story.rhythm) !== null) {
-        const known = story.rhythm;
-        if (next.stale) story.look();
-        story.snooze(next.seconds, known);
-      }
-      break;
-    case 'update':
-      story.update({ schedule_expr: next.expr });
-      break;
-    case 'cancel':
-      story.cancel();
-      break;
-  }
-}
 
 /** What a story's events say became of each nominal time: how often each was fired, and which spans were not. */
 function decided(events: readonly { readonly event: FiresEvent }[]): {
@@ -168,29 +72,6 @@ describe('the laws of the rhythm', () => {
         if (next !== null && snoozed === null) expect(fromIso(next)).to.be.above(story.now);
       }),
       { numRuns: 200 },
-    );
-  });
-
-  it('a pause holds back what is due in it, and nothing that was due before', () => {
-    fc.assert(
-      fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
-        const story = new Story(fields);
-        for (const each of acts) perform(story, each);
-        if (story.rhythm.status === 'paused') story.resume('skip');
-        story.lookAll();
-        const pauses = pausesOf(story);
-        const isPaused = (at: Instant): boolean =>
-          pauses.some(([from, to]) => from <= at && at <= to);
-        for (const { event } of story.firesEvents) {
-          if (event.type !== 'FiresSkipped') continue;
-          const { reason, from, to } = event.data;
-          // What was put off is held back at the time that it was put off to.
-          const ends = [from, to].filter((end) => !isPutOff(story, end)).map(fromIso);
-          if (reason === 'paused') expect(ends.every(isPaused), `${from} ${to}`).to.equal(true);
-          if (reason === 'missed') expect(ends.some(isPaused), `${from} ${to}`).to.equal(false);
-        }
-      }),
-      { numRuns: 300 },
     );
   });
 
@@ -344,25 +225,6 @@ describe('the laws of the rhythm', () => {
     );
   });
 });
-
-/** From when to when the task was paused. */
-function pausesOf({ taskEvents }: Story): readonly (readonly [from: Instant, to: Instant])[] {
-  return taskEvents.flatMap(({ event, at }, index) => {
-    if (event.type !== 'TaskPaused') return [];
-    const end = taskEvents.slice(index).find((later) => later.event.type === 'TaskResumed');
-    return [[at, end?.at ?? Infinity] as const];
-  });
-}
-
-/** Whether a nominal time, or one before it, was put off to then or later. */
-function isPutOff({ taskEvents }: Story, nominal: string): boolean {
-  return taskEvents.some(
-    ({ event }) =>
-      event.type === 'TaskSnoozed' &&
-      event.data.next_fire_at <= nominal &&
-      nominal <= event.data.next_run_at,
-  );
-}
 
 /** By the rule alone: what should have fired since the task was created. */
 function firesUpTo({ definition, anchor, now }: Story): readonly Instant[] {

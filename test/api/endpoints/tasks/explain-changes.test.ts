@@ -1,3 +1,4 @@
+import { expect } from 'chai';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { expectReason, expectWords, ExplainedWorld, minute } from './explaining.ts';
 
@@ -34,5 +35,90 @@ describe('an explanation of a fire whose task was changed before it was decided'
     expectReason(skipped, 'missed');
     expectWords(skipped, 'no scheduler had come to it before the task was paused', 'look at it');
     expectWords(skipped, 'misfire_policy skip');
+  });
+
+  describe('while it was put off', () => {
+    const minutely = { schedule_expr: '* * * * *' };
+    /** A task of which the fire of the next full hour is put off by 150 s, asked 30 s after that one was due. */
+    const snoozed = async (fields: object = {}): Promise<readonly [string, number]> => {
+      const task = await world.create({ ...minutely, ...fields });
+      const at = world.nextHour;
+      await world.until(at - minute + 20).decide(task);
+      await world.command(task, 'snooze', { delay_seconds: 150, reason: 'lunch' });
+      world.until(at + 90_000);
+      return [task, at];
+    };
+
+    it('says of one that was canceled so that it was put off', async () => {
+      const [task, at] = await snoozed();
+      await world.command(task, 'cancel', undefined, 'no longer wanted');
+      const own = await world.explain(task, at);
+      expectReason(own, 'snoozed');
+      expectWords(own, 'lunch', 'was canceled before that', 'no longer wanted');
+      const behind = await world.explain(task, at + minute);
+      expectReason(behind, 'snoozed');
+      expectWords(behind, 'lunch', 'does not run');
+      expectReason(await world.explain(task, at + 2 * minute), 'not_in_schedule');
+    });
+
+    it('says of one that a change of the schedule ended so that it was late by then', async () => {
+      const [task, at] = await snoozed({ misfire_policy: 'skip', misfire_grace_seconds: 20 });
+      await world.person.client.put(`/tasks/${task}`, { schedule_expr: '30 * * * *' });
+      await world.decide(task);
+      const own = await world.explain(task, at);
+      expectReason(own, 'missed');
+      expectWords(own, 'late when the snooze ended', 'lunch', 'a change of the schedule at');
+      expectWords(own, 'grace of 20 s', 'misfire_policy skip');
+      expectReason(await world.explain(task, at + minute), 'snoozed');
+    });
+
+    it('says of one that ran when a change of the schedule had ended that so', async () => {
+      const [task, at] = await snoozed({ misfire_grace_seconds: 600 });
+      await world.person.client.put(`/tasks/${task}`, { schedule_expr: '30 * * * *' });
+      expect(await world.decide(task)).to.have.lengthOf(1);
+      const own = await world.explain(task, at);
+      expectReason(own, 'fired', true);
+      expectWords(own, 'lunch', 'a change of the schedule at', 'ended that');
+    });
+
+    it('says of one that a pause held back at the later time that it did', async () => {
+      const [task, at] = await snoozed();
+      await world.command(task, 'pause', undefined, 'the database moves');
+      const ahead = await world.explain(task, at);
+      expectReason(ahead, 'snoozed');
+      expectWords(ahead, 'lunch', 'the database moves', 'unless it is resumed before');
+      world.until(at + 190_000);
+      const held = await world.explain(task, at);
+      expectReason(held, 'paused');
+      expectWords(held, 'the database moves', 'holds back');
+      expectReason(await world.explain(task, at + minute), 'snoozed');
+      expectReason(await world.explain(task, at + 3 * minute), 'paused');
+      await world.command(task, 'resume?missed=all');
+      expect(await world.decide(task)).to.have.lengthOf(2);
+      const ran = await world.explain(task, at);
+      expectReason(ran, 'fired', true);
+      expectWords(ran, 'the database moves', 'missed=all');
+      const behind = await world.explain(task, at + minute);
+      expectReason(behind, 'snoozed');
+      expectWords(behind, 'lunch');
+    });
+
+    it('says of one that a pause held back for good that it had been put off', async () => {
+      const [task, at] = await snoozed();
+      await world.command(task, 'pause', undefined, 'the database moves');
+      await world.until(at + 190_000).command(task, 'resume');
+      await world.decide(task);
+      const own = await world.explain(task, at);
+      expectReason(own, 'paused');
+      expectWords(own, 'the database moves', 'missed=skip', 'lunch');
+    });
+
+    it('says of one that was decided too late after the later time from when it was due', async () => {
+      const [task, at] = await snoozed({ misfire_policy: 'skip', misfire_grace_seconds: 20 });
+      await world.until(at + 270_000).decide(task);
+      const own = await world.explain(task, at);
+      expectReason(own, 'missed');
+      expectWords(own, 'for 2 min.', 'lunch', 'Decided 2 min late');
+    });
   });
 });
