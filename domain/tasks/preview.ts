@@ -4,6 +4,7 @@ import type { EventPlace } from '../handle.ts';
 import { decidedBy } from './rhythm.ts';
 import type { Fire, Schedule } from '../schedule/schedule.ts';
 import type { LiveTask } from './task.ts';
+import { nextFire } from './task-commands.ts';
 import type { TaskDefinition } from './task-definition.ts';
 
 /** A fire as `POST /schedules/preview` shows it. */
@@ -65,19 +66,15 @@ export function budgetOf(
   };
 }
 
-/** What keeps a task from firing as its schedule says. */
-export function taskWarnings({
-  status,
-  definition,
-  next_run_at,
-  next_fire_at,
-}: LiveTask): string[] {
+/** What keeps a task from firing as its schedule says. @param last the last event of its rhythm, null before the first fire */
+export function taskWarnings(task: LiveTask, last: FiresEvent | null): string[] {
+  const { status, definition, next_run_at, next_fire_at } = task;
   if (status === 'canceled') return ['the task is canceled: it fires no more'];
   if (definition.schedule_kind === 'event') return [];
   if (status === 'paused') {
     return ['the task is paused: what is due is held back until it is resumed'];
   }
-  if (next_run_at === null || next_fire_at === null) return [];
+  if (next_run_at === null || nextFire(task, last) !== next_fire_at) return [];
   return [
     `the fire of ${next_fire_at} is put off to ${next_run_at}: ` +
       `fires that are due up to then do not run`,

@@ -263,7 +263,7 @@ function isSpent({ max_runs }: TaskDefinition, last: FiresEvent | null): boolean
 }
 
 /** Nominal time of the next fire, of what both streams of the task said last. */
-function nextFire(task: LiveTask, last: FiresEvent | null): string | null {
+export function nextFire(task: LiveTask, last: FiresEvent | null): string | null {
   return nextFireOf({
     set: {
       revision: task.rhythm_revision,

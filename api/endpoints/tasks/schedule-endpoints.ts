@@ -94,18 +94,16 @@ async function taskSchedule(
   if (beside !== undefined) {
     throw badRequest([{ field: beside, issue: 'is not taken beside task_id' }]);
   }
-  const [{ state }, [last]] = await Promise.all([
+  const [{ state }, [newest]] = await Promise.all([
     tasks.get(id),
     store.readStream(streams.fires(id), { direction: 'backwards', limit: 1 }),
   ]);
   if (state.status === 'none') throw notFound('task', id);
   // A stream holds the events of its kind alone.
-  const budget = budgetOf(
-    state,
-    (last as unknown as (FiresEvent & EventPlace) | undefined) ?? null,
-  );
+  const last = (newest as unknown as (FiresEvent & EventPlace) | undefined) ?? null;
   const { definition, anchor } = state;
-  return { definition, anchor, budget, warnings: taskWarnings(state), fires: firesByTime(state) };
+  const [budget, warnings] = [budgetOf(state, last), taskWarnings(state, last)];
+  return { definition, anchor, budget, warnings, fires: firesByTime(state) };
 }
 
 const firesByTime = ({ status, definition }: LiveTask): boolean =>

@@ -173,6 +173,16 @@ describe('a preview', () => {
       expect(await fires({ task_id, from })).to.have.length(4);
     });
 
+    it('no longer says that a fire is put off once that has run', async () => {
+      const task_id = await created({});
+      const [nominal = '', next_fire_at = ''] = await fires({ task_id });
+      await admin.client.post(`/tasks/${task_id}/snooze`, { delay_seconds: 60 });
+      expect((await preview({ task_id })).textAt('warnings.0')).to.contain('put off');
+      const data = { nominal, run_id: task_id, next_fire_at, task_revision: 1, fire_count: 1 };
+      await api().append(`fires-${task_id}`, [{ type: 'Fired', data }]);
+      expect((await preview({ task_id })).at('warnings')).to.deep.equal([]);
+    });
+
     it('says what keeps it from firing', async () => {
       const task_id = await created({});
       const snoozed = await admin.client.post(`/tasks/${task_id}/snooze`, { delay_seconds: 60 });
