@@ -1,6 +1,7 @@
 import { fromIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
 import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
 import { decideFires, type FiresDecision } from '../domain/tasks/fires.ts';
+import { graceOf } from '../domain/tasks/grace.ts';
 import { nextRunOf, type Rhythm } from '../domain/tasks/rhythm.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './fires/due-index.ts';
@@ -231,9 +232,8 @@ export class Scheduler {
     const last = decision.events.at(-1);
     if (last === undefined) return;
     const { next_fire_at } = last.data;
-    const grace = rhythm.definition.misfire_grace_seconds * 1000;
     const next = next_fire_at === null ? Number.POSITIVE_INFINITY : fromIso(next_fire_at);
-    const until = Math.min(next, from + grace);
+    const until = Math.min(next, from + graceOf(rhythm.definition));
     const isTraced = this.telemetry.traces !== undefined;
     const prepared = isTraced ? undefined : this.writer.prepare(entry, decision, from);
     this.decidedAhead.set(rhythm, { decision, prepared, missed, from, until });

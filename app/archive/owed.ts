@@ -1,5 +1,6 @@
 import { fromIso, toIso, type Instant } from '../../domain/clock.ts';
 import { compileRule } from '../../scheduler/fires/due-index.ts';
+import { tooLateUpTo } from '../../domain/tasks/grace.ts';
 import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
 import { ScheduleError, type FireCount } from '../../domain/schedule/schedule.ts';
 import type { MisfirePolicy } from '../../domain/vocabulary.ts';
@@ -125,7 +126,7 @@ function runsOf(
   const isNewest = missed.every(
     (later) =>
       later.rule.definition.misfire_policy === 'skip' &&
-      (later.putOffTo ?? later.first) <= lateUpTo(later, now),
+      (later.putOffTo ?? later.first) <= tooLateUpTo(later.rule.definition, now),
   );
   const own = { skip: inTime, latest: inTime > 0 || !isNewest ? inTime : 1, all }[policy];
   return { own, skip: 0, latest: missed.length === 0 ? 1 : 0, all };
@@ -134,14 +135,9 @@ function runsOf(
 /** How many fires of a stretch are later than their grace. */
 function lateOf(stretch: DueStretch, now: Instant): number {
   const { to, putOffTo, count } = stretch;
-  const upTo = lateUpTo(stretch, now);
+  const upTo = tooLateUpTo(stretch.rule.definition, now);
   if (putOffTo !== null) return putOffTo <= upTo ? count : 0;
   return countDue(stretch, Math.min(to, upTo))?.count ?? 0;
-}
-
-/** Up to which time fires are later than their grace. */
-function lateUpTo({ rule }: Stretch, now: Instant): Instant {
-  return now - rule.definition.misfire_grace_seconds * 1000 - 1;
 }
 
 function countDue({ rule, from }: Stretch, upTo: Instant): FireCount | null {

@@ -1,4 +1,5 @@
 import { fromIso, type Instant } from '../clock.ts';
+import { graceOf } from '../tasks/grace.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { MisfirePolicy } from '../vocabulary.ts';
 import type { Asked } from './asked.ts';
@@ -62,7 +63,7 @@ function lateness({ history, orders, words }: Asked, fired: RecordOf<'Fired'>): 
   }
   const { definition } = history.atRevision(fired.data.task_revision);
   const hold = holdWithin(orders, nominal, decided);
-  const inGrace = decided - nominal <= definition.misfire_grace_seconds * 1000;
+  const inGrace = decided - nominal <= graceOf(definition);
   const pausedAfter = hold === null ? history.pauseWithin(nominal, decided) : null;
   const why =
     hold !== null
@@ -267,7 +268,7 @@ function missed(
   const change = snooze === null ? null : history.changeIn(snooze);
   // What was put off is late from then on; where a change of the schedule ended that, from its own time.
   const due = snooze === null || change !== null ? nominal : fromIso(snooze.data.next_run_at);
-  const isLateByThen = change !== null && change.after - nominal > misfire_grace_seconds * 1000;
+  const isLateByThen = change !== null && change.after - nominal > graceOf(definition);
   const from = snooze === null ? fromIso(span.data.from) : history.endOf(snooze);
   const hold = holdWithin(orders, from, decided);
   const ordered = hold?.released?.data.missed ?? null;

@@ -1,5 +1,6 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { Fire } from '../schedule/schedule.ts';
+import { graceOf } from '../tasks/grace.ts';
 import { longestJitter } from '../tasks/jitter.ts';
 import type { Asked } from './asked.ts';
 import type { Verdict } from './explanation.ts';
@@ -152,7 +153,7 @@ function overdue({ history, era, decisions, words, now }: Asked, at: Instant): V
   const sentences = [
     `The fire of ${words.when(at)} is due since ${duration(now - at)} and not decided yet: ` +
       `no scheduler has come to it.`,
-    now - at > misfire_grace_seconds * 1000
+    now - at > graceOf(history.task.definition)
       ? `It is later than its grace of ${grace}, so that misfire_policy ${misfire_policy} says what becomes of it.`
       : `It runs if it is decided within its grace of ${grace}.`,
   ];

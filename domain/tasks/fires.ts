@@ -2,6 +2,7 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { DataOf, FiresEvent } from '../events/catalogue.ts';
 import type { MissedOrder } from '../operators/operations.ts';
 import { FiresWriter } from './fires-writer.ts';
+import { tooLateUpTo } from './grace.ts';
 import {
   completionOf,
   laterMissed,
@@ -47,7 +48,7 @@ const nothing: FiresDecision = { events: [], runs: [] };
  * up to which nominal time all is decided, so that deciding needs only the last one; two who decide at once
  * race for the stream's next revision, and one wins.
  *
- * A fire up to `misfire_grace_seconds` late runs. Of those later, the misfire policy says: `skip` records all,
+ * A fire up to `misfire_grace_seconds` late runs, and one less than a second late in any case. Of those later, the misfire policy says: `skip` records all,
  * `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the older recorded). The newest
  * is that of all rules that the task had meanwhile: what is owed by an earlier one is recorded.
  *
@@ -269,14 +270,14 @@ function runsNewer(
 
 /** What becomes of fires that are too late, and up to which time they are: later ones run. */
 function misfireOf(
-  { misfire_policy, misfire_grace_seconds }: FiringDefinition,
+  definition: FiringDefinition,
   due: Instant,
   now: Instant,
   missed: MissedOrder | null,
 ): MissedOrder {
   // Whoever released a hold has said what becomes of all that it kept back, however late that is.
   if (missed !== null && due <= missed.upTo) return missed;
-  return { policy: misfire_policy, upTo: now - misfire_grace_seconds * 1000 - 1 };
+  return { policy: definition.misfire_policy, upTo: tooLateUpTo(definition, now) };
 }
 
 /** The rule that the next decision goes by: the one before a change as long as something is owed by it. */

@@ -33,7 +33,7 @@ export const taskFields = {
   concurrency_limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
   overlap_policy: OneOf(overlapPolicies),
   misfire_policy: OneOf(misfirePolicies),
-  /** A fire up to this late still runs as if in time. */
+  /** A fire up to this late still runs as if in time; one less than a second late does in any case. */
   misfire_grace_seconds: Type.Integer({ minimum: 0, maximum: 31_536_000 }),
   /** d of the back-off formulas. */
   retry_delay_seconds: Type.Number({ minimum: 0, maximum: 86_400 }),

@@ -90,7 +90,8 @@ function faultsOfDecision(
   const say = (fault: string): void => {
     faults.push(`decided at ${iso(now)}: ${fault}`);
   };
-  const late = owed.filter((at) => at < now - graceSeconds * 1000);
+  // No fire is decided at its very time: less than a second is never late.
+  const late = owed.filter((at) => at < now - Math.max(graceSeconds * 1000, 999));
   const inTime = owed.filter((at) => !late.includes(at));
   const lateOnes = { skip: 0, latest: inTime.length === 0 ? 1 : 0, all: MOST_AT_ONCE }[misfire];
   const toRun = [...(lateOnes === 0 ? [] : late.slice(-lateOnes)), ...inTime];

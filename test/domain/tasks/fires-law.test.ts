@@ -254,7 +254,7 @@ function restsBefore(one: Story['log'][number], other: Story['log'][number]): bo
 function checkPolicy(story: Story, before: number, graceSeconds: number): void {
   const late = story.firesEvents.slice(before).filter(({ event }) => {
     if (event.type !== 'Fired') return false;
-    return story.now - fromIso(event.data.nominal) > graceSeconds * 1000;
+    return story.now - fromIso(event.data.nominal) > Math.max(graceSeconds * 1000, 999);
   });
   const inTime = story.firesEvents.length - before - late.length;
   const most = story.definition.misfire_policy === 'latest' ? 1 : 0;
