@@ -248,7 +248,7 @@ function causeOf(
     case 'bounds': {
       const { max_runs } = history.atRevision(span.data.task_revision).definition;
       const most = max_runs === null ? 'max_runs was spent' : `max_runs is ${max_runs}`;
-      const sentence = `${fire} is out of bounds: ${most}, and ${counted(span.data.fire_count, 'fire')} had been requested (decided at ${decided}).`;
+      const sentence = `${fire} is out of bounds: ${most}, and ${counted(span.data.fire_count, 'fire')} had used that up (decided at ${decided}).`;
       return { sentences: [sentence], evidence: [history.eraAt(nominal).set] };
     }
     case 'missed':

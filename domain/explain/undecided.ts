@@ -31,14 +31,14 @@ export function afterCancel({ history, words }: Asked, at: Instant): Verdict | n
   return { ...notRun, reason: 'not_in_schedule', sentences, evidence: [canceled] };
 }
 
-/** `max_runs` was spent before. */
+/** `max_runs` was spent before, also by fires whose runs were skipped. */
 function spent({ history, decisions, era, words }: Asked, at: Instant): Verdict | null {
   const { max_runs } = era.definition;
   const { before } = decisions;
   if (max_runs === null || before === null || before.data.fire_count < max_runs) return null;
   const sentences = [
     `The fire of ${words.when(at)} is out of bounds: max_runs is ${max_runs}, and ` +
-      `${counted(before.data.fire_count, 'fire')} had been requested ` +
+      `${counted(before.data.fire_count, 'fire')} had used that up ` +
       `by ${words.at(before.metadata.occurredAt)}.`,
   ];
   const evidence = [history.eraAt(at).set, before];

@@ -42,7 +42,7 @@ export const taskFields = {
   timeout_seconds: Nullable(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
   starts_at: instant,
   ends_at: instant,
-  /** Of requested schedule fires. */
+  /** Of schedule fires that are decided to run, also of those whose run is then skipped (a duplicate, an overlap). */
   max_runs: Nullable(Type.Integer({ minimum: 1 })),
   jitter_seconds: Type.Integer({ minimum: 0, maximum: 86_400 }),
   pause_after_failures: Nullable(Type.Integer({ minimum: 1, maximum: 1000 })),

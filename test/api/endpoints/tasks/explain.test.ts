@@ -216,7 +216,7 @@ describe('an explanation', () => {
     }
     const answer = await world.explain(task, at + 3 * minute);
     expectReason(answer, 'bounds');
-    expectWords(answer, 'max_runs is 2');
+    expectWords(answer, 'max_runs is 2, and 2 fires had used that up');
     expect(answer.at('next_fire')).to.equal(null);
   });
 
