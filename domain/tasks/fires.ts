@@ -48,9 +48,9 @@ const nothing: FiresDecision = { events: [], runs: [] };
  * up to which nominal time all is decided, so that deciding needs only the last one; two who decide at once
  * race for the stream's next revision, and one wins.
  *
- * A fire up to `misfire_grace_seconds` late runs, and one less than a second late in any case. Of those later, the misfire policy says: `skip` records all,
- * `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the older recorded). The newest
- * is that of all rules that the task had meanwhile: what is owed by an earlier one is recorded.
+ * A fire up to `misfire_grace_seconds` late runs, and one less than a second late in any case. Of those later, the misfire
+ * policy says: `skip` records all, `latest` runs the newest if none within grace runs, `all` runs each (at most 100, the
+ * older recorded). The newest is that of all rules that the task had meanwhile: what is owed by an earlier one is recorded.
  *
  * @param timetable of {@link ruleInForce}
  * @param now never earlier than what the task's own events say of the time
