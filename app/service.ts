@@ -269,7 +269,8 @@ class Service implements RunningService {
       clock,
       telemetry,
       onWord: (word) => {
-        if (word.kind === 'checkpoint') this.positions?.notify(word.name, word.position);
+        if (word.kind === 'checkpoints')
+          for (const [name, position] of word.views) this.positions?.notify(name, position);
         if (word.kind === 'status') this.onViews(word.leads ? word.views : null);
       },
     });

@@ -164,14 +164,25 @@ function fillingThreads(
   return new FillingThreads({ place, telemetry });
 }
 
-/** Says how far a view is, in this process and to the others of the machine. */
+/**
+ * Says how far the views are, in this process and to the others of the machine: once in a turn of the event loop, as each
+ * word wakes who hears it.
+ */
 function checkpointTeller(
   { notices }: Stores,
   tell: (word: ProjectorWord) => void,
 ): (name: string, position: Position) => void {
   const shapes = new Map(projections.map((each) => [each.name, shapesOf([each])]));
+  const passed = new Map<string, Position>();
+  const say = (): void => {
+    tell({ kind: 'checkpoints', views: [...passed] });
+    for (const [name, position] of passed) {
+      notices?.publish(`${CHECKPOINT_NOTICE}${shapes.get(name) ?? name} ${position}`);
+    }
+    passed.clear();
+  };
   return (name, position) => {
-    tell({ kind: 'checkpoint', name, position });
-    notices?.publish(`${CHECKPOINT_NOTICE}${shapes.get(name) ?? name} ${position}`);
+    if (passed.size === 0) setImmediate(say);
+    passed.set(name, position);
   };
 }

@@ -1,3 +1,4 @@
+import type { Position } from '../../domain/event-store.ts';
 import type { Labels } from '../../observability/telemetry.ts';
 import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -19,7 +20,8 @@ export type ProjectorThreadMessage = { readonly kind: 'stop' };
 
 /** What it says. */
 export type ProjectorWord =
-  | { readonly kind: 'checkpoint'; readonly name: string; readonly position: string }
+  /** Views by their names, and how far each is. */
+  | { readonly kind: 'checkpoints'; readonly views: readonly (readonly [string, Position])[] }
   | {
       readonly kind: 'status';
       readonly leads: boolean;
