@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Issue } from '../../domain/errors.ts';
 import { countCharactersRarely } from '../../domain/events/text-length.ts';
 import { isUuid } from '../../domain/ids.ts';
+import { start } from '../../domain/pipeline/size.ts';
 import { limitWords } from '../../domain/pipeline/schema-faults.ts';
 import { badRequest } from '../errors.ts';
 
@@ -76,7 +77,7 @@ function checkSize(body: unknown, { fields, lists }: Sizes): void {
   if (fields !== null && names.length > fields.size + MOST_ISSUES) {
     const unknown = names.filter((name) => !fields.has(name)).slice(0, MOST_ISSUES);
     const [first, ...rest] = unknown.map((name): Issue => {
-      return { field: name.slice(0, LONGEST_FIELD), issue: 'is not a known field' };
+      return { field: start(name, LONGEST_FIELD), issue: 'is not a known field' };
     });
     if (first !== undefined) throw badRequest([first, ...rest]);
   }
@@ -149,7 +150,7 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string):
   const path = instancePath.split('/').slice(1).map(unescapePointer);
   if (keyword === 'additionalProperties') path.push(String(params['additionalProperty']));
   if (keyword === 'required') path.push(String(params['missingProperty']));
-  return (path.join('.') || whole).slice(0, LONGEST_FIELD);
+  return start(path.join('.') || whole, LONGEST_FIELD);
 }
 
 /**

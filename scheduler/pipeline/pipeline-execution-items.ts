@@ -3,6 +3,7 @@ import { evaluateToKeep, type Scope } from '../../domain/pipeline/expression.ts'
 import { PipelineFault } from '../../domain/pipeline/fault.ts';
 import { itemName } from '../../domain/pipeline/output.ts';
 import { MOST_ITEMS } from '../../domain/pipeline/pipeline.ts';
+import { start } from '../../domain/pipeline/size.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import {
   aborted,
@@ -83,7 +84,7 @@ function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonl
   const items: unknown = 'render' in each ? each.render(scope) : evaluateToKeep(each, scope);
   if (!Array.isArray(items)) {
     const given = items === null ? 'null' : typeof items;
-    const text = 'text' in each ? ` "${each.text.slice(0, 200)}"` : '';
+    const text = 'text' in each ? ` "${start(each.text, 200)}"` : '';
     throw new PipelineFault(`for_each${text} gives ${given}, not an array`);
   }
   if (items.length > MOST_ITEMS) {

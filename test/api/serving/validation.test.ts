@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { HttpError } from '../../../api/errors.ts';
 import { bodyCheck, queryCheck } from '../../../api/serving/validation.ts';
 
 const fields = { name: Type.String({ minLength: 1, maxLength: 4 }) };
@@ -54,6 +55,21 @@ describe('the numbers of a query', () => {
     }
     for (const text of ['0x10', '0b11', ' 10 ', '+1', '1_0', '', 'Infinity', '1.5']) {
       expect(() => check({ limit: text }), text).to.throw('limit: must be integer');
+    }
+  });
+});
+
+describe('the name of a field that is at fault', () => {
+  it('is cut behind a whole character', () => {
+    const name = `${'x'.repeat(199)}\u{1f600}`;
+    for (const more of [
+      {},
+      Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`k${n}`, n])),
+    ]) {
+      expect(() => bodyCheck(schema)({ name: 'a', [name]: 1, ...more }))
+        .to.throw(HttpError)
+        .with.property('details')
+        .that.satisfies((details: object) => !/\\ud83d/.test(JSON.stringify(details)));
     }
   });
 });
