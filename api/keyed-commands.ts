@@ -40,9 +40,12 @@ export class KeyedCommands {
       now,
     };
     const keyed = { agentId, key, method, path, body: body as unknown };
-    const answer = await this.#keys.once(keyed, context, async (commandId) => ({
-      body: await carryOut(commandId),
-    }));
+    const answer = await this.#keys.once(keyed, context, async (commandId) => {
+      const given = await carryOut(commandId);
+      // Of what was written on the way: a repetition tells it again.
+      const position = response?.getHeader('X-Event-Position');
+      return { body: given, position: typeof position === 'string' ? position : null };
+    });
     if ((answer.status ?? 200) >= 400) throw refusedBefore(answer.body, answer.headers);
     for (const [name, value] of Object.entries(answer.headers ?? {})) {
       response?.setHeader(name, value);

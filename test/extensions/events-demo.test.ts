@@ -143,6 +143,7 @@ describe('the event demonstration', () => {
     const again = await publish({ n: 1 }, 'a');
     expect([again.status, replayed(again)]).to.deep.equal([200, 'true']);
     expect(again.json).to.deep.equal(first.json);
+    expect(again.header('x-event-position')).to.equal(first.header('x-event-position'));
     const others = await Promise.all([
       publish({ n: 2 }, 'a'),
       publish({ n: 1 }, 'a', 'weather'),
