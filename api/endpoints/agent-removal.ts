@@ -10,7 +10,8 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
 import { AgentRemoved } from '../schemas/answer-schemas-agents.ts';
 import { endpoint, idIn, type Call } from '../endpoint.ts';
-import { HttpError, notFound, notReached } from '../errors.ts';
+import { HttpError, notFound } from '../errors.ts';
+import { havePassed, untilPassed } from '../positions.ts';
 import { RemoveAgentQuery } from '../schemas/schemas.ts';
 import { cancelRunsOf, cancelTask } from './tasks/task-cancellation.ts';
 
@@ -18,9 +19,6 @@ const PAGE = 200;
 
 /** Tasks that are canceled at a time: what they append is made durable together. */
 const SIDE_BY_SIDE = 25;
-
-/** How long a view may take to come to the log's end, or to show what the canceled tasks had queued. Milliseconds. */
-const LIMIT = 2000;
 
 export const remove = endpoint<unknown, RemoveAgentQuery>({
   method: 'delete',
@@ -96,9 +94,8 @@ async function endTasksOf(
   id: string,
   cancel: boolean,
 ): Promise<void> {
-  const { store, readModel, positions } = call.dependencies;
-  const head = await store.head();
-  if (!(await positions.wait(tasksProjection, head, LIMIT))) throw notReached(head, LIMIT);
+  const { store, readModel } = call.dependencies;
+  await untilPassed(call.dependencies, [tasksProjection], await store.head());
   const count = await readModel.count(tasksProjection, liveTasksOf(id));
   if (count === 0) return;
   if (!cancel) {
@@ -120,10 +117,9 @@ async function endTasksLeft(
   id: string,
   removedAt: Position,
 ): Promise<Position> {
-  const { positions, telemetry } = call.dependencies;
+  const { telemetry } = call.dependencies;
   try {
-    const passed = await positions.wait(tasksProjection, removedAt, LIMIT);
-    if (!passed) throw notReached(removedAt, LIMIT);
+    await untilPassed(call.dependencies, [tasksProjection], removedAt);
     return (await cancelTasksOf(call, id)) ?? removedAt;
   } catch (error) {
     // It is removed all the same, and said to be.
@@ -139,7 +135,7 @@ async function cancelTasksOf(
   call: Pick<Call, 'dependencies' | 'context'>,
   id: string,
 ): Promise<Position | null> {
-  const { readModel, positions } = call.dependencies;
+  const { readModel } = call.dependencies;
   const filters = liveTasksOf(id);
   // By keys, once through: pages that are asked for anew would come back for as long as the view is behind.
   let after: string | null = null;
@@ -159,7 +155,7 @@ async function cancelTasksOf(
       .sort()
       .reverse();
     if (last !== undefined) {
-      await positions.wait(runsProjection, last, LIMIT);
+      await havePassed(call.dependencies, [runsProjection], last);
       end = last;
     }
     await sideBySide(page, SIDE_BY_SIDE, ({ key }) => cancelRunsOf(call, key));

@@ -1,11 +1,7 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { ReadModelError, type Projection } from '../../projections/read-model.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { notReached } from '../errors.ts';
-import { checkPosition } from '../positions.ts';
-
-/** How long a read waits for its view. Milliseconds. */
-const LIMIT = 2000;
+import { checkPosition, havePassed, untilPassed } from '../positions.ts';
 
 /** Agents whose last command is remembered. */
 const KEPT = 100_000;
@@ -58,7 +54,7 @@ export class OwnWrites {
     after: string | undefined,
   ): Promise<void> | null {
     if (after !== undefined) return this.waitForBoth(views, own, after);
-    const passed = this.passed(views, own);
+    const passed = havePassed(this.dependencies, views, own);
     return passed instanceof Promise ? passed.then(() => undefined) : null;
   }
 
@@ -68,8 +64,7 @@ export class OwnWrites {
     after: string,
   ): Promise<void> {
     await checkPosition(this.dependencies.store, 'after', after);
-    const [, passed] = await Promise.all([this.passed(views, own), this.passed(views, after)]);
-    if (!passed) throw notReached(after, LIMIT);
+    await untilPassed(this.dependencies, views, after, own);
   }
 
   /**
@@ -121,15 +116,5 @@ export class OwnWrites {
     const reached = await Promise.all(views.map((view) => readModel.checkpoint(view)));
     const position = reached.reduce((least, each) => (each < least ? each : least));
     return { position, versions: new Map() };
-  }
-
-  private passed(views: readonly Projection[], position: Position): Promise<boolean> | boolean {
-    if (position === BEGINNING) return true;
-    const { positions } = this.dependencies;
-    const passed = views.map((view) => positions.wait(view, position, LIMIT));
-    const known = !passed.includes(false);
-    const waiting = passed.filter((each) => each instanceof Promise);
-    if (waiting.length === 0) return known;
-    return Promise.all(waiting).then((all) => known && !all.includes(false));
   }
 }

@@ -54,10 +54,11 @@ const cleanup = endpoint<unknown, CleanupQuery>({
       ? 'older events are gone'
       : 'so many older events are gone; ask again for the rest';
     const details = { deleted_count: deleted, max_age_hours, cutoff: toIso(cutoff), complete };
-    const { store } = call.dependencies;
+    // Where nothing was older, how far that is known.
+    const { readModel } = call.dependencies;
     return {
       body: { success: true, message, details },
-      position: position ?? (await store.head()),
+      position: position ?? (await readModel.checkpoint(publishedProjection)),
     };
   },
 });

@@ -1,5 +1,5 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
-import { BEGINNING, type Position } from '../../../domain/event-store.ts';
+import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
 import { ABOUT, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Filter, type Projection } from '../../../projections/read-model.ts';
@@ -8,16 +8,14 @@ import { runsProjection } from '../../../projections/views/runs.ts';
 import { Explanation } from '../../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
-import { notFound, notReached } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
+import { havePassed, untilPassed } from '../../positions.ts';
 import { instantOf } from '../history/instant.ts';
 import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
 
 /** Most runs by hand or by event that are named on either side of the instant. */
 const MOST_NEARBY = 3;
-
-/** How long the view of runs may take to know what the caller has just done. Milliseconds. */
-const LIMIT = 2000;
 
 const explain = endpoint<unknown, ExplainQuery>({
   method: 'get',
@@ -69,20 +67,10 @@ interface Places {
   readonly after: Position | undefined;
 }
 
-/**
- * Waits until a view has passed the caller's last command, at most {@link LIMIT}, and what the caller asks for.
- * @throws HttpError 503 when it has not passed the latter in that time
- */
-async function untilPassed(
-  positions: Views['positions'],
-  view: Projection,
-  { own, after }: Places,
-): Promise<void> {
-  const [, passed] = await Promise.all([
-    own === BEGINNING || positions.wait(view, own, LIMIT),
-    after === undefined || positions.wait(view, after, LIMIT),
-  ]);
-  if (!passed) throw notReached(after ?? own, LIMIT);
+/** @throws HttpError 503 where the view does not come to what the caller asks for */
+async function waitFor(views: Views, view: Projection, { own, after }: Places): Promise<void> {
+  if (after === undefined) await havePassed(views, [view], own);
+  else await untilPassed(views, [view], after, own);
 }
 
 /** Looks up the backfills whose span holds a nominal time. Without their view the rest stands all the same: null. */
@@ -92,10 +80,10 @@ async function findBackfills(
   nominal: Instant,
   places: Places,
 ): Promise<readonly string[] | null> {
-  const { readModel, positions } = dependencies;
+  const { readModel } = dependencies;
   const span = { from: nominal, to: nominal };
   return withoutView(dependencies, taskId, 'backfills', async () => {
-    await untilPassed(positions, backfillsProjection, places);
+    await waitFor(dependencies, backfillsProjection, places);
     return (await overlappingBackfills(readModel, taskId, span)).map(({ id }) => id);
   });
 }
@@ -117,7 +105,7 @@ async function findRuns(
   },
   places: Places,
 ): Promise<readonly string[] | null> {
-  const { readModel, positions } = dependencies;
+  const { readModel } = dependencies;
   const side = async (
     listed: boolean,
     span: Filter,
@@ -140,7 +128,7 @@ async function findRuns(
     }));
   };
   return withoutView(dependencies, taskId, 'runs', async () => {
-    await untilPassed(positions, runsProjection, places);
+    await waitFor(dependencies, runsProjection, places);
     const after: Filter = { field: 'queued_at', op: 'lte', value: toIso(at + ABOUT) };
     const before: Filter = { field: 'queued_at', op: 'gte', value: toIso(at - ABOUT) };
     const sides = await Promise.all(

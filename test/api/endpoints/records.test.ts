@@ -218,7 +218,9 @@ describe('the records of the HTTP interface, field by field', () => {
       await admin.client.delete(`/agents/${agent.id}`),
       await admin.client.post('/runs/redrive'),
     ];
-    for (const { json, text } of answers) {
+    for (const answer of answers) {
+      const { json, text } = answer;
+      expect(answer.header('X-Event-Position'), text).to.match(/^[0-9]+$/);
       expect(json, text).to.have.all.keys('success', 'message', 'details');
       expect(json['success']).to.equal(true);
       expect(json['message']).to.be.a('string').that.is.not.empty;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import {
   caughtUp,
+  followedByMany,
   numbered,
   numbersOf,
   onWorkbench,
@@ -64,22 +65,16 @@ describe('many subscriptions of EventStoreDB', () => {
   it('come back with a server that was away, whichever connection they have', async () => {
     const timings = { ...patientAppends, probeMs: 1_000, silenceMs: 10_000 };
     const store = await bench().open({ timings });
-    const stop = new AbortController();
-    const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
-    let heard = 0;
-    const following = upTo(60).map(() =>
-      take(store.subscribe(options), ({ messages }) => {
-        heard += Number(messages.at(-1)?.kind === 'events');
-        return false;
-      }),
-    );
+    const following = followedByMany(store, 60);
     await store.append('run-0', [numbered(1)], 'none');
-    await eventually(() => heard === 60, { limitMs: 20_000, what: 'all to hear' });
+    await eventually(() => following.heard() === 60, { limitMs: 20_000, what: 'all to hear' });
     bench().server.stop();
     await bench().restart();
     await store.append('run-0', [numbered(2)], 0);
-    await eventually(() => heard === 120, { limitMs: 20_000, what: 'all to hear again' });
-    stop.abort();
-    await Promise.all(following);
+    await eventually(() => following.heard() === 120, {
+      limitMs: 20_000,
+      what: 'all to hear again',
+    });
+    await following.stop();
   });
 });

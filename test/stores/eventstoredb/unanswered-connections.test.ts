@@ -1,12 +1,11 @@
 import { expect } from 'chai';
-import { BEGINNING, EventStoreError } from '../../../domain/event-store.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
 import {
+  followedByMany,
   numbered,
   numbersOf,
   onWorkbench,
   patientAppends,
-  take,
-  upTo,
 } from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
@@ -73,17 +72,9 @@ describe('a connection to EventStoreDB that is never answered', () => {
   it('is given up by each of many subscriptions, whichever connection they have', async () => {
     const quiet = { ...timings, probeMs: 1_000, silenceMs: 10_000 };
     const store = await bench().open({ timings: quiet });
-    const stop = new AbortController();
-    const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
-    let heard = 0;
-    const following = upTo(60).map(() =>
-      take(store.subscribe(options), ({ messages }) => {
-        heard += Number(messages.at(-1)?.kind === 'events');
-        return false;
-      }),
-    );
+    const following = followedByMany(store, 60);
     await store.append('run-0', [numbered(1)], 'none');
-    await eventually(() => heard === 60, { limitMs: 20_000, what: 'all to hear' });
+    await eventually(() => following.heard() === 60, { limitMs: 20_000, what: 'all to hear' });
     bench().server.stop();
     const silentPort = await bench().openSilentPort(bench().server.port);
     await silentPort.came.count(2);
@@ -92,9 +83,11 @@ describe('a connection to EventStoreDB that is never answered', () => {
     await bench().restart();
     await eventually(() => store.ping());
     await store.append('run-0', [numbered(2)], 0);
-    await eventually(() => heard === 120, { limitMs: 20_000, what: 'all to hear again' });
-    stop.abort();
-    await Promise.all(following);
+    await eventually(() => following.heard() === 120, {
+      limitMs: 20_000,
+      what: 'all to hear again',
+    });
+    await following.stop();
   });
 
   it('is not one of two that open the log in one process', async () => {

@@ -1,8 +1,9 @@
-import type {
-  EventStore,
-  NewEvent,
-  RecordedEvent,
-  SubscriptionMessage,
+import {
+  BEGINNING,
+  type EventStore,
+  type NewEvent,
+  type RecordedEvent,
+  type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { openEventStoreDb } from '../../../stores/eventstoredb/event-store.ts';
@@ -156,4 +157,27 @@ export async function take(
 /** For {@link take}: until it says that it has caught up. */
 export function caughtUp({ messages }: Received): boolean {
   return messages.at(-1)?.kind === 'caught-up';
+}
+
+/** So many subscriptions to all runs: how often they have been told of one, all together, and what ends them. */
+export function followedByMany(
+  store: EventStore,
+  count: number,
+): { heard(): number; stop(): Promise<void> } {
+  const stop = new AbortController();
+  const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
+  let heard = 0;
+  const following = upTo(count).map(() =>
+    take(store.subscribe(options), ({ messages }) => {
+      heard += Number(messages.at(-1)?.kind === 'events');
+      return false;
+    }),
+  );
+  return {
+    heard: () => heard,
+    async stop() {
+      stop.abort();
+      await Promise.all(following);
+    },
+  };
 }
