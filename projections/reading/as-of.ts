@@ -1,3 +1,4 @@
+import { fromIso, toIso } from '../../domain/clock.ts';
 import {
   sound,
   type EventStore,
@@ -6,9 +7,10 @@ import {
 } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Projection, Query, ReadModel } from '../read-model.ts';
+import type { KeptDocument, Projection, Query, ReadModel } from '../read-model.ts';
+import { SKEW } from './position-at.ts';
 import { latestStartedRunOf } from './run-queries.ts';
-import { runsProjection } from '../views/runs.ts';
+import { runsProjection, type RunDocument } from '../views/runs.ts';
 import { lastDayKey, statisticsProjection, type LastDayDocument } from '../views/statistics.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
@@ -29,7 +31,7 @@ const PAGE = 500;
  */
 const LAST_FIRES = 20;
 
-/** Runs that are looked at for the one that started last before a position. */
+/** Runs that are read at a time for the one that started last before a position. */
 const CANDIDATES = 20;
 
 /**
@@ -97,16 +99,35 @@ export async function lastRunAsOf(
     return run?.document.started_at ?? removedStart(readModel, taskId, moment.at);
   }
   const [next] = await store.readAll(moment.position, 1);
-  const bound = next === undefined ? query : startedUpTo(query, next.metadata.occurredAt);
-  const found = await readModel.find(runsProjection, { ...bound, limit: CANDIDATES });
-  for (const { key, document } of found) {
+  const [last] = await store.readAllBackwards(next?.position ?? null, 1);
+  const lastAt = last?.metadata.occurredAt ?? '';
+  // Times do not go by the order of the log: what comes next may have been decided before a start that is counted.
+  const latest = latestOf(lastAt, next?.metadata.occurredAt ?? '');
+  const bound = latest === '' ? query : startedUpTo(query, toIso(fromIso(latest) + SKEW));
+  for await (const { key, document } of pagesOf(readModel, { ...bound, limit: CANDIDATES })) {
     const events = await store.readStream(streams.run(key), { limit: PAGE, faulty: true });
     const started = events.find(({ type }) => type === 'RunStarted');
     if (started !== undefined && started.position <= moment.position) return document.started_at;
   }
-  const [last] = await store.readAllBackwards(next?.position ?? null, 1);
-  return removedStart(readModel, taskId, last?.metadata.occurredAt ?? '');
+  return removedStart(readModel, taskId, lastAt);
 }
+
+/** Runs by a query, the first of it first: a page at a time, for as long as they are asked for. */
+async function* pagesOf(
+  readModel: ReadModel,
+  query: Query,
+): AsyncGenerator<KeptDocument<RunDocument>> {
+  let page = await readModel.find(runsProjection, query);
+  for (;;) {
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < query.limit) return;
+    const after = { values: [last.document.queued_at], key: last.key };
+    page = await readModel.find(runsProjection, { ...query, after });
+  }
+}
+
+const latestOf = (one: string, other: string): string => (one > other ? one : other);
 
 /** When the last of a task's runs began that were taken out of the log; null where that was after an instant. */
 async function removedStart(

@@ -13,7 +13,7 @@ const PAGE = 500;
  * later than a moment by more than this has none of that moment behind it. All up to there is read: of a busy log a
  * second is many thousand events.
  */
-const SKEW = 10_000;
+export const SKEW = 10_000;
 
 /** Where a moment is in the log. */
 export interface PlaceInLog {

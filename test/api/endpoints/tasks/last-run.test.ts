@@ -1,5 +1,8 @@
 import { expect } from 'chai';
-import { newId } from '../../../../domain/ids.ts';
+import { toIso } from '../../../../domain/clock.ts';
+import type { DomainEvent } from '../../../../domain/events/catalogue.ts';
+import { toNewEvents } from '../../../../domain/handle.ts';
+import { nameBasedId, newId } from '../../../../domain/ids.ts';
 import { streams } from '../../../../domain/streams.ts';
 import { request } from '../../../projections/recorded.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
@@ -34,5 +37,57 @@ describe('when a task last ran', () => {
       (await client.get(`/tasks/${task}?as_of=${moment}`)).at('last_run_at');
     expect(await asOf(await api().store.head())).to.equal(at);
     expect(await asOf(new Date(api().clock.now()).toISOString())).to.equal(at);
+  });
+
+  /** A task with runs that are asked for and have started, each step at its own time: `[run, what, milliseconds]`. */
+  const taskWith = async (
+    steps: readonly (readonly [run: string, what: 'asked' | 'started', at: number])[],
+  ): Promise<{ readonly asOf: (index: number) => Promise<unknown>; readonly begun: number }> => {
+    const { client, id: owner } = api().admin;
+    const { store, clock } = api();
+    const task = (await client.post('/tasks', plainTask(owner))).textAt('id');
+    const begun = clock.now();
+    const positions: string[] = [];
+    for (const [name, what, at] of steps) {
+      const now = begun + at;
+      const stream = streams.run(nameBasedId(task, name));
+      const event: DomainEvent =
+        what === 'asked'
+          ? { type: 'RunRequested', data: request({ task_id: task, created_by: owner }) }
+          : { type: 'RunStarted', data: { worker: 'w', attempt: 1, leased_until: toIso(now) } };
+      const context = { commandId: newId(now), actor: 'service', source: 'test', now };
+      const events = toNewEvents(stream, [event], { ...context, correlationId: task });
+      await store.append(stream, events, 'any');
+      positions.push(await store.head());
+    }
+    await client.get(`/runs?after=${await store.head()}`);
+    const asOf = async (index: number): Promise<unknown> =>
+      (await client.get(`/tasks/${task}?as_of=${positions[index]}`)).at('last_run_at');
+    return { asOf, begun };
+  };
+
+  it('counts a start at its own position, also where what comes next was decided before it', async () => {
+    const { asOf, begun } = await taskWith([
+      ['one', 'asked', 0],
+      ['one', 'started', 30],
+      ['two', 'asked', 20],
+      ['two', 'started', 40],
+    ]);
+    expect(await asOf(0)).to.equal(null);
+    expect(await asOf(1)).to.equal(toIso(begun + 30));
+    expect(await asOf(3)).to.equal(toIso(begun + 40));
+  });
+
+  it('is the one before, however many start in the moment behind a position', async () => {
+    const many = Array.from({ length: 45 }, (_, n) => `run ${n}`);
+    const { asOf, begun } = await taskWith([
+      ['before', 'asked', 0],
+      ['before', 'started', 1],
+      ...many.map((run) => [run, 'asked', 2] as const),
+      ...many.map((run) => [run, 'started', 3] as const),
+    ]);
+    expect(await asOf(1)).to.equal(toIso(begun + 1));
+    expect(await asOf(1 + many.length)).to.equal(toIso(begun + 1));
+    expect(await asOf(1 + 2 * many.length)).to.equal(toIso(begun + 3));
   });
 });
