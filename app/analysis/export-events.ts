@@ -41,6 +41,12 @@ const columns = [
   'data',
 ] as const;
 
+/** Where an event of a run says whose it is; `started` of one that was removed. */
+interface RunWords {
+  readonly task_id?: string;
+  readonly started?: { readonly task_id?: string };
+}
+
 /** What comes last of a run: no more of it is looked for. A failed one may be retried at any time after. */
 const ends = new Set(['RunSucceeded', 'RunCanceled', 'RunSkipped']);
 
@@ -99,11 +105,19 @@ class Wanted {
 
   #isOfTask({ stream, type, data }: RawEvent): boolean {
     if (this.#ownStreams.has(stream)) return true;
-    const isOf = this.#runs.has(stream) || data.includes(this.#mark);
-    if (!isOf || !stream.startsWith('run-')) return isOf;
+    if (!stream.startsWith('run-')) return data.includes(this.#mark);
+    if (!this.#runs.has(stream) && !(data.includes(this.#mark) && this.#isRunOfTask(data))) {
+      return false;
+    }
     if (ends.has(type)) this.#runs.delete(stream);
     else this.#runs.add(stream);
     return true;
+  }
+
+  /** By what a run's event says itself: the payloads and results that it carries may name any task. */
+  #isRunOfTask(data: string): boolean {
+    const { task_id, started } = objectOf(data) as RunWords;
+    return [task_id, started?.task_id].includes(this.#filter.taskId);
   }
 
   #isInTime({ metadata, createdAt }: RawEvent): boolean {
@@ -124,7 +138,7 @@ function csvOf(event: RawEvent): string {
   return csvLine([position, stream, revision, type, ...told, data]);
 }
 
-/** Metadata that are damaged say nothing. */
+/** What is damaged says nothing. */
 function objectOf(text: string): object {
   try {
     const value: unknown = JSON.parse(text);

@@ -14,7 +14,7 @@ import {
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
 import { svc, type Called } from '../cli/command-line.ts';
-import { addRetried, addRuns, addTask, onLog } from './small-log.ts';
+import { addRetried, addRunNaming, addRuns, addTask, onLog } from './small-log.ts';
 
 interface Row {
   readonly type: string;
@@ -99,6 +99,27 @@ describe('svc export --format', function () {
         .split('\n')
         .map((line) => (JSON.parse(line) as Row).type);
       expect(types).to.deep.equal(['RunRequested', 'RunStarted', 'RunFailed', 'RunRetried']);
+    } finally {
+      await place.remove();
+    }
+  });
+
+  it('takes no run of another task for what it carries, but by whose it is', async () => {
+    const place = await makeTemporaryDirectory();
+    try {
+      const [asked, other] = [newId(AT), newId(AT)];
+      await onLog(place.path, async (store) => {
+        await addRunNaming(store, other, asked, AT);
+        await addRunNaming(store, asked, other, AT + 1000);
+      });
+      const { out } = await svc(['export', '--format', 'ndjson', '--task', asked], {
+        env: { SVC_DATA_DIR: place.path },
+      });
+      const found = out
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { position: string }).position);
+      expect(found.map(Number)).to.deep.equal([4, 5, 6]);
     } finally {
       await place.remove();
     }

@@ -70,6 +70,26 @@ export async function addRetried(store: EventStore, at: number): Promise<string>
   return taskId;
 }
 
+/** A run by an event whose payload names another task, with a result that does too. */
+export async function addRunNaming(
+  store: EventStore,
+  taskId: string,
+  named: string,
+  at: number,
+): Promise<void> {
+  const payload = { task_id: named };
+  const published_at = toIso(at);
+  const event = { id: newId(at), topic: 'seen', payload, source_agent_id: 'agent-1', published_at };
+  const leased_until = toIso(at + 60_000);
+  await store.appendInOrder(
+    appendsOf(newId(at), at, [
+      { type: 'RunRequested', data: request({ task_id: taskId, created_by: 'agent-1', event }) },
+      { type: 'RunStarted', data: { worker: 'worker-1', attempt: 1, leased_until } },
+      { type: 'RunSucceeded', data: { ...success({ output: payload }), task_id: taskId } },
+    ]),
+  );
+}
+
 function appendsOfRun(taskId: string, begun: number): readonly StreamAppend[] {
   const id = newId(begun);
   const leased_until = toIso(begun + 60_000);
