@@ -1,3 +1,4 @@
+import { fromIso } from '../../../domain/clock.ts';
 import {
   BEGINNING,
   EventStoreError,
@@ -16,7 +17,7 @@ import {
   type AuditDocument,
   type AuditFilters,
 } from '../../../projections/views/audit.ts';
-import { positionAt } from '../../../projections/reading/position-at.ts';
+import { positionAt, SKEW } from '../../../projections/reading/position-at.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { AuditPage } from '../../schemas/answer-schemas-audit.ts';
 import { eventStream } from '../../schemas/answer-schemas.ts';
@@ -149,7 +150,7 @@ async function byTheService(
   const { store } = stores;
   const { stream, to } = wanted;
   const { read, before } =
-    stream === undefined ? log(store, () => endOf(stores, to)) : one(store, stream);
+    stream === undefined ? log(store, () => endOf(stores, to)) : one(store, stream, to);
   const items: AuditDocument[] = [];
   let from: string | null | undefined = cursor;
   for (let looked = 0; looked < MOST_EVENTS && from !== null;) {
@@ -167,15 +168,13 @@ async function byTheService(
   return { items, total: null, next_cursor: from ?? null };
 }
 
-/** One stream, by revisions. */
-const one = (store: EventStore, stream: string): Backwards => ({
+/** One stream, by revisions. @param to of which nothing is wanted that occurred later */
+const one = (store: EventStore, stream: string, to: string | undefined): Backwards => ({
   read: async (from) => {
     if (from !== undefined && !/^\d{1,15}$/.test(from)) throw noCursor();
     const options = { direction: 'backwards', limit: READ, faulty: true } as const;
-    return store.readStream(
-      stream,
-      from === undefined ? options : { ...options, from: Number(from) },
-    );
+    const begin = from === undefined ? await revisionUpTo(store, stream, to) : Number(from);
+    return store.readStream(stream, begin === undefined ? options : { ...options, from: begin });
   },
   before: ({ revision }) => (revision === 0 ? null : String(revision - 1)),
 });
@@ -200,6 +199,32 @@ async function endOf(stores: Parts, to: string | undefined): Promise<Position | 
   const last = await positionAt(stores, to);
   const [behind] = await stores.store.readAll(last?.position ?? BEGINNING, 1);
   return behind?.position ?? null;
+}
+
+/**
+ * A revision of a stream behind which nothing occurred up to an instant, by halves; undefined where that is its end. As
+ * clocks differ a little, it may lie somewhat later.
+ */
+async function revisionUpTo(
+  store: EventStore,
+  stream: string,
+  to: string | undefined,
+): Promise<number | undefined> {
+  if (to === undefined) return undefined;
+  const bound = fromIso(to) + SKEW;
+  const isLater = ({ metadata, createdAt }: RecordedEvent): boolean =>
+    fromIso(metadata.occurredAt ?? createdAt) > bound;
+  const end = { direction: 'backwards', limit: 1, faulty: true } as const;
+  const [last] = await store.readStream(stream, end);
+  if (last === undefined || !isLater(last)) return undefined;
+  let [low, high] = [0, last.revision];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [found] = await store.readStream(stream, { from: middle, limit: 1, faulty: true });
+    if (found === undefined || isLater(found)) high = middle;
+    else low = found.revision + 1;
+  }
+  return low;
 }
 
 const noCursor = (): Error =>

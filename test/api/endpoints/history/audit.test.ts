@@ -209,6 +209,24 @@ describe('the audit over HTTP', () => {
     expect([none.at('items'), none.at('next_cursor')]).to.deep.equal([[], null]);
   });
 
+  it('tells what it did in one stream up to a moment on the first page, however long that went on', async () => {
+    const { store, clock } = api();
+    const began = clock.now();
+    const stream = streams.fires(newId(began));
+    await store.append(stream, correctionsOf(began, 3), 'none');
+    for (const _ of [1, 2]) await store.append(stream, correctionsOf(began + 60_000, 2_600), 'any');
+    const upTo = async (to: number, rest = ''): Promise<readonly unknown[]> => {
+      const query = `actor=service&stream=${stream}&to=${new Date(to).toISOString()}&limit=2${rest}`;
+      const page = await auditor.client.get(`/audit?${query}`);
+      const revisions = (page.at('items') as readonly Item[]).map(({ revision }) => revision);
+      return [revisions, page.at('next_cursor')];
+    };
+    expect(await upTo(began + 1)).to.deep.equal([[2, 1], '0']);
+    expect(await upTo(began + 1, '&cursor=0')).to.deep.equal([[0], null]);
+    expect(await upTo(began - 60_000)).to.deep.equal([[], null]);
+    expect(await upTo(began + 60_000)).to.deep.equal([[5_202, 5_201], '5200']);
+  });
+
   describe('told live', () => {
     const opened: EventStream[] = [];
     afterEach(() => {
