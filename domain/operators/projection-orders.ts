@@ -54,6 +54,8 @@ export interface PreviousGeneration {
 export interface ParkedKeyOrder {
   readonly version: number;
   readonly order: ParkedOrder;
+  /** The event that was left out by it, by {@link placeOfSkipped}; null for none (yet). */
+  readonly left: string | null;
 }
 
 const none: ProjectionOrders = {
@@ -109,13 +111,22 @@ function evolveOrders(
   }
   if (event.type === 'ParkedKeyOrdered') {
     const { key, order } = event.data;
-    return { ...state, parked: new Map(state.parked).set(key, { version, order }) };
+    // Who repeats an order that is not settled means the same event.
+    const before = state.parked.get(key);
+    const left = before?.order === order ? before.left : null;
+    return { ...state, parked: new Map(state.parked).set(key, { version, order, left }) };
   }
   // Versions go on from there, should a release of that shape come back.
   if (event.type === 'ProjectionShapeDiscarded') {
     return { ...none, lastVersion: state.lastVersion, skipped: state.skipped };
   }
-  if (event.type === 'ParkedEventSkipped') return state;
+  if (event.type === 'ParkedEventSkipped') {
+    const { key } = event.data;
+    const ordered = state.parked.get(key);
+    if (ordered?.order !== 'skip') return state;
+    const left = placeOfSkipped(event.data);
+    return { ...state, parked: new Map(state.parked).set(key, { ...ordered, left }) };
+  }
   if (event.type === 'ParkedKeySettled') {
     const parked = new Map(state.parked);
     parked.delete(event.data.key);

@@ -370,15 +370,17 @@ export class View {
     const ordered = this.#orders.current.parked.get(key);
     if (live === null || ordered === undefined || signal.aborted) return;
     const { generation } = live.feeder;
-    if (ordered.order === 'skip') await recordSkip(this.#options, this.#orders, generation, key);
-    let error: string | null;
-    try {
-      const rest = (): Promise<void> => live.stop();
-      const ask = { generation, key, order: ordered.order, signal, rest };
-      error = await redoParkedKey(this.#options, ask);
-    } finally {
-      await live.stop();
-      this.#live = this.#generations.follow(generation);
+    const isSkip = ordered.order === 'skip';
+    let error = isSkip ? await recordSkip(this.#options, this.#orders, generation, key) : null;
+    if (error === null) {
+      try {
+        const rest = (): Promise<void> => live.stop();
+        const ask = { generation, key, order: ordered.order, signal, rest };
+        error = await redoParkedKey(this.#options, ask);
+      } finally {
+        await live.stop();
+        this.#live = this.#generations.follow(generation);
+      }
     }
     if (signal.aborted) return;
     const { schema } = this.projection;
