@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import type { EventStore, Position, RecordedEvent } from '../event-store.ts';
+import { isConflict, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
@@ -17,17 +17,22 @@ export interface TopicExtent {
 export interface Trimmed {
   /** Publications that are gone. */
   readonly deleted: number;
-  /** Of the record of it; null where nothing was to be trimmed. */
+  /** Of the last record of it that the view may lack; null where nothing was to be trimmed. */
   readonly position: Position | null;
 }
 
 const PAGE = 100;
 
+/** Times that it is tried to record that a topic is trimmed, while others publish to it. */
+const TRIES = 20;
+
 /**
  * Takes all publications before a time away from a topic: says so in its stream, which is how views come to know,
  * and lets the log forget them. Publications of processes whose clocks differ may stand a little out of order: what
- * comes after one that stays, stays too.
+ * comes after one that stays, stays too. Of several who trim a topic at once, each counts what it has taken away itself.
  *
+ * @param extent as a view knows it
+ * @param knownUpTo how far that view was at least
  * @param requestedUpTo up to where runs were requested for all that was published: what lies beyond stays in the
  *   log, until trimming is asked for again
  */
@@ -35,22 +40,24 @@ export async function trimTopic(
   store: EventStore,
   extent: TopicExtent,
   cutoff: Instant,
-  requestedUpTo: Position,
+  { knownUpTo, requestedUpTo }: { readonly knownUpTo: Position; readonly requestedUpTo: Position },
   context: CommandContext,
 ): Promise<Trimmed> {
-  const stream = streams.topic(extent.topic);
+  const { topic } = extent;
+  const stream = streams.topic(topic);
   const [[oldest], [newest]] = await Promise.all([
     store.readStream(stream, { limit: 1 }),
     store.readStream(stream, { direction: 'backwards', limit: 1 }),
   ]);
   if (oldest === undefined || newest === undefined) return { deleted: 0, position: null };
   const inLog = { from: oldest.revision, to: newest.revision + 1 };
-  const first = Math.max(extent.before, oldest.revision);
+  const known = await extentNow(store, stream, extent, newest, knownUpTo);
+  const first = Math.max(known.before, oldest.revision);
   const isKept = (event: RecordedEvent): boolean => fromIso(event.metadata.occurredAt) >= cutoff;
   const before = await firstRevision(store, stream, { ...inLog, from: first }, isKept);
-  const trims = extent.trims.filter((revision) => revision >= first && revision < before);
+  const trims = known.trims.filter((revision) => revision >= first && revision < before);
   const deleted = before - first - trims.length;
-  let position: Position | null = null;
+  let position = known.at;
   if (deleted > 0) {
     const remaining = await oldestFrom(store, stream, before);
     const data = {
@@ -60,14 +67,78 @@ export async function trimTopic(
       before,
       oldest_at: remaining ?? toIso(context.now),
     };
-    const commandId = nameBasedId('trim', context.commandId, extent.topic);
+    const commandId = nameBasedId('trim', context.commandId, topic);
     const events = toNewEvents(stream, [{ type: 'TopicTrimmed', data }], { ...context, commandId });
-    ({ position } = await store.append(stream, events, 'any'));
+    position = await record(store, stream, events, newest.revision);
+    if (position === null) {
+      return trimTopic(store, extent, cutoff, { knownUpTo, requestedUpTo }, context);
+    }
   }
   // The last record of trimming stays: a view that is built anew knows the topic by it.
-  const to = deleted > 0 ? before : Math.min(before, extent.trims.at(-1) ?? first);
+  const to = deleted > 0 ? before : Math.min(before, known.trims.at(-1) ?? first);
   await forget(store, stream, { ...inLog, to }, requestedUpTo);
   return { deleted, position };
+}
+
+/** What a view knows of a topic, with what trimming has come to since; `at`: of the last record of that. */
+async function extentNow(
+  store: EventStore,
+  stream: string,
+  extent: TopicExtent,
+  newest: Pick<RecordedEvent, 'revision' | 'position'>,
+  knownUpTo: Position,
+): Promise<Pick<TopicExtent, 'before' | 'trims'> & { readonly at: Position | null }> {
+  let { before } = extent;
+  let at: Position | null = null;
+  const trims = new Set(extent.trims);
+  let { position } = newest;
+  for (let from = newest.revision; from >= 0 && position > knownUpTo;) {
+    const part = { from, direction: 'backwards', limit: PAGE, faulty: true } as const;
+    const page = await store.readStream(stream, part);
+    for (const event of page) {
+      if (!isRecord(event)) continue;
+      before = Math.max(before, event.data.before);
+      trims.add(event.revision);
+      at ??= event.position;
+    }
+    const last = page.at(-1);
+    if (last === undefined) break;
+    from = last.revision - 1;
+    ({ position } = last);
+  }
+  return { before, trims: [...trims].sort((one, other) => one - other), at };
+}
+
+function isRecord(event: RecordedEvent): event is Extract<RecordedEvent, { type: 'TopicTrimmed' }> {
+  return event.fault === undefined && event.type === 'TopicTrimmed';
+}
+
+/**
+ * Appends the record of trimming where nobody else has trimmed the topic meanwhile. What is only published meanwhile
+ * changes nothing of it.
+ *
+ * @param seen the last revision that it rests on
+ * @returns null where somebody has, and it is to be decided anew
+ */
+async function record(
+  store: EventStore,
+  stream: string,
+  events: ReturnType<typeof toNewEvents>,
+  seen: number,
+): Promise<Position | null> {
+  for (let [tries, last] = [0, seen]; tries < TRIES; tries += 1) {
+    try {
+      return (await store.append(stream, events, last)).position;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+    const part = { from: last + 1, limit: PAGE, faulty: true };
+    const since = await store.readStream(stream, part);
+    if (since.some(isRecord)) return null;
+    last = since.at(-1)?.revision ?? last;
+  }
+  // It is published to without a pause.
+  return (await store.append(stream, events, 'any')).position;
 }
 
 async function forget(

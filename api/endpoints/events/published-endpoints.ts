@@ -100,7 +100,11 @@ async function trimAll(
 ): Promise<Trimmed & { readonly complete: boolean }> {
   const { store, readModel, clock, requestedUpTo } = call.dependencies;
   const until = clock.steady() + TIME;
-  const requested = await requestedUpTo();
+  const [requestedTo, knownUpTo] = await Promise.all([
+    requestedUpTo(),
+    readModel.checkpoint(publishedProjection),
+  ]);
+  const upTo = { knownUpTo, requestedUpTo: requestedTo };
   let deleted = 0;
   let position: Trimmed['position'] = null;
   let after: string | null = null;
@@ -112,7 +116,7 @@ async function trimAll(
       page.map(async ({ document }): Promise<Trimmed> =>
         document.listed
           ? { deleted: 0, position: null }
-          : trimTopic(store, document, cutoff, requested, call.context),
+          : trimTopic(store, document, cutoff, upTo, call.context),
       ),
     );
     for (const each of trimmed) {
