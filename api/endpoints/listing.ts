@@ -36,32 +36,30 @@ export interface Page<T> {
   readonly next_cursor: string | null;
 }
 
-/** One page of a view, and how many there are in all. */
+/**
+ * One page of a view, and how many there are in all.
+ *
+ * @param show what is kept of a document
+ * @param slice documents that are read at a time, where each may be large; default: all at once
+ */
 export async function listPage<D extends JsonObject, T>(
   readModel: ReadModel,
   projection: Projection<D>,
   asked: { readonly filters: readonly Filter[]; readonly sort: readonly Sort[] },
   page: PageQuery,
   show: (document: D) => T,
+  slice = Infinity,
 ): Promise<Page<T>> {
   const { filters, sort } = asked;
   const { limit, offset, cursor } = page;
   const after = cursor === undefined ? null : parseCursor(cursor, sort, projection);
-  const query: Query = {
-    filters,
-    sort,
-    limit: limit + 1,
-    ...(after === null ? { offset } : { after }),
-  };
-  const [found, total] = await Promise.all([
-    readModel.find(projection, query),
+  const place = after === null ? { offset } : { after };
+  const [{ items, last, has_more }, total] = await Promise.all([
+    readItems(readModel, projection, { filters, sort, limit, ...place }, show, slice),
     readModel.count(projection, filters),
   ]);
-  const shown = found.slice(0, limit);
-  const has_more = found.length > limit;
-  const last = shown.at(-1);
   return {
-    items: shown.map(({ document }) => show(document)),
+    items,
     total,
     limit,
     offset,
@@ -70,15 +68,55 @@ export async function listPage<D extends JsonObject, T>(
   };
 }
 
+interface Items<D extends JsonObject, T> {
+  readonly items: readonly T[];
+  /** Of the last item. */
+  readonly last: KeptDocument<D> | undefined;
+  readonly has_more: boolean;
+}
+
+/** Reads a page slice by slice; of those before the last, nothing is held but what is shown. */
+async function readItems<D extends JsonObject, T>(
+  readModel: ReadModel,
+  projection: Projection<D>,
+  { filters, sort, limit, ...from }: Query,
+  show: (document: D) => T,
+  slice: number,
+): Promise<Items<D, T>> {
+  const items: T[] = [];
+  let last: KeptDocument<D> | undefined;
+  for (let place: Pick<Query, 'offset' | 'after'> = from; ;) {
+    const missing = limit - items.length;
+    // One more than is shown tells whether there is more.
+    const asked = Math.min(slice, missing + 1);
+    const found = await readModel.find(projection, { filters, sort, limit: asked, ...place });
+    const shown = found.slice(0, missing);
+    for (const { document } of shown) items.push(show(document));
+    last = shown.at(-1) ?? last;
+    const has_more = found.length > missing;
+    if (has_more || found.length < asked || last === undefined) return { items, last, has_more };
+    place = { after: placeOf(last, sort) };
+  }
+}
+
 /** A page on which nothing can be. */
 export function emptyPage<T>({ limit, offset }: PageQuery): Page<T> {
   return { items: [], total: 0, limit, offset, has_more: false, next_cursor: null };
 }
 
 /** What goes on behind a document in a list of this order. */
-export function cursorOf({ key, document }: KeptDocument, sort: readonly Sort[]): string {
-  const values = sort.map(({ field }) => document[field] ?? null);
+export function cursorOf(kept: KeptDocument, sort: readonly Sort[]): string {
+  const { values, key } = placeOf(kept, sort);
   return Buffer.from(JSON.stringify([orderOf(sort), values, key])).toString('base64url');
+}
+
+function placeOf(
+  { key, document }: KeptDocument,
+  sort: readonly Sort[],
+): NonNullable<Query['after']> {
+  // A view is sorted by fields that hold no objects or lists.
+  const values = sort.map(({ field }) => (document[field] ?? null) as string | number | null);
+  return { values, key };
 }
 
 /** A place in one order is none in another. */

@@ -1,7 +1,7 @@
 import type { StepEnd } from '../events/catalogue.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { setOwn } from './own.ts';
-import { bareMarker, cutMarker, jsonBytes, toPlainJson } from './size.ts';
+import { bareMarker, jsonBytes, markerOf, toPlainJson, utf8Length } from './size.ts';
 
 /** Largest output of a run, as JSON text; results that don't fit are cut. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -45,8 +45,14 @@ export interface RunOutput extends JsonObject {
  * results. Skipped steps are left out; one that failed and was passed over is `{error}`. Over 4 MiB, results
  * that don't fit any more are replaced by `{truncated, size_bytes, preview}`, without the preview where there
  * is no room for that either, and the output says `truncated: true`.
+ *
+ * @param most bytes of JSON text, where it is to be less than 4 MiB; markers of very many results may take more
  */
-export function outputOf(steps: readonly StepEnd[], stored: JsonObject): RunOutput {
+export function outputOf(
+  steps: readonly StepEnd[],
+  stored: JsonObject,
+  most = MAX_OUTPUT_BYTES,
+): RunOutput {
   const layout = (isJsonObject(stored['layout']) ? stored['layout'] : {}) as OutputLayout;
   const last = new Map<string, StepEnd>();
   for (const step of steps) last.set(step.step, step);
@@ -62,7 +68,7 @@ export function outputOf(steps: readonly StepEnd[], stored: JsonObject): RunOutp
     }
     setOwn(named, name, group);
   }
-  return fit(named as JsonObject, summary);
+  return fit(named as JsonObject, summary, most);
 }
 
 /** `<id>[<index>]`, the name of an item of a `for_each`. */
@@ -116,15 +122,17 @@ function countOf(last: ReadonlyMap<string, StepEnd>): RunSummary & JsonObject {
 }
 
 /** The output as a whole where that fits; else results are cut, so that each has room for a marker at least. */
-function fit(steps: JsonObject, summary: JsonObject): RunOutput {
+function fit(steps: JsonObject, summary: JsonObject, most: number): RunOutput {
   const whole = { steps, summary };
   // Estimated first: most are far smaller.
-  if (toPlainJson(whole).bytes <= MAX_OUTPUT_BYTES || jsonBytes(whole) <= MAX_OUTPUT_BYTES) {
-    return whole;
-  }
-  const kept: Record<string, unknown> = {};
+  if (toPlainJson(whole).bytes <= most) return whole;
+  // Each is written out once: of megabytes that is what takes the time.
   const members = Object.entries(steps).map(([name, result]) => memberOf(name, result));
-  let left = MAX_OUTPUT_BYTES - jsonBytes({ steps: {}, summary, truncated: true });
+  const sum = members.reduce((bytes, { around, size }) => bytes + around + size, 0);
+  // There is one comma fewer than there are members.
+  if (jsonBytes({ steps: {}, summary }) + sum - Math.min(1, members.length) <= most) return whole;
+  const kept: Record<string, unknown> = {};
+  let left = most - jsonBytes({ steps: {}, summary, truncated: true });
   for (const { around, least } of members) left -= around + least;
   for (const member of members) {
     const { name, result, size, least } = member;
@@ -136,9 +144,9 @@ function fit(steps: JsonObject, summary: JsonObject): RunOutput {
 }
 
 /** A result, or what stands for it where there is not the room for it. */
-function within(room: number, { result, size }: Member): unknown {
+function within(room: number, { result, text, size }: Member): unknown {
   if (size <= room) return result;
-  const marker = cutMarker(result, size);
+  const marker = markerOf(text, size);
   return jsonBytes(marker) <= room ? marker : bareMarker(size);
 }
 
@@ -146,6 +154,8 @@ function within(room: number, { result, size }: Member): unknown {
 interface Member {
   readonly name: string;
   readonly result: JsonValue;
+  /** Its JSON text. */
+  readonly text: string;
   /** Of its name, the colon and a comma. */
   readonly around: number;
   readonly size: number;
@@ -154,7 +164,8 @@ interface Member {
 }
 
 function memberOf(name: string, result: JsonValue): Member {
-  const size = jsonBytes(result);
+  const text = JSON.stringify(result ?? null);
+  const size = utf8Length(text);
   const least = Math.min(size, jsonBytes(bareMarker(size)));
-  return { name, result, around: jsonBytes(name) + 2, size, least };
+  return { name, result, text, around: jsonBytes(name) + 2, size, least };
 }

@@ -99,7 +99,12 @@ export function jsonBytes(value: unknown): number {
 
 /** What stands for a value that was cut away as a whole. */
 export function cutMarker(value: unknown, bytes: number): object {
-  return { ...bareMarker(bytes), preview: start(JSON.stringify(value), 1000) };
+  return markerOf(JSON.stringify(value), bytes);
+}
+
+/** The same of a value that is written out already. */
+export function markerOf(text: string, bytes: number): object {
+  return { ...bareMarker(bytes), preview: start(text, 1000) };
 }
 
 /** The same where there is no room for its beginning either. */
@@ -155,7 +160,8 @@ function cutMembers(value: object, bytes: number, limit: number): object | null 
   return { ...left, truncated: true };
 }
 
-function utf8Length(text: string): number {
+/** Bytes of a text. */
+export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 

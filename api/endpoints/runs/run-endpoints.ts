@@ -37,6 +37,9 @@ import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
 const scopes = ['runs:read'] as const;
 
+/** Runs of a list that are read at a time: one may have megabytes of results. */
+const SLICE = 20;
+
 const list = endpoint<unknown, RunQuery>({
   method: 'get',
   paths: ['/runs'],
@@ -60,7 +63,8 @@ const list = endpoint<unknown, RunQuery>({
     });
     if (listing === null) return { body: emptyPage(query) };
     const show = (run: RunDocument): object => showInList(run, query.include_errors);
-    return { body: await listPage(dependencies.readModel, runsProjection, listing, query, show) };
+    const { readModel } = dependencies;
+    return { body: await listPage(readModel, runsProjection, listing, query, show, SLICE) };
   },
 });
 

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import type { Query } from '../../../../projections/read-model.ts';
+import { runsProjection } from '../../../../projections/views/runs.ts';
+import { stepEnd } from '../../../projections/recorded.ts';
+import { useRunningApi } from '../../../support/running-api.ts';
+import { FailedRuns } from './failed-runs.ts';
+
+interface Listed {
+  readonly items: readonly { readonly id: string; readonly output: unknown }[];
+  readonly total: number;
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+describe('a list of runs', () => {
+  const api = useRunningApi();
+  const runsOf = async (task: string, query = ''): Promise<Listed> =>
+    (await api().admin.client.get(`/runs?task_id=${task}${query}`)).json as unknown as Listed;
+
+  it('shows an output only in part where it is large; the run by itself shows it whole', async () => {
+    const runs = new FailedRuns(api(), api().admin);
+    const task = await runs.makeTask();
+    const run = await runs.runNow(task);
+    const large = { text: 'x'.repeat(100_000) };
+    await runs.failWith(task, run, [stepEnd('a', { result: large }), stepEnd('b', { result: 7 })]);
+    const [listed] = (await runsOf(task)).items;
+    expect(JSON.stringify(listed).length).to.be.below(66_000);
+    const { json } = await api().admin.client.get(`/runs/${run}`);
+    const { summary, ...whole } = json['output'] as {
+      steps: object;
+      summary: object;
+    };
+    expect(whole).to.deep.equal({ steps: { a: large, b: 7 } });
+    const cut = listed?.output as { steps: { a: object; b: unknown } };
+    expect(cut).to.deep.include({ summary, truncated: true });
+    expect(cut.steps.b).to.equal(7);
+    expect(cut.steps.a).to.deep.include({ truncated: true, size_bytes: 100_011 });
+  });
+
+  it('is read a few runs at a time, and is the same page as if it were read at once', async () => {
+    const runs = new FailedRuns(api(), api().admin);
+    const task = await runs.makeTask();
+    const made: string[] = [];
+    for (let count = 0; count < 62; count += 1) made.unshift(await runs.runNow(task));
+    const { readModel } = api();
+    const asked: number[] = [];
+    const find = readModel.find.bind(readModel);
+    readModel.find = (projection, query: Query) => {
+      if (projection.name === runsProjection.name) asked.push(query.limit);
+      return find(projection, query);
+    };
+    for (const limit of [19, 20, 21, 40, 59, 60, 61, 200]) {
+      for (const offset of [0, 1, 22, 62, 70]) {
+        const page = await runsOf(task, `&limit=${limit}&offset=${offset}`);
+        const place = `limit ${limit}, offset ${offset}`;
+        const expected = made.slice(offset, offset + limit);
+        expect(
+          page.items.map(({ id }) => id),
+          place,
+        ).to.deep.equal(expected);
+        expect(page.has_more, place).to.equal(offset + limit < 62);
+        expect(page.total, place).to.equal(62);
+        if (page.next_cursor === null) continue;
+        const next = await runsOf(task, `&limit=${limit}&cursor=${page.next_cursor}`);
+        const rest = made.slice(offset + limit, offset + 2 * limit);
+        expect(
+          next.items.map(({ id }) => id),
+          place,
+        ).to.deep.equal(rest);
+      }
+    }
+    expect(asked.length).to.be.above(0);
+    expect(Math.max(...asked)).to.equal(20);
+  });
+});
