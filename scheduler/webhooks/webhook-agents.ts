@@ -15,8 +15,8 @@ export interface Webhook {
   readonly since: Position;
   /** Of its secret; 0 before the first was shown. */
   readonly secretVersion: number;
-  /** When that one was made; null before the first. */
-  readonly rotatedAt: Instant | null;
+  /** When the latest versions were made, that one last; empty before the first. */
+  readonly rotatedAt: readonly Instant[];
 }
 
 /** The agents that have a webhook, in memory. All others are not here: asking for one costs a look into a map. */
@@ -86,21 +86,27 @@ export class WebhookAgents {
   private async read(id: string): Promise<void> {
     let state = agentFold.initial;
     let since: Position | null = null;
-    let rotatedAt: Instant | null = null;
+    const rotatedAt: Instant[] = [];
     for (let from = 0; ;) {
       const events = await this.store.readStream(streams.agent(id), { from, limit: PAGE });
       for (const event of events) {
         const before = urlOf(state);
         state = agentFold.evolve(state, event as unknown as AgentEvent, event);
         if (urlOf(state) !== before) since = event.position;
-        if (event.type === 'WebhookSecretRotated') rotatedAt = fromIso(event.metadata.occurredAt);
+        if (event.type === 'WebhookSecretRotated') {
+          rotatedAt.push(fromIso(event.metadata.occurredAt));
+        }
       }
       if (events.length < PAGE) break;
       from = (events.at(-1)?.revision ?? from) + 1;
     }
     const url = urlOf(state);
     if (state.status !== 'registered' || url === null || since === null) this.known.delete(id);
-    else this.known.set(id, { url, since, secretVersion: state.webhook_secret_version, rotatedAt });
+    else {
+      const secretVersion = state.webhook_secret_version;
+      const latest = rotatedAt.slice(-MOST_SIGNING);
+      this.known.set(id, { url, since, secretVersion, rotatedAt: latest });
+    }
   }
 }
 
@@ -110,11 +116,18 @@ function urlOf(state: typeof agentFold.initial): string | null {
   return state.status === 'registered' ? state.webhook_url : null;
 }
 
-/** Versions of the secret to sign with: for a day after a new one was shown, the one before signs too. */
+/** Versions that sign at once: with each a header grows. */
+const MOST_SIGNING = 5;
+
+/**
+ * Versions of the secret to sign with, the present one first: each signs for a day more after the next was shown. Who
+ * did not get to see a new one asks for another, and its receiver knows but the one before both.
+ */
 export function signingVersions(
   { secretVersion, rotatedAt }: Webhook,
   now: Instant,
 ): readonly number[] {
-  const both = secretVersion > 1 && rotatedAt !== null && now < rotatedAt + WEBHOOK_LIFE;
-  return both ? [secretVersion, secretVersion - 1] : [secretVersion];
+  const young = rotatedAt.filter((at) => now < at + WEBHOOK_LIFE).length;
+  const before = Math.min(young, secretVersion - 1, MOST_SIGNING - 1);
+  return Array.from({ length: Math.max(0, before) + 1 }, (_, age) => secretVersion - age);
 }
