@@ -111,7 +111,7 @@ export class Catalogue {
 
   /**
    * @throws ExtensionError `not_found`, `forbidden`, `bad_request` (fields below `parameters`), `unavailable`;
-   *   ServiceRefusal where the service refuses
+   *   ServiceRefusal where the service refuses; the reason of the invoker's signal once nobody waits
    */
   async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
     const entry = this.get(name, invoker.caller);
@@ -143,6 +143,8 @@ export class Catalogue {
       return { success: true, result: asObject(result) };
     } catch (error) {
       if (error instanceof ExtensionError) throw error;
+      // That it was given up is no result: of a command with a key, a repetition would be answered with it.
+      invoker.signal.throwIfAborted();
       const message = messageOf(error).slice(0, LONGEST_MESSAGE);
       this.#context.log.warn('a tool failed', { tool: tool.name, agent: caller.agentId, error });
       return { success: false, result: { error: 'tool_failed', message } };

@@ -56,6 +56,8 @@ export async function answerMcp(
       const { success, result } = await catalogue.invoke(name, given, invoker);
       return toolResult({ ...result }, !success);
     } catch (error) {
+      // The client has gone, and was not waited for any longer.
+      signal.throwIfAborted();
       const refused = refusal(error);
       if (refused !== null) return toolResult(refused);
       log.error('a tool could not be called', { tool: name, error });

@@ -55,6 +55,32 @@ describe('a client of an extension that leaves early', () => {
     expect(await actAs('reader')).to.equal('forbidden');
   });
 
+  it('is no fault of a handler that gives up then, where any other error is', async () => {
+    const module = `export function setup({ routes, signalOf }) {
+      const left = (request) => new Promise((resolve) => {
+        reached.waiting = (reached.waiting ?? 0) + 1;
+        signalOf(request).addEventListener('abort', () => resolve(signalOf(request).reason));
+      });
+      routes.get('/given-up', async (request) => { throw await left(request); });
+      routes.get('/broken', async (request) => { await left(request); throw new TypeError('no'); });
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { url } = await hosting().start();
+    for (const [at, path] of ['given-up', 'broken'].entries()) {
+      const socket = await send(url, [`GET /ext/plain/${path} HTTP/1.1`]);
+      await eventually(() => void expect(reached['waiting']).to.equal(at + 1));
+      socket.destroy();
+    }
+    const errors = async (): Promise<readonly string[]> =>
+      (await hosting().metricsText())
+        .split('\n')
+        .filter((each) => each.startsWith('extension_errors'));
+    await eventually(async () => void expect(await errors()).not.to.deep.equal([]));
+    expect(await errors()).to.deep.equal([
+      'extension_errors_total{extension="plain",endpoint="/broken",error_type="TypeError"} 1',
+    ]);
+  });
+
   it('is told so, and not served any more, where what it sent opens no WebSocket', async () => {
     const url = await start();
     const head = ['GET /ext/plain/ws/echo HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket'];

@@ -6,6 +6,9 @@ import { Catalogue } from '../../extensions/mcp_http/catalogue.ts';
 describe('the catalogue of tools', () => {
   const warned: string[] = [];
   const nothing = (): void => {};
+
+  beforeEach(() => void warned.splice(0));
+
   const caller = { agentId: 'a', name: 'a', scopes: ['tasks:write'], admin: false };
 
   /** A catalogue with one registered tool, which is given up after 20 ms. */
@@ -44,8 +47,9 @@ describe('the catalogue of tools', () => {
   it('waits no longer for a tool whose caller is gone', async () => {
     const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });
     const gone = { ...waiting, signal: AbortSignal.abort(new Error('the caller is gone')) };
-    const { result } = await endless.invoke('endless', {}, gone);
-    expect(result).to.deep.equal({ error: 'tool_failed', message: 'the caller is gone' });
+    const thrown = await endless.invoke('endless', {}, gone).catch((error: unknown) => error);
+    expect(thrown).to.be.an('error').with.property('message', 'the caller is gone');
+    expect(warned).to.deep.equal([]);
   });
 
   it('lets no tool take the place of one of its own', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { version } from '../../app/service.ts';
 import type { ApiAnswer, ApiClient } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
-import { eventually } from '../support/signals.ts';
+import { eventually, found } from '../support/signals.ts';
 import { morning, namesOf, registered, serviceTools, useToolService } from './tool-protocol.ts';
 
 /** What stands at a path of names: one value, or none. */
@@ -321,5 +321,39 @@ describe('the tool protocol over plain HTTP', () => {
     } finally {
       stream.close();
     }
+  });
+
+  it('carries a call out again by its key whose client left in the midst of it', async () => {
+    const call = { tool: 'sleep', parameters: { seconds: 1 } };
+    const keyed = { headers: { 'idempotency-key': 'left' } };
+    const active = async (): Promise<string> =>
+      (await admin.get('/ext/observability/metrics')).text
+        .split('\n')
+        .filter((each) => /^extension_active_connections.*mcp_http/.test(each))
+        .join();
+    const gone = new AbortController();
+    const first = fetch(`${admin.url}/ext/mcp_http/invoke`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${admin.token}`,
+        'content-type': 'application/json',
+        ...keyed.headers,
+      },
+      body: JSON.stringify(call),
+      signal: gone.signal,
+    }).catch(() => null);
+    await eventually(async () => void expect(await active()).to.match(/ 1$/));
+    gone.abort();
+    await first;
+    await eventually(async () => void expect(await active()).to.match(/ 0$/));
+    const again = await found(async () => {
+      const answer = await admin.post('/ext/mcp_http/invoke', call, keyed);
+      // While the first one ends.
+      return answer.status === 409 ? null : answer;
+    });
+    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 1 } });
+    expect(await admin.get('/ext/observability/metrics'))
+      .to.have.property('text')
+      .that.does.not.match(/^extension_errors_total\{extension="mcp_http"/m);
   });
 });

@@ -51,9 +51,12 @@ export class AnswerLimit {
     this.#waiting.delete(led);
   }
 
-  /** What a handler comes to that was answered for. @param error what it threw; nothing where it let the request go on */
+  /**
+   * What a handler comes to that was answered for, or whose client has gone.
+   * @param error what it threw; nothing where it let the request go on
+   */
   drop({ extension, label }: LedRequest, error: unknown): void {
-    this.#telemetry.log.debug('an extension is done with a request that it was late for', {
+    this.#telemetry.log.debug('an extension is done with a request that nobody waits for', {
       extension: extension.id,
       endpoint: label.endpoint,
       ...(error === undefined || error === null ? {} : { error: readable(error) }),

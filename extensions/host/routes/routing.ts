@@ -247,6 +247,11 @@ export class Routing {
         this.#limit.drop(led, error);
         return;
       }
+      // What a handler gives up since nobody waits for it is no fault of it.
+      if (isGivenUp(error) && hasGone(response)) {
+        this.#limit.drop(led, error);
+        return;
+      }
       request.url = url;
       request.baseUrl = baseUrl;
       if (error === undefined || error === null) void this.#answerByConvention(led);
@@ -360,6 +365,14 @@ export class Routing {
     throw this.#http.errorOf(unknownPath(request, { extension_id: extension.id }));
   }
 }
+
+/** Whether an error says that work was given up because a signal was aborted. */
+function isGivenUp(error: unknown): boolean {
+  const shown = readable(error);
+  return shown instanceof Error && shown.name === 'AbortError';
+}
+
+const hasGone = (response: Response): boolean => response.closed && !response.writableFinished;
 
 /** `/ext/<id>/<rest>`, taken apart; `rest` begins with a slash, and is empty where there is none. */
 function placeOf(path: string): { readonly id: string; readonly rest: string } | null {
