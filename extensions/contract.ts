@@ -338,7 +338,7 @@ export interface BackgroundAccess {
    * Starts work in one process at a time: where another one has it, this one waits its turn. Begun again, after a
    * pause that grows to a minute, when it throws; done when it returns.
    * @param work gets a signal that is aborted when the work is to stop
-   * @throws Error when a task of this name is there already
+   * @throws Error when a task of this name is there already; one that was stopped and goes on is waited for
    */
   startTask(name: string, work: (signal: AbortSignal) => Promise<void> | void): Promise<void>;
   /** Aborts it, and resolves once it has ended, or after two seconds. Nothing where there is none. */

@@ -11,7 +11,7 @@ const END_LIMIT = 2_000;
 
 /** Something that goes on for as long as this process has its turn. */
 export interface DutyItem {
-  /** As the status names it. */
+  /** As the status names it; of those of one name, one runs at a time. */
   readonly what: string;
   /** Ends when the signal is aborted, or when it has nothing more to do. Never rejects. */
   run(signal: AbortSignal, fence: number): Promise<void>;
@@ -30,8 +30,8 @@ export class Duty {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #items = new Map<DutyItem, Running | null>();
-  /** The end of what was begun last: it is not begun again before. */
-  readonly #last = new WeakMap<DutyItem, Promise<void>>();
+  /** By name, the end of all that was begun under it: it is not begun again before. */
+  readonly #last = new Map<string, Promise<void>>();
   readonly #goesOn: (item: DutyItem, ended: Promise<void>) => void;
   readonly #end = new AbortController();
   #fence: number | null = null;
@@ -124,14 +124,23 @@ export class Duty {
 
   #start(item: DutyItem, fence: number): Running {
     const stop = new AbortController();
-    const ended = this.#run(item, stop.signal, fence);
-    this.#last.set(item, ended);
+    const before = this.#last.get(item.what);
+    const ended = this.#run(item, before, stop.signal, fence);
+    const last = Promise.all([before, ended]).then(() => {
+      if (this.#last.get(item.what) === last) this.#last.delete(item.what);
+    });
+    this.#last.set(item.what, last);
     return { stop, ended };
   }
 
-  async #run(item: DutyItem, signal: AbortSignal, fence: number): Promise<void> {
-    // Where it went on when the turn was lost, it would be done twice at a time.
-    await this.#last.get(item);
+  async #run(
+    item: DutyItem,
+    before: Promise<void> | undefined,
+    signal: AbortSignal,
+    fence: number,
+  ): Promise<void> {
+    // Where it went on when the turn was lost, or when it was stopped, it would be done twice at a time.
+    if (before !== undefined) await Promise.race([before, abortOf(signal)]);
     if (!signal.aborted) await item.run(signal, fence);
   }
 
@@ -160,3 +169,6 @@ export class Duty {
     else this.#goesOn(item, end);
   }
 }
+
+const abortOf = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

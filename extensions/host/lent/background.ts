@@ -82,6 +82,8 @@ export class BackgroundTasks {
           failed: (error) => fault(task.what, error),
         });
         tasks.set(name, task);
+        // It is done: nothing is waited for.
+        if (known !== undefined) void duty.remove(known);
         duty.add(task);
       },
       async stopTask(name) {

@@ -47,8 +47,16 @@ export function eventAccess(
         failed: (error) => fault(what, error),
       });
       subscriptions.set(pattern, subscription);
-      await subscription.begin();
-      duty.add(subscription);
+      try {
+        await subscription.begin();
+      } catch (error) {
+        // Nothing is subscribed: it may be asked for again.
+        if (subscriptions.get(pattern) === subscription) subscriptions.delete(pattern);
+        throw error;
+      }
+      if (subscriptions.get(pattern) === subscription) duty.add(subscription);
+      // It was unsubscribed meanwhile.
+      else await subscription.forget();
     },
     async unsubscribe(pattern) {
       needed(extension, 'EVENTS_SUB');
