@@ -75,17 +75,41 @@ export async function callFully(method, path, options = {}) {
   return { body: await answerOf(response), headers: response.headers };
 }
 
+/** Orders of which nobody knows whether they were carried out, as nothing was answered: each with its key. */
+const unanswered = new Map();
+/** How long one that is given anew is taken for the same. Milliseconds. */
+const SAME_FOR = 300_000;
+
 /**
- * Gives an order, once.
+ * Gives an order, once: whoever gives it again, as there was no answer, means the same one.
  * @param {{reason?: string, body?: object, query?: object}} options the reason goes into the log
  */
-export function order(path, { reason = '', headers = {}, ...options } = {}) {
-  const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-  return call('POST', path, {
-    ...options,
-    headers: { 'Idempotency-Key': key, ...reasonHeader(reason), ...headers },
-  });
+export async function order(path, { reason = '', headers = {}, ...options } = {}) {
+  const { agentId } = session ?? {};
+  const said = JSON.stringify([agentId, path, options.body, options.query]);
+  const before = unanswered.get(said);
+  const isSame = before !== undefined && performance.now() - before.at < SAME_FOR;
+  const key = isSame ? before.key : (crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`);
+  try {
+    const answer = await call('POST', path, {
+      ...options,
+      headers: { 'Idempotency-Key': key, ...reasonHeader(reason), ...headers },
+    });
+    unanswered.delete(said);
+    return answer;
+  } catch (error) {
+    if (isAnswered(error)) unanswered.delete(said);
+    else unanswered.set(said, { key, at: performance.now() });
+    throw error;
+  }
 }
+
+/** Whether an order was refused, and is neither lost on its way nor still being carried out. */
+const isAnswered = (error) =>
+  error instanceof Refusal &&
+  error.status >= 400 &&
+  error.status < 500 &&
+  error.details.field !== 'Idempotency-Key';
 
 /** Headers are bytes: the reason goes as UTF-8. */
 export const reasonHeader = (reason) =>

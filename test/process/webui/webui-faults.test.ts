@@ -169,6 +169,33 @@ describe('the web page, when things go wrong', function () {
     expect(await id.inputValue()).to.equal('another');
   });
 
+  it('makes one task of an order that is given again, as its answer was lost', async () => {
+    const { page } = browsing();
+    await browsing().logIn(credentials, 'tasks/new');
+    await page.getByLabel('Title').fill('Ordered twice');
+    let lost = 0;
+    const lose = async (route: Route): Promise<void> => {
+      if (route.request().method() !== 'POST' || lost > 0) return route.continue();
+      lost += 1;
+      await route.fetch();
+      return route.abort('connectionreset');
+    };
+    await page.route('**/tasks', lose);
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('alert').filter({ hasText: 'does not answer' }).first().waitFor();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Ordered twice' }).waitFor();
+    const listed = await (await admin()).get('/tasks?search=Ordered%20twice');
+    expect([lost, listed.at('total')]).to.deep.equal([1, 1]);
+    // The next one is another.
+    await browsing().goTo('tasks/new');
+    await page.getByLabel('Title').fill('Ordered twice');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Ordered twice' }).waitFor();
+    const again = await (await admin()).get('/tasks?search=Ordered%20twice');
+    expect(again.at('total')).to.equal(2);
+  });
+
   it('asks to log in again when the agent is gone, and comes back to where one was', async () => {
     const { page } = browsing();
     const client = await admin();
