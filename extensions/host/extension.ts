@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { start } from '../../domain/pipeline/size.ts';
 import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
 import type { DirectRoutes } from './routes/direct-routes.ts';
 import type { Found, FoundExtension, Source } from './discovery.ts';
@@ -157,11 +158,15 @@ export function errorTypeOf(error: unknown): string {
   return errorTypes.has(name) ? name : 'other';
 }
 
+/** Most of what is told of a fault. Characters. */
+const LONGEST_FAULT = 300;
+
 /** What went wrong, in a line for people: no stack, no folder of the machine. */
 export function faultText(error: unknown): string {
   const text = textOf(error);
   const [line = ''] = text.split('\n', 1);
-  return line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/').slice(0, 300);
+  const told = line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/');
+  return start(told, LONGEST_FAULT);
 }
 
 /** What was thrown, as far as it can be looked at without being thrown at. Never throws. */

@@ -26,7 +26,7 @@ export class BodyReading {
   text(within: Parameters | null, name: string, field: string): string {
     const value = within?.[name];
     if (within === null) return '';
-    if (typeof value === 'string' && value !== '' && value.length <= LONGEST) return value;
+    if (typeof value === 'string' && value !== '' && isShort(value)) return value;
     const tooLong = typeof value === 'string' && value !== '';
     const issue = tooLong ? `has more than ${LONGEST} characters` : 'must be a text';
     this.#issues.push({ field, issue });
@@ -42,3 +42,7 @@ export class BodyReading {
     throw new ExtensionError('bad_request', `${first.field}: ${first.issue}`, details);
   }
 }
+
+/** Characters are counted as the description counts them: a pair of surrogates is one. */
+const isShort = (text: string): boolean =>
+  text.length <= 2 * LONGEST && [...text].length <= LONGEST;

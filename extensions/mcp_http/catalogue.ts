@@ -145,7 +145,10 @@ export class Catalogue {
       if (error instanceof ExtensionError) throw error;
       // That it was given up is no result: of a command with a key, a repetition would be answered with it.
       invoker.signal.throwIfAborted();
-      const message = messageOf(error).slice(0, LONGEST_MESSAGE);
+      // Not in the midst of a pair: half a character is no text for most that read JSON.
+      const message = messageOf(error)
+        .slice(0, LONGEST_MESSAGE)
+        .replace(/[\uD800-\uDBFF]$/, '');
       this.#context.log.warn('a tool failed', { tool: tool.name, agent: caller.agentId, error });
       return { success: false, result: { error: 'tool_failed', message } };
     }

@@ -64,6 +64,11 @@ describe('an extension at fault', () => {
     ['whose module does not parse', 'export {{', /^SyntaxError/],
     ['without a setup', 'export const a = 1;', /exports no function setup/],
     ['whose setup throws', "export function setup() { throw new Error('no'); }", /^Error: no$/],
+    [
+      'whose setup throws much, of which whole characters are told',
+      "export function setup() { throw new Error('😀'.repeat(200)); }",
+      /^Error: 😀{146}$/u,
+    ],
     ['whose setup never ends', 'export const setup = () => new Promise(() => {});', /0\.3 s/],
     ['that exits', 'export function setup() { process.exit(3); }', /process\.exit was called/],
     [

@@ -44,6 +44,13 @@ describe('the catalogue of tools', () => {
     expect(warned).to.deep.equal(['a tool failed']);
   });
 
+  it('cuts what a tool says that has failed behind a whole character', async () => {
+    const said = `x${'😀'.repeat(3000)}`;
+    const failing = withTool({ name: 'failing', call: () => Promise.reject(new Error(said)) });
+    const { result } = await failing.invoke('failing', {}, waiting);
+    expect(result['message']).to.equal(said.slice(0, 3999));
+  });
+
   it('waits no longer for a tool whose caller is gone', async () => {
     const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });
     const gone = { ...waiting, signal: AbortSignal.abort(new Error('the caller is gone')) };

@@ -49,7 +49,12 @@ describe('the tool protocol over plain HTTP', () => {
     expect(answer.status).to.equal(200);
     expect(answer.at('server')).to.deep.equal({ name: 'mcp_http', version });
     expect(answer.textAt('session_id')).to.match(/^[0-9a-f-]{36}$/);
+    // Characters, as the description counts them.
+    const long = { name: '😀'.repeat(200), version: 'é'.repeat(200) };
+    const taken = await admin.post('/ext/mcp_http/handshake', { client: long });
+    expect(taken.status, taken.text).to.equal(200);
     const faults: readonly (readonly [unknown, string])[] = [
+      [{ client: { ...long, name: `${long.name}x` } }, 'client.name'],
       [{}, 'client'],
       [{ client: { name: 'test' } }, 'client.version'],
       [{ client: { name: 7, version: '1' } }, 'client.name'],
