@@ -37,8 +37,8 @@ import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
 const scopes = ['runs:read'] as const;
 
-/** Runs of a list that are read at a time: one may have megabytes of results. */
-const SLICE = 20;
+/** Runs of a list that are read at a time, as one may have megabytes of results: a page of the default limit, and one. */
+const SLICE = 51;
 
 const list = endpoint<unknown, RunQuery>({
   method: 'get',
