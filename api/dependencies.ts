@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Clock } from '../domain/clock.ts';
 import type { EventStore, Position } from '../domain/event-store.ts';
 import type { AgentState } from '../domain/agents/agent.ts';
@@ -13,6 +12,7 @@ import type { Coordination } from '../scheduler/coordination.ts';
 import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
 import type { Refusals } from './access/refusals.ts';
+import type { TokenKeys } from './access/tokens.ts';
 
 /** All that the HTTP interface needs of the rest of the service. */
 export interface ApiDependencies {
@@ -58,10 +58,8 @@ export interface ApiSettings {
   readonly allowSecretless: boolean;
   /** Reads of the audit and of the past are recorded, before they are answered. */
   readonly auditReads: boolean;
-  /** Signs and verifies. A KeyObject: verifying with a text costs forty times as much. */
-  readonly jwtKey: KeyObject;
-  /** Still verifies, during a change of keys. */
-  readonly previousJwtKey: KeyObject | null;
+  /** Sign and verify tokens. They may be replaced while the service runs, so read them at each use. */
+  readonly tokenKeys: TokenKeys;
 }
 
 /** Waiting until a view has passed a position of the log. */

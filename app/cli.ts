@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { SystemClock } from './clock.ts';
+import { withSecretFiles } from './configuration/secret-files.ts';
+import { ConfigurationError, type Environment } from './configuration/setting-readers.ts';
 import { createCommandLine } from './cli/commands.ts';
 import { OutputLost } from './cli/calling/faults.ts';
 import { readInput } from './cli/calling/input.ts';
@@ -39,9 +41,17 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // What stands beside the answer may be lost.
 process.stderr.on('error', () => {});
 
+let env: Environment = {};
+try {
+  env = withSecretFiles(process.env);
+} catch (error) {
+  if (!(error instanceof ConfigurationError)) throw error;
+  process.stderr.write(`svc: ${error.message}\n`);
+  process.exit(2);
+}
 const line = createCommandLine(
   {
-    env: process.env,
+    env,
     out: screenOf(process.stdout),
     err: screenOf(process.stderr),
     input: () => readInput(process.stdin, interrupted.signal),

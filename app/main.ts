@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { lackOfFiles, mostOpenFiles } from './starting/open-files.ts';
 
 // Looked at before the rest is loaded: that alone has more files open at a time than a low limit allows.

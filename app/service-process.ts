@@ -2,6 +2,7 @@ import { createTelemetry } from '../observability/create-telemetry.ts';
 import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
+import { pipelineSecret, withSecretFiles } from './configuration/secret-files.ts';
 import { credentialsFile } from './starting/credentials-file.ts';
 import { requireAddress } from './roles/serving.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
@@ -12,8 +13,8 @@ import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
 
 /**
- * The service as a process: settings from the environment, ends by SIGTERM, SIGINT or SIGHUP with exit code 0. What
- * stops the start is said in one line; the exit code is 2 for a setting.
+ * The service as a process. Its settings come from the environment. SIGTERM or SIGINT stops it with exit code 0; SIGHUP
+ * rereads certificates and keys. A start that fails says why in one line; the exit code is 2 for a bad setting.
  */
 export async function serve(): Promise<void> {
   try {
@@ -30,7 +31,7 @@ async function run(): Promise<void> {
   outliveOutput();
   collectOnceWhenIdle();
   setEngineOptions();
-  const configuration = readConfiguration(process.env);
+  const configuration = readConfiguration(withSecretFiles(process.env));
   await requireAddress(configuration);
   sortIn(configuration.dataDirectory);
   const bare = createTelemetry({ level: configuration.logLevel });
@@ -41,7 +42,7 @@ async function run(): Promise<void> {
     configuration,
     clock: new SystemClock(),
     telemetry,
-    secrets: (name) => process.env[`SVC_SECRET_${name}`],
+    secrets: (name) => secretOf(name, telemetry.log),
   });
   // From here on: it fires tasks and answers requests before all of it has started.
   stopOnSignals(async () => {
@@ -49,6 +50,7 @@ async function run(): Promise<void> {
     await service.stop();
     await traces.close();
   }, telemetry.log);
+  reloadOnHangup(starting, telemetry.log);
   const service = await starting;
   telemetry.log.info('listening', {
     address: service.address,
@@ -76,8 +78,7 @@ function outliveOutput(): void {
 /** The first signal stops the service, once it has started; a second one shortens nothing. */
 function stopOnSignals(stop: () => Promise<void>, log: Log): void {
   let stopping = false;
-  // SIGHUP comes when the terminal is closed; `nohup` keeps it from no program of Node's, which heeds it anew.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stopping) return;
       stopping = true;
@@ -93,6 +94,32 @@ function stopOnSignals(stop: () => Promise<void>, log: Log): void {
         },
       );
     });
+  }
+}
+
+/** SIGHUP rereads certificates and keys, and stops nothing. */
+function reloadOnHangup(starting: Promise<RunningService>, log: Log): void {
+  const reload = (service: RunningService): void => {
+    try {
+      service.reload(readConfiguration(withSecretFiles(process.env)));
+      log.info('reread certificates and keys');
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      log.error('could not reread certificates and keys, kept the previous ones', { error });
+    }
+  };
+  // A start that fails says so itself.
+  process.on('SIGHUP', () => void starting.then(reload, () => {}));
+}
+
+/** A secret whose file cannot be read is like one that is not set: the step fails, and the log says why. */
+function secretOf(name: string, log: Log): string | undefined {
+  try {
+    return pipelineSecret(process.env, name);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    log.error('could not read the file of a secret', { secret: name, error });
+    return undefined;
   }
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:http';
+import type { Server as HttpServer } from 'node:http';
+import { Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
 import { createApi, createObservingApp } from '../api/app.ts';
 import type { ApiDependencies } from '../api/dependencies.ts';
@@ -15,7 +16,6 @@ import {
   createPositionWaiter,
   type PositionWaiter,
 } from '../projections/reading/position-waiter.ts';
-import type { ProjectionStatus } from '../projections/projector/projection-status.ts';
 import { Hold } from '../scheduler/hold.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
 import { RememberedPosition } from '../scheduler/processes/remembered-position.ts';
@@ -25,11 +25,14 @@ import type { Configuration } from './configuration/configuration.ts';
 import { startExtensions, type ProcessExtensions } from './extending/extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './starting/first-start.ts';
 import { addGauges } from './watching/gauges.ts';
+import { LedViews } from './watching/led-views.ts';
+import { measuredPositions } from './watching/measured-positions.ts';
 import { Going } from './roles/going.ts';
 import { refuseHalfImport } from './starting/half-import.ts';
 import { refuseHalfRestore } from './starting/half-restore.ts';
 import { createHealth } from './watching/health.ts';
-import { jwtKeys, webhookSecrets } from './starting/keys.ts';
+import { jwtKeys, TokenKeyring, webhookSecrets } from './starting/keys.ts';
+import { readTlsFiles } from './starting/tls-files.ts';
 import { mostOpenFiles, roomForClients, scarcityOfFiles } from './starting/open-files.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
@@ -45,11 +48,16 @@ import { startWorkerRole, type WorkerRole } from './roles/worker-role.ts';
 
 /** A service that runs in this process. */
 export interface RunningService {
-  /** `http://host:port` */
+  /** `http://host:port`, or `https://…` with a certificate. */
   readonly address: string;
   /** Made by this start on an empty store; null when there was an admin. Resolves once that is known. */
   readonly firstAdmin: Promise<AdminCredentials | null>;
   readonly stores: Stores;
+  /**
+   * Takes the certificate and the keys of tokens from newly read settings. Nothing stops, and open connections go on.
+   * @throws ConfigurationError when a file cannot be used; everything then stays as it was
+   */
+  reload(configuration: Configuration): void;
   /** Stops claiming, finishes what runs (for up to 25 s), hands back the rest, closes all. */
   stop(): Promise<void>;
 }
@@ -91,7 +99,8 @@ class Service implements RunningService {
   private readonly going: Going;
   private readonly member: string;
   private opened: Stores | null = null;
-  private server: Server | null = null;
+  private server: HttpServer | null = null;
+  private keyring: TokenKeyring | null = null;
   private projector: RunningProjector | null = null;
   private scheduler: SchedulerRole | null = null;
   private worker: WorkerRole | null = null;
@@ -101,8 +110,7 @@ class Service implements RunningService {
   private auditTail: AuditTail | null = null;
   private refusals: Refusals | null = null;
   private positions: PositionWaiter | null = null;
-  /** As the projector of this process has said last; null while it does not lead. */
-  private views: readonly ProjectionStatus[] | null = null;
+  private readonly views: LedViews;
   private started = false;
   private readonly stopping = new AbortController();
 
@@ -111,6 +119,7 @@ class Service implements RunningService {
     // Each request that waits listens: that is no leak.
     setMaxListeners(0, this.stopping.signal);
     this.going = new Going(options.clock, options.telemetry);
+    this.views = new LedViews(options.telemetry);
     this.member = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   }
 
@@ -158,6 +167,7 @@ class Service implements RunningService {
         tools: this.tools.registry,
         member: this.member,
         version,
+        keys: this.keys,
       });
     }
     this.addGauges(stores, membership, hold);
@@ -182,6 +192,19 @@ class Service implements RunningService {
     }
     this.started = true;
     void stores.warmUp(clock, this.going.signal);
+  }
+
+  reload(configuration: Configuration): void {
+    const tls = readTlsFiles(configuration);
+    const keys = this.keyring === null ? null : jwtKeys(configuration, this.options.telemetry.log);
+    if (tls !== null && this.server instanceof TlsServer) this.server.setSecureContext(tls);
+    if (keys !== null) this.keyring?.replace(keys);
+  }
+
+  /** Read, or made, when a role first needs them. */
+  private get keys(): TokenKeyring {
+    const { configuration, telemetry } = this.options;
+    return (this.keyring ??= new TokenKeyring(jwtKeys(configuration, telemetry.log)));
   }
 
   /**
@@ -217,8 +240,8 @@ class Service implements RunningService {
   }
 
   private webhooks(): Parameters<typeof startSchedulerRole>[0]['webhooks'] {
-    const { configuration, telemetry } = this.options;
-    const secretOf = webhookSecrets(configuration, jwtKeys(configuration, telemetry.log));
+    const { configuration } = this.options;
+    const secretOf = webhookSecrets(configuration, this.keys);
     const userAgent = `task-scheduling-service/${version}`;
     return { secretOf, allowPrivate: configuration.httpAllowPrivate, userAgent };
   }
@@ -271,7 +294,7 @@ class Service implements RunningService {
       onWord: (word) => {
         if (word.kind === 'checkpoints')
           for (const [name, position] of word.views) this.positions?.notify(name, position);
-        if (word.kind === 'status') this.onViews(word.leads ? word.views : null);
+        if (word.kind === 'status') this.views.update(word.leads ? word.views : null);
       },
     });
   }
@@ -312,14 +335,16 @@ class Service implements RunningService {
     const scarcity = scarcityOfFiles(files, runs);
     if (scarcity !== null) telemetry.log.warn(scarcity);
     const room = roomForClients(files, runs);
-    this.server = await listen(app, configuration, room, { clock, log: telemetry.log });
+    const tls = readTlsFiles(configuration);
+    this.server = await listen(app, configuration, room, { clock, log: telemetry.log, tls });
     if (this.extensions !== null && configuration.roles.includes('api')) {
       this.extensions.host.takeUpgrades(this.server, app);
     }
     const address = this.server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    this.extensions?.core.listensAt(configuration.host, port);
-    this.address = `http://${configuration.host.includes(':') ? `[${configuration.host}]` : configuration.host}:${port}`;
+    this.extensions?.core.listensAt(configuration.host, port, tls !== null);
+    const scheme = tls === null ? 'http' : 'https';
+    this.address = `${scheme}://${configuration.host.includes(':') ? `[${configuration.host}]` : configuration.host}:${port}`;
   }
 
   private apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {
@@ -331,14 +356,14 @@ class Service implements RunningService {
     const live = (this.live = new LiveRuns({ store, clock, telemetry }));
     const auditTail = (this.auditTail = new AuditTail({ store, clock, telemetry }));
     const refusals = (this.refusals = new Refusals({ store, clock, telemetry }));
-    const keys = jwtKeys(configuration, telemetry.log);
+    const { keys } = this;
     return {
       store,
       readModel,
       coordination,
       clock,
       telemetry,
-      settings: { ...configuration, ...keys, version },
+      settings: { ...configuration, tokenKeys: keys, version },
       webhookSecret: webhookSecrets(configuration, keys),
       agents,
       sessions,
@@ -348,36 +373,11 @@ class Service implements RunningService {
       live,
       auditTail,
       refusals,
-      positions: {
-        wait(projection, position, limit) {
-          const waited = (seconds: number): void =>
-            telemetry.observe('read_wait_seconds', seconds, { projection: projection.name });
-          if (position <= positions.known(projection)) {
-            waited(0);
-            return true;
-          }
-          const begun = performance.now();
-          return positions.passed(projection, position, limit).then(({ passed }) => {
-            waited((performance.now() - begun) / 1000);
-            return passed;
-          });
-        },
-      },
+      positions: measuredPositions(positions, telemetry),
       tools: tools.registry,
       requestedUpTo: () => new RememberedPosition(coordination, store, CHECKPOINT).recall(),
       stopping: this.stopping.signal,
     };
-  }
-
-  /** Of a view that is another generation now, or was opened again, the count begins anew. */
-  private onViews(views: readonly ProjectionStatus[] | null): void {
-    const before = new Map(this.views?.map(({ name, handled }) => [name, handled]));
-    this.views = views;
-    for (const { name: projection, handled } of views ?? []) {
-      const known = before.get(projection) ?? 0;
-      const more = handled < known ? handled : handled - known;
-      this.options.telemetry.count('projection_events_total', { projection }, more);
-    }
   }
 
   private addGauges(stores: Stores, membership: Membership, hold: Hold): void {
@@ -390,7 +390,7 @@ class Service implements RunningService {
       scheduler: () => this.scheduler,
       worker: () => this.worker,
       host: () => this.extensions?.host ?? null,
-      views: () => this.views,
+      views: () => this.views.current,
       liveClients: () => (this.live?.size ?? 0) + (this.auditTail?.size ?? 0),
     });
   }

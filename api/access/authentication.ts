@@ -7,7 +7,7 @@ import { EventStoreError } from '../../domain/event-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
 import { HttpError, forbidden, unauthorized } from '../errors.ts';
-import { verifyToken, type Claims } from './tokens.ts';
+import { verifyToken, type Claims, type TokenKeys } from './tokens.ts';
 
 /** How many tokens' claims are kept, so that a signature is not computed for every request. */
 const KEPT = 10_000;
@@ -35,8 +35,12 @@ export class Authentication {
   /** Who was found to call, so that one request asks once. */
   private readonly callers = new WeakMap<IncomingMessage, Caller>();
 
+  /** The keys that the kept tokens were verified with. */
+  private keys: TokenKeys;
+
   constructor(dependencies: ApiDependencies) {
     this.dependencies = dependencies;
+    this.keys = { ...dependencies.settings.tokenKeys };
   }
 
   /**
@@ -87,6 +91,7 @@ export class Authentication {
     scopes: readonly string[],
   ): Promise<Caller> | Caller {
     if (header === undefined) throw unauthorized('a bearer token is needed', scopes);
+    this.forgetTokensOfReplacedKeys();
     const kept = this.verified.get(header) ?? this.verify(header, scopes);
     const { claims } = kept;
     if (claims.exp * 1000 <= this.dependencies.clock.now()) {
@@ -127,12 +132,20 @@ export class Authentication {
     return caller;
   }
 
+  /** A token that was verified with a key which is no longer in use must be verified again. */
+  private forgetTokensOfReplacedKeys(): void {
+    const { jwtKey, previousJwtKey } = this.dependencies.settings.tokenKeys;
+    if (this.keys.jwtKey === jwtKey && this.keys.previousJwtKey === previousJwtKey) return;
+    this.keys = { jwtKey, previousJwtKey };
+    this.verified.clear();
+  }
+
   /** @throws HttpError 401 */
   private verify(header: string, scopes: readonly string[]): Verified {
     const token = /^bearer +([^ ]+) *$/i.exec(header)?.[1];
     if (token === undefined) throw unauthorized('Authorization must be Bearer <token>', scopes);
     const now = this.dependencies.clock.now();
-    const claims = verifyToken(token, 'access', now, this.dependencies.settings);
+    const claims = verifyToken(token, 'access', now, this.dependencies.settings.tokenKeys);
     if (claims === null) throw unauthorized('the token is not valid, or has expired', scopes);
     const verified: Verified = { claims, found: undefined };
     // Another writing of the same is looked at each time, or one token could fill the memory.

@@ -73,7 +73,7 @@ export class RefusedRequests {
     const bearer = /^bearer +([^ ]+) *$/i.exec(request.headers.authorization ?? '')?.[1];
     for (const token of [bearer, fields['refresh_token']]) {
       if (typeof token !== 'string') continue;
-      const claims = verifyAnyToken(token, this.#dependencies.settings);
+      const claims = verifyAnyToken(token, this.#dependencies.settings.tokenKeys);
       if (claims !== null) return this.#known(claims.sub);
     }
     const named = fields['agent_id'];

@@ -65,7 +65,7 @@ const refresh = endpoint<RefreshRequest>({
   refusals: ['unauthorized'],
   async handle({ dependencies, body, context }) {
     const { settings, store, sessions } = dependencies;
-    const claims = verifyToken(body.refresh_token, 'refresh', context.now, settings);
+    const claims = verifyToken(body.refresh_token, 'refresh', context.now, settings.tokenKeys);
     if (claims === null) throw unauthorized('the refresh token is not valid, or has expired');
     const { state: agent } = await load(store, streams.agent(claims.sub), agentFold);
     const stream = streams.session(claims.sid);
@@ -113,7 +113,7 @@ const revoke = endpoint<RevokeRequest>({
     if (text === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);
     const { store, settings, sessions } = dependencies;
     const done = { success: true, message: 'the token counts no longer', details: {} };
-    const claims = verifyAnyToken(text, settings);
+    const claims = verifyAnyToken(text, settings.tokenKeys);
     if (claims === null) return { body: done };
     const handled = await handle({
       store,
@@ -143,7 +143,8 @@ function tokensFor(
 ): object {
   const scope = agent.scopes.join(' ');
   const common = { sub: agentId, scope, name: agent.name, sid };
-  const { accessTokenSeconds, refreshTokenSeconds, jwtKey } = settings;
+  const { accessTokenSeconds, refreshTokenSeconds } = settings;
+  const { jwtKey } = settings.tokenKeys;
   const access = { ...common, type: 'access' as const, jti: newId(now) };
   const refreshing = { ...common, type: 'refresh' as const, jti: refreshId };
   return {

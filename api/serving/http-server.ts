@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import { newId } from '../../domain/ids.ts';
@@ -27,21 +28,28 @@ const CHECK_EVERY = 5_000;
  */
 export function createHttpServer(
   listener: RequestListener | Express,
-  options: { readonly headersTimeout?: number; readonly checkEvery?: number } = {},
+  options: {
+    readonly headersTimeout?: number;
+    readonly checkEvery?: number;
+    /** A PEM certificate with its chain, and its key: HTTPS is served. null: plain HTTP. */
+    readonly tls?: { readonly cert: string; readonly key: string } | null;
+  } = {},
 ): Server {
-  const server = createServer(
-    {
-      ...messageClasses(listener),
-      headersTimeout: options.headersTimeout ?? HEADERS_TIMEOUT,
-      requestTimeout: REQUEST_TIMEOUT,
-      keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-      connectionsCheckingInterval: options.checkEvery ?? CHECK_EVERY,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // The interface says so itself, with a body.
-      requireHostHeader: false,
-    },
-    listener,
-  );
+  const { tls = null } = options;
+  const bounds = {
+    ...messageClasses(listener),
+    headersTimeout: options.headersTimeout ?? HEADERS_TIMEOUT,
+    requestTimeout: REQUEST_TIMEOUT,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    connectionsCheckingInterval: options.checkEvery ?? CHECK_EVERY,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // The interface says so itself, with a body.
+    requireHostHeader: false,
+  };
+  const server =
+    tls === null
+      ? createServer(bounds, listener)
+      : createTlsServer({ ...bounds, ...tls, handshakeTimeout: HEADERS_TIMEOUT }, listener);
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.setTimeout(IDLE_TIMEOUT);
   server.on('clientError', refuse);

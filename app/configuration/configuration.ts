@@ -39,6 +39,10 @@ export interface Configuration {
   readonly port: number;
   /** `SVC_HOST`: the address or name to listen on; `0.0.0.0` for all. 127.0.0.1. */
   readonly host: string;
+  /** `SVC_TLS_CERT_FILE`: the certificate with its chain, in PEM; with it HTTPS is served. undefined: plain HTTP. */
+  readonly tlsCertFile: string | undefined;
+  /** `SVC_TLS_KEY_FILE`: the certificate's private key, in PEM; set exactly where the certificate is. */
+  readonly tlsKeyFile: string | undefined;
   /** `SVC_DATA_DIR`: the folder of the embedded stores and of generated keys, as given. `./data`. */
   readonly dataDirectory: string;
   /** `SVC_ROLES`: by commas; all four. */
@@ -125,6 +129,7 @@ export function readConfiguration(env: Environment): Configuration {
     production,
     port: wholeNumber(env, 'SVC_PORT', { from: 0, to: 65_535, otherwise: 8080 }),
     host: textOf(env, 'SVC_HOST') ?? '127.0.0.1',
+    ...tlsFiles(env),
     dataDirectory: textOf(env, 'SVC_DATA_DIR') ?? './data',
     roles: someOf(env, 'SVC_ROLES', roles),
     eventStoreUrl,
@@ -199,6 +204,19 @@ export function readConfiguration(env: Environment): Configuration {
         : []),
     ],
   };
+}
+
+function tlsFiles(env: Environment): Pick<Configuration, 'tlsCertFile' | 'tlsKeyFile'> {
+  const tlsCertFile = textOf(env, 'SVC_TLS_CERT_FILE');
+  const tlsKeyFile = textOf(env, 'SVC_TLS_KEY_FILE');
+  if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
+    const [missing, set] =
+      tlsCertFile === undefined
+        ? ['SVC_TLS_CERT_FILE', 'SVC_TLS_KEY_FILE']
+        : ['SVC_TLS_KEY_FILE', 'SVC_TLS_CERT_FILE'];
+    throw new ConfigurationError(missing, `is not set, but ${set} is; set both or neither`);
+  }
+  return { tlsCertFile, tlsKeyFile };
 }
 
 /** Of a kind of records; 0, the default: they stay for ever. */

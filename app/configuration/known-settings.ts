@@ -1,3 +1,4 @@
+import { secretFileSettings } from './secret-files.ts';
 import { isExtensionSetting } from './extension-settings.ts';
 import { textOf, type Environment } from './setting-readers.ts';
 
@@ -5,6 +6,8 @@ import { textOf, type Environment } from './setting-readers.ts';
 export const settings = [
   'SVC_PORT',
   'SVC_HOST',
+  'SVC_TLS_CERT_FILE',
+  'SVC_TLS_KEY_FILE',
   'SVC_DATA_DIR',
   'SVC_ROLES',
   'SVC_EVENT_STORE_URL',
@@ -51,7 +54,7 @@ const settingFamilies = ['SVC_SECRET_', 'SVC_TEST_'] as const;
  * known one it resembles), and for each that has no effect in this release. Values are never shown.
  */
 export function warningsAbout(env: Environment): readonly string[] {
-  const known: readonly string[] = [...settings, ...clientSettings];
+  const known: readonly string[] = [...settings, ...clientSettings, ...secretFileSettings];
   const inert: readonly string[] = settingsWithoutEffect;
   return Object.keys(env)
     .filter((name) => name.startsWith('SVC_') && textOf(env, name) !== undefined)

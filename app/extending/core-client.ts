@@ -1,4 +1,5 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { Clock } from '../../domain/clock.ts';
 import {
   ExtensionError,
@@ -17,7 +18,8 @@ const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Calls the HTTP interface of this process over the loopback, with all of its rules. */
 export class LoopbackCore implements CorePort {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  #agent: Agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  #request: typeof httpRequest = httpRequest;
   readonly #clock: Clock;
   readonly #traces: Traces | undefined;
   #address: { readonly host: string; readonly port: number } | null = null;
@@ -28,8 +30,17 @@ export class LoopbackCore implements CorePort {
     this.#traces = traces;
   }
 
-  /** Where it listens. @param host as it was told to listen: all addresses include the loopback */
-  listensAt(host: string, port: number): void {
+  /**
+   * Where it listens.
+   * @param host as it was told to listen: all addresses include the loopback
+   * @param tls whether HTTPS is served
+   */
+  listensAt(host: string, port: number, tls: boolean): void {
+    if (tls) {
+      // The other end is this very process, whatever name its certificate has.
+      this.#agent = new TlsAgent({ keepAlive: true, maxSockets: 256, rejectUnauthorized: false });
+      this.#request = tlsRequest;
+    }
     const all = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
     this.#address = { host: all, port };
   }
@@ -56,7 +67,7 @@ export class LoopbackCore implements CorePort {
         : { 'content-type': 'application/json', 'content-length': String(payload.length) }),
     };
     return new Promise((resolve, reject) => {
-      const sent = httpRequest(
+      const sent = this.#request(
         {
           ...address,
           method,

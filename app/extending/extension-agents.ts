@@ -1,4 +1,5 @@
-import { signToken } from '../../api/access/tokens.ts';
+import type { KeyObject } from 'node:crypto';
+import { signToken, type TokenKeys } from '../../api/access/tokens.ts';
 import { agentFold, requireAgent, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { registerWithName } from '../../domain/agents/agent-registration.ts';
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
@@ -33,6 +34,8 @@ interface Kept {
   readonly sid: string;
   /** From then on another one is made. */
   readonly until: Instant;
+  /** What signed it: after a change of keys another one is made. */
+  readonly key: KeyObject;
 }
 
 /** The agents `ext-<id>`, as which extensions act by themselves. Each is made when it is needed for the first time. */
@@ -40,7 +43,7 @@ export class ExtensionAgents implements AgentPort {
   readonly #store: EventStore;
   readonly #indexes: LiveIndexes;
   readonly #clock: Clock;
-  readonly #settings: Parameters<typeof signToken>[3];
+  readonly #keys: Pick<TokenKeys, 'jwtKey'>;
   readonly #life: number;
   readonly #signal: AbortSignal;
   readonly #tokens = new Map<string, Kept>();
@@ -52,14 +55,14 @@ export class ExtensionAgents implements AgentPort {
     readonly store: EventStore;
     readonly indexes: LiveIndexes;
     readonly clock: Clock;
-    readonly jwtKey: Parameters<typeof signToken>[3];
+    readonly keys: Pick<TokenKeys, 'jwtKey'>;
     readonly tokenSeconds: number;
     readonly signal: AbortSignal;
   }) {
     this.#store = options.store;
     this.#indexes = options.indexes;
     this.#clock = options.clock;
-    this.#settings = options.jwtKey;
+    this.#keys = options.keys;
     this.#life = options.tokenSeconds;
     this.#signal = options.signal;
   }
@@ -85,7 +88,8 @@ export class ExtensionAgents implements AgentPort {
     const now = this.#clock.now();
     const sub = agentIdOf(extension.id);
     const kept = this.#tokens.get(extension.id);
-    if (kept !== undefined && kept.until > now && (await this.#counts(sub, kept))) {
+    const current = kept?.key === this.#keys.jwtKey;
+    if (kept !== undefined && current && kept.until > now && (await this.#counts(sub, kept))) {
       return kept.token;
     }
     const agent = await this.#agent(extension);
@@ -103,8 +107,9 @@ export class ExtensionAgents implements AgentPort {
     await this.#store.append(stream, toNewEvents(stream, events, this.#context(sub)), 'none');
     const claims = { sub, type: 'access', name: agent.name, sid, jti: newId(now) } as const;
     const scope = agent.scopes.join(' ');
-    const token = signToken({ ...claims, scope }, this.#life, now, this.#settings);
-    this.#tokens.set(extension.id, { token, sid, until: until - Math.min(MARGIN, life / 2) });
+    const key = this.#keys.jwtKey;
+    const token = signToken({ ...claims, scope }, this.#life, now, key);
+    this.#tokens.set(extension.id, { token, sid, until: until - Math.min(MARGIN, life / 2), key });
     return token;
   }
 

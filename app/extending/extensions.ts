@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { TokenKeys } from '../../api/access/tokens.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { ExtensionHost } from '../../extensions/host/host.ts';
 import type { ProcessTelemetry } from '../../observability/create-telemetry.ts';
@@ -11,7 +12,6 @@ import { checkDescription } from './extension-descriptions.ts';
 import { toolPort } from './extension-tools.ts';
 import { ExtensionWatchdog } from './extension-watchdog.ts';
 import type { Going } from '../roles/going.ts';
-import { jwtKeys } from '../starting/keys.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 import type { Stores } from '../stores.ts';
 
@@ -33,6 +33,8 @@ export async function startExtensions(options: {
   readonly tools: ToolRegistry;
   readonly member: string;
   readonly version: string;
+  /** Sign the tokens of extensions' agents. */
+  readonly keys: Pick<TokenKeys, 'jwtKey'>;
 }): Promise<ProcessExtensions> {
   const { configuration, stores, indexes, clock, telemetry, going, tools } = options;
   const { store, coordination } = stores;
@@ -42,7 +44,7 @@ export async function startExtensions(options: {
     store,
     indexes,
     clock,
-    jwtKey: jwtKeys(configuration, telemetry.log).jwtKey,
+    keys: options.keys,
     tokenSeconds: configuration.accessTokenSeconds,
     signal: going.signal,
   });

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { TlsFiles } from '../starting/tls-files.ts';
 import { createServer, type Socket } from 'node:net';
 import type { Express } from 'express';
 import { createHttpServer } from '../../api/serving/http-server.ts';
@@ -26,9 +27,9 @@ export function listen(
   app: Express,
   { host, port }: Pick<Configuration, 'host' | 'port'>,
   room: number,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, tls }: { readonly clock: Clock; readonly log: Log; readonly tls: TlsFiles | null },
 ): Promise<Server> {
-  const server = createHttpServer(app);
+  const server = createHttpServer(app, { tls });
   if (room < Infinity) server.maxConnections = room;
   const open = new Set<Socket>();
   connections.set(server, open);

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TokenKeys } from '../../api/access/tokens.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import { makeFolder } from '../../stores/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -9,17 +10,42 @@ import { putWhereNothingIs } from '../free-name.ts';
 /** Where the key of tokens is kept in the data directory. */
 export const KEY_FILE = 'jwt-secret.key';
 
-/** What tokens are signed and verified with. */
-export interface JwtKeys {
-  readonly jwtKey: KeyObject;
-  readonly previousJwtKey: KeyObject | null;
+/** The keys of tokens in use. They can be replaced while the service runs. */
+export class TokenKeyring implements TokenKeys {
+  #keys: TokenKeys;
+
+  constructor(keys: TokenKeys) {
+    this.#keys = keys;
+  }
+
+  get jwtKey(): KeyObject {
+    return this.#keys.jwtKey;
+  }
+
+  get previousJwtKey(): KeyObject | null {
+    return this.#keys.previousJwtKey;
+  }
+
+  /** Uses other keys from now on. Equal keys change nothing. @returns whether a key changed */
+  replace(keys: TokenKeys): boolean {
+    const same = (one: KeyObject | null, other: KeyObject | null): boolean =>
+      one === null || other === null ? one === other : one.equals(other);
+    if (same(keys.jwtKey, this.jwtKey) && same(keys.previousJwtKey, this.previousJwtKey)) {
+      return false;
+    }
+    this.#keys = keys;
+    return true;
+  }
 }
 
 /**
  * The keys of the settings. Where none is set (and none must be), one is made and kept in the data directory, so that
  * tokens outlive a restart; all processes over one directory take the same.
  */
-export function jwtKeys(configuration: Configuration, log: Log): JwtKeys {
+export function jwtKeys(
+  configuration: Pick<Configuration, 'jwtSecretKey' | 'jwtPreviousSecretKey' | 'dataDirectory'>,
+  log: Log,
+): TokenKeys {
   const { jwtSecretKey, jwtPreviousSecretKey, dataDirectory } = configuration;
   return {
     jwtKey: keyOf(jwtSecretKey ?? keptKey(dataDirectory, log)),
@@ -34,11 +60,12 @@ export function jwtKeys(configuration: Configuration, log: Log): JwtKeys {
  */
 export function webhookSecrets(
   { webhookKey }: Pick<Configuration, 'webhookKey'>,
-  { jwtKey }: Pick<JwtKeys, 'jwtKey'>,
+  keys: Pick<TokenKeys, 'jwtKey'>,
 ): (agentId: string, version: number) => string {
-  const key =
-    webhookKey ?? createHmac('sha256', jwtKey).update('key of webhook secrets').digest('base64');
   return (agentId, version) => {
+    const key =
+      webhookKey ??
+      createHmac('sha256', keys.jwtKey).update('key of webhook secrets').digest('base64');
     const hmac = createHmac('sha256', key).update(`webhook secret/${agentId}/${version}`);
     return `whsec_${hmac.digest('base64')}`;
   };

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
+import { parseAllDocuments } from 'yaml';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfiguration } from '../../app/configuration/configuration.ts';
 import { settings } from '../../app/configuration/known-settings.ts';
+import { secretFileSettings } from '../../app/configuration/secret-files.ts';
+import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { projectRoot } from '../support/project-root.ts';
 
 function read(file: string): string {
@@ -46,5 +49,100 @@ describe('the image', () => {
     const command = /^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '[]';
     const words = JSON.parse(command) as readonly string[];
     expect(scripts.start).to.match(new RegExp(`exec ${words.join(' ')}$`));
+  });
+});
+
+interface Workload {
+  readonly kind: string;
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
+        readonly securityContext: { readonly runAsNonRoot: boolean };
+        readonly volumes: readonly { readonly name: string }[];
+        readonly containers: readonly Container[];
+      };
+    };
+    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
+  };
+}
+
+interface Container {
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly securityContext: { readonly readOnlyRootFilesystem: boolean };
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly [probe: `${string}Probe`]: {
+    readonly httpGet: { readonly path: string; readonly port: string };
+  };
+}
+
+describe('the manifests for Kubernetes', () => {
+  const workloads = ['single', 'distributed'].flatMap((mode) =>
+    parseAllDocuments(read(`deploy/kubernetes/${mode}.yaml`))
+      .map((document) => document.toJSON() as Workload)
+      .filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
+      .map(({ spec }) => ({
+        mode,
+        pod: spec.template.spec,
+        claims: spec.volumeClaimTemplates ?? [],
+      })),
+  );
+  const containers = workloads.flatMap(({ pod }) => pod.containers);
+
+  it('run everything in one pod, or a deployment for each role', () => {
+    const roles = containers.map(({ env }) => env.find(({ name }) => name === 'SVC_ROLES')?.value);
+    expect(roles).to.have.members([undefined, ...readConfiguration({}).roles]);
+  });
+
+  it('set only variables that the service knows', () => {
+    const known: readonly string[] = [...settings, ...secretFileSettings];
+    const used = containers.flatMap(({ env }) => env.map(({ name }) => name));
+    expect(used.filter((name) => !known.includes(name))).to.deep.equal([]);
+  });
+
+  it('probe paths that need no token, on the port that the image listens on', () => {
+    const open = unlistedEndpoints.flatMap(({ paths }) => paths);
+    const port = /SVC_PORT=(\d+)/.exec(read('Dockerfile'))?.[1];
+    for (const container of containers) {
+      for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'] as const) {
+        const { path, port: name } = container[probe]?.httpGet ?? { path: `no ${probe}`, port: '' };
+        expect(open).to.include(path);
+        const target = container.ports.find((each) => each.name === name)?.containerPort;
+        expect(String(target)).to.equal(port);
+      }
+    }
+  });
+
+  it('give running work the time that it may take, and nothing to write to but its volumes', () => {
+    for (const { pod, claims } of workloads) {
+      expect(pod.terminationGracePeriodSeconds).to.be.greaterThan(25);
+      expect(pod.securityContext.runAsNonRoot).to.equal(true);
+      const volumes = [...pod.volumes, ...claims.map(({ metadata }) => metadata)];
+      for (const { securityContext, volumeMounts } of pod.containers) {
+        expect(securityContext.readOnlyRootFilesystem).to.equal(true);
+        const paths = volumeMounts.map(({ mountPath }) => mountPath);
+        expect(paths).to.include.members(['/data', '/tmp']);
+        const names = volumes.map(({ name }) => name);
+        expect(names).to.include.members(volumeMounts.map(({ name }) => name));
+      }
+    }
+  });
+});
+
+describe('the systemd unit', () => {
+  const text = read('deploy/systemd/task-scheduling-service.service');
+
+  it('sets only variables that the service knows', () => {
+    const known: readonly string[] = [...settings, ...secretFileSettings, 'NODE_ENV'];
+    const used = [...text.matchAll(/^Environment=([A-Z_]+)=/gm)].map(([, name]) => name ?? '');
+    expect(used).to.not.have.lengthOf(0);
+    expect(used.filter((name) => !known.includes(name))).to.deep.equal([]);
+  });
+
+  it('runs the command that the package installs', () => {
+    const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
+    const command = /^ExecStart=\/usr\/bin\/env (\S+)$/m.exec(text)?.[1] ?? '';
+    expect(Object.keys(bin)).to.include(command);
   });
 });

@@ -13,6 +13,7 @@ export const documents: readonly string[] = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'deploy/README.md',
   ...readdirSync(join(projectRoot, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

@@ -301,8 +301,7 @@ const plainSettings: ApiSettings = {
   refreshTokenSeconds: 86_400,
   allowSecretless: false,
   auditReads: false,
-  jwtKey: createSecretKey(Buffer.alloc(32, 7)),
-  previousJwtKey: null,
+  tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
 };
 
 /** What tools do runs in workers, of which there are none here. */
@@ -342,7 +341,7 @@ async function signIn(
   const stream = streams.session(sid);
   await store.append(stream, toNewEvents(stream, [started], context), 'none');
   const claims = { sub: id, type: 'access', scope: '', name, sid, jti: newId(now) } as const;
-  const token = signToken(claims, 7 * 86_400, now, settings.jwtKey);
+  const token = signToken(claims, 7 * 86_400, now, settings.tokenKeys.jwtKey);
   return { id, client: client.as(token) };
 }
 

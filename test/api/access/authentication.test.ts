@@ -220,9 +220,9 @@ describe('signing in over HTTP', () => {
     await openSession(claims.sid, id);
     const token = signToken(claims, 60, now, previous);
     expect(await works(token)).to.equal(401);
-    Object.assign(api().settings, { previousJwtKey: previous });
+    Object.assign(api().settings.tokenKeys, { previousJwtKey: previous });
     expect(await works(token)).to.equal(200);
-    Object.assign(api().settings, { previousJwtKey: null });
+    Object.assign(api().settings.tokenKeys, { previousJwtKey: null });
   });
 
   describe('refuses as no good token', () => {

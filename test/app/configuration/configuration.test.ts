@@ -25,6 +25,8 @@ describe('the configuration', () => {
       production: false,
       port: 8080,
       host: '127.0.0.1',
+      tlsCertFile: undefined,
+      tlsKeyFile: undefined,
       dataDirectory: './data',
       roles: ['api', 'projector', 'scheduler', 'worker'],
       eventStoreUrl: undefined,

@@ -16,7 +16,7 @@ describe("an extension's client of the service", () => {
     server = createServer((request, response) => answer(request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    core.listensAt('127.0.0.1', (server.address() as AddressInfo).port);
+    core.listensAt('127.0.0.1', (server.address() as AddressInfo).port, false);
   });
   after(() => {
     core.close();

@@ -27,7 +27,7 @@ describe("an extension's own agent", () => {
     const { signal } = going;
     return new ExtensionAgents({
       ...{ store, indexes, clock, signal, tokenSeconds },
-      jwtKey: settings.jwtKey,
+      keys: settings.tokenKeys,
     });
   };
   const statusBy = async (token: string): Promise<number> =>

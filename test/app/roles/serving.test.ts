@@ -13,7 +13,7 @@ describe('a server that has as many connections as there is room for', () => {
     const log = { ...silent.log, warn: (_: string, fields = {}) => said.send(fields) };
     const clock = new ShiftedClock(undefined, { passes: true });
     const place = { host: '127.0.0.1', port: 0 };
-    const server = await listen(express(), place, 1, { clock, log });
+    const server = await listen(express(), place, 1, { clock, log, tls: null });
     const { port } = server.address() as AddressInfo;
     const open = (): Socket => connect(port, '127.0.0.1').on('error', () => {});
     const refused = async (): Promise<unknown> => once(open(), 'close');

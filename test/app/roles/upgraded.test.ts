@@ -19,7 +19,7 @@ describe('a server that takes WebSockets', () => {
     const app = express();
     app.get('/waits', () => void (waiting += 1));
     const clock = new VirtualClock();
-    server = await listen(app, { host: '127.0.0.1', port: 0 }, Infinity, { clock, log });
+    server = await listen(app, { host: '127.0.0.1', port: 0 }, Infinity, { clock, log, tls: null });
     const upgrades = new Sockets();
     server.on('upgrade', (...given) => upgrades.receive(app, server, ...given));
   });
