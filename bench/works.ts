@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { CHROMIUM } from '../test/process/webui/webui-browser.ts';
+import { findProgram } from '../test/support/required-program.ts';
 import { benchAppend } from './stores/append.ts';
 import { benchAsOf } from './stores/as-of.ts';
 import { benchExport } from './stores/export.ts';
@@ -331,7 +330,7 @@ export const works: Readonly<Record<string, Work>> = {
   },
   ...httpWorks,
   // Needs a browser.
-  ...(existsSync(CHROMIUM) ? { webui: webPage } : {}),
+  ...(findProgram('chromium') !== undefined ? { webui: webPage } : {}),
 };
 
 function runs(name: RunWorkload, amount: 'n' | 'due' | 'idle', targets: readonly Target[]): Work {

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { createClient, type Client } from '../../api/client/client.ts';
-import { CHROMIUM } from '../../test/process/webui/webui-browser.ts';
+import { launchBrowser } from './browser.ts';
 import { projectRoot } from '../../test/support/project-root.ts';
 import type { Credentials } from '../../test/support/service-process.ts';
 import { BenchService, BenchStore } from '../bench-service.ts';
@@ -122,7 +122,7 @@ async function takePictures(
   views: readonly Shown[],
   colorScheme: 'light' | 'dark',
 ): Promise<void> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   try {
     const page = await browser.newPage({
       ...{ viewport: SIZE, colorScheme, reducedMotion: 'reduce' },

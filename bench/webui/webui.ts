@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { chromium, type CDPSession, type Page } from 'playwright-core';
+import type { CDPSession, Page } from 'playwright-core';
 import type { HealthReport } from '../../api/schemas/answer-schemas-health.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import type { Credentials } from '../../test/support/service-process.ts';
-import { CHROMIUM } from '../../test/process/webui/webui-browser.ts';
+import { launchBrowser } from './browser.ts';
 import { BenchService, BenchStore } from '../bench-service.ts';
 import { fillStore, type Filled } from './webui-store.ts';
 
@@ -94,7 +94,7 @@ export async function measurePage(
   credentials: Credentials,
   { tasks }: Pick<Filled, 'tasks'>,
 ) {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   try {
     const page = await browser.newPage();
     const meter = await Meter.on(page, address);

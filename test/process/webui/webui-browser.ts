@@ -1,11 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import { chromium, type Browser, type Page } from 'playwright-core';
+import { requiredProgram } from '../../support/required-program.ts';
 import type { Credentials } from '../../support/service-process.ts';
-
-/** Debian's. Where it is missing, what needs a browser is left out. */
-export const CHROMIUM = '/usr/bin/chromium';
 
 /** How long a browser on a busy machine may take for one step. Milliseconds. */
 export const PATIENCE = 20_000;
@@ -123,16 +121,13 @@ export class Browsing {
   }
 }
 
-/** Called inside a `describe`: one browser for its tests, and a page for each; skips them where there is none. */
+/** Called inside a `describe`: one browser for its tests, and a page for each; leaves them out where there is none. */
 export function useBrowser(address: () => string): () => Browsing {
   let browser: Browser | undefined;
   let browsing: Browsing | undefined;
   before(async function () {
-    if (!existsSync(CHROMIUM)) {
-      console.log(`      there is no ${CHROMIUM}: what needs a browser is left out`);
-      this.skip();
-    }
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+    const executablePath = requiredProgram(this, 'chromium');
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   });
   after(() => browser?.close());
   beforeEach(async () => {
