@@ -1,18 +1,19 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder, and those above it, where they are not there yet. Not by Node's own `recursive`, which never ends
- * where the system says that there is no such file although the folder above is there, as under `/proc`.
+ * Makes a folder, and those above it, where they do not exist yet. Not by Node's own `recursive`, which never ends where
+ * the system says that there is no such file although the folder above exists, as under `/proc`.
  *
- * @param mode of those that are made. Default: their owner's alone, as what was said to nobody but the service stands in
- *   its files
- * @throws the file system's error, which names the folder that can't be made
+ * @param mode of those that are made. Default: access for the owner alone, because the service's files contain what
+ *   callers told only the service
+ * @throws the file system's error, which names the folder that cannot be made: ENOTDIR where a part of the path is a
+ *   file, EEXIST where the path itself is one
  */
 export function makeFolder(path: string, mode = 0o700): void {
   if (isFolder(path)) return;
   const above = dirname(path);
-  if (above !== path) makeFolder(above, mode);
+  if (above !== path && statIfPresent(above) === undefined) makeFolder(above, mode);
   try {
     mkdirSync(path, { mode });
   } catch (error) {
@@ -21,6 +22,19 @@ export function makeFolder(path: string, mode = 0o700): void {
   }
 }
 
+/**
+ * What is at a path; undefined where nothing is. A path below a file counts as nothing: Node 20 throws there (ENOTDIR)
+ * even with `throwIfNoEntry: false`, and later versions return undefined.
+ */
+export function statIfPresent(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return statIfPresent(path)?.isDirectory() ?? false;
 }

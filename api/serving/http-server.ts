@@ -15,7 +15,7 @@ const KEEP_ALIVE_TIMEOUT = 65_000;
 const IDLE_TIMEOUT = 120_000;
 /** Bytes of a request's line and headers together. */
 const MAX_HEADER_BYTES = 16_384;
-/** How many headers a request may have. `node:http` leaves the rest out without a word: one more tells of them. */
+/** How many headers a request may have. The interface counts them itself: see `maxHeadersCount` below. */
 export const MAX_HEADERS = 100;
 /** How often slow clients are looked for. Milliseconds. */
 const CHECK_EVERY = 5_000;
@@ -50,7 +50,8 @@ export function createHttpServer(
     tls === null
       ? createServer(bounds, listener)
       : createTlsServer({ ...bounds, ...tls, handshakeTimeout: HEADERS_TIMEOUT }, listener);
-  server.maxHeadersCount = MAX_HEADERS + 1;
+  // No limit: Node 20 silently drops the headers beyond one, and later versions report an overflow of bytes.
+  server.maxHeadersCount = 0;
   server.setTimeout(IDLE_TIMEOUT);
   server.on('clientError', refuse);
   // Whoever knows none of what a client expects may pass over it (RFC 9110, 10.1.1); `node:http` answers 417, without a body.
@@ -84,10 +85,7 @@ function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
     return;
   }
   const [code, message] = faults[fault.code ?? ''] ?? ['bad_request', 'this is no HTTP request'];
-  const details =
-    code === 'bad_request'
-      ? { field: 'request', issue: message, issues: [{ field: 'request', issue: message }] }
-      : {};
+  const details = detailsOf(code, message);
   const id = newId(Date.now());
   const body = JSON.stringify(errorBody(new HttpError(code, message, details), id));
   const lines = [
@@ -100,6 +98,13 @@ function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
     'Connection: close',
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+function detailsOf(code: ErrorCode, issue: string): Record<string, unknown> {
+  if (code === 'bad_request') {
+    return { field: 'request', issue, issues: [{ field: 'request', issue }] };
+  }
+  return code === 'headers_too_large' ? { limit: MAX_HEADER_BYTES } : {};
 }
 
 /** `node:http` keeps the answer under way on the socket; it is not in its types. */

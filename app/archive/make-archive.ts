@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import { streams } from '../../domain/streams.ts';
@@ -19,6 +19,7 @@ import {
 import { onTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
 import { makeWholeFolder } from './durable-folder.ts';
+import { statIfPresent } from '../../stores/folder.ts';
 
 interface Making {
   readonly place: LogPlace;
@@ -117,7 +118,7 @@ async function closed<M extends Manifest>(
 
 /** Looking into a database leaves empty files beside it. @throws Error where they are not empty */
 export function removeCompanions(file: string): void {
-  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  const wal = statIfPresent(`${file}-wal`);
   if ((wal?.size ?? 0) > 0) throw new Error(`${file} is not whole without ${file}-wal`);
   for (const suffix of ['-wal', '-shm']) rmSync(join(file + suffix), { force: true });
 }

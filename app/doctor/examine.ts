@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
@@ -18,6 +18,7 @@ import {
   checkStores,
   checkViews,
 } from './store-checks.ts';
+import { statIfPresent } from '../../stores/folder.ts';
 
 /** Milliseconds of a lease where the settings can't be read. */
 const LEASE = 30_000;
@@ -78,7 +79,7 @@ function isAsItWas({ path, changedAt: before }: RestingFile): boolean {
 }
 
 function changedAt(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return statIfPresent(path)?.mtimeMs ?? 0;
 }
 
 async function lookAtStores(options: Looking): Promise<readonly Finding[]> {

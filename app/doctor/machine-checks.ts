@@ -14,6 +14,7 @@ import { KEY_FILE } from '../starting/keys.ts';
 import { ConfigurationError, type Environment } from '../configuration/setting-readers.ts';
 import type { StoreSettings } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
+import { statIfPresent } from '../../stores/folder.ts';
 
 const MEBIBYTE = 1024 ** 2;
 
@@ -86,7 +87,7 @@ export function checkKey(
   const check = 'key of tokens';
   if (configuration?.jwtSecretKey !== undefined) return ok(check, 'JWT_SECRET_KEY is set');
   const path = join(dataDirectory, KEY_FILE);
-  const stat = statSync(path, { throwIfNoEntry: false });
+  const stat = statIfPresent(path);
   if (stat === undefined) {
     const several = 'set JWT_SECRET_KEY where several machines serve one store';
     return warn(check, `there is none yet: a start makes ${path}`, several);
@@ -120,7 +121,7 @@ export function checkDisk({ dataDirectory }: StoreSettings): Finding {
   if (free < LEAST_FREE) {
     return fault(check, said, 'make room: nothing can be recorded on a full disk');
   }
-  const log = statSync(logFile(dataDirectory), { throwIfNoEntry: false })?.size ?? 0;
+  const log = statIfPresent(logFile(dataDirectory))?.size ?? 0;
   if (free < log) {
     const why = `the log has ${mebibytes(log)}: there is no room for a backup or a rebuild beside it`;
     return warn(check, `${said}; ${why}`, 'make room');

@@ -1,8 +1,9 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { statIfPresent } from '../folder.ts';
 
 /** Which file lies at a path now; undefined for none. A file made anew has another number. */
 export function fileNumber(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
+  return statIfPresent(path)?.ino;
 }
 
 /**

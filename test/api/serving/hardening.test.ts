@@ -60,6 +60,7 @@ describe('what the HTTP interface bears', () => {
     const overflow = await exchange(api().url, large);
     expect(overflow).to.match(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
     expect(bodyOf(overflow)).to.include({ error: 'headers_too_large' });
+    expect(bodyOf(overflow)['details']).to.deep.equal({ limit: 16_384 });
     const broken = await exchange(api().url, 'NO SUCH THING\r\n\r\n');
     expect(broken).to.match(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(bodyOf(broken)).to.have.all.keys('error', 'message', 'details', 'request_id');
@@ -75,6 +76,10 @@ describe('what the HTTP interface bears', () => {
     expect(answer.at('error')).to.equal('headers_too_large');
     expect(answer.at('details')).to.deep.equal({ limit: 100 });
     expect((await client.get('/tasks', { headers: many(90) })).status).to.equal(200);
+    // More than Node reads unless told otherwise: the answer stays the same.
+    expect((await client.get('/tasks', { headers: many(1500) })).at('details')).to.deep.equal({
+      limit: 100,
+    });
   });
 
   it('passes over an expectation that it does not know', async () => {
