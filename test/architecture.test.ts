@@ -73,6 +73,9 @@ describe('the architecture check', () => {
     ['domain/x.ts', 'function f(a: Map<string, any>) {}', /type any/],
     ['domain/x.ts', `// ${mark}: later`, /TODO/],
     ['test/x.test.ts', `// ${ignore}`, /@ts-ignore/],
+    ['test/x.test.ts', 'if (isWindows) this.skip();', /skips a test/],
+    ['test/process/x.ts', "(long ? it : it.skip)('runs', run);", /skips a test/],
+    ['test/process/x.test.ts', "xdescribe('later', () => {});", /skips a test/],
     ['api/x.ts', 'this.#clock.at(this.#clock.now() + 9, go);', /use after/],
     ['test/api/x.test.ts', 'await new Promise((go) => setTimeout(go, 9));', /sleeps/],
   ];

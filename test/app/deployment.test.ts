@@ -44,6 +44,15 @@ describe('the image', () => {
     expect(used.filter((name) => !known.includes(name))).to.deep.equal([]);
   });
 
+  it('runs on one version of Node, which package.json and the README support', () => {
+    const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
+    const major = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(read('Dockerfile'))?.[1] ?? 'none';
+    const images = Array.from(read('Dockerfile').matchAll(/^FROM (\S+)/gm), ([, image]) => image);
+    expect(new Set(images)).to.deep.equal(new Set(['${NODE_IMAGE}']));
+    expect(engines.node).to.include(`=${major}.0.0`);
+    expect(read('README.md')).to.match(new RegExp(`^Needs Node 20 .*\\b${major}\\b`, 'm'));
+  });
+
   it('starts what npm start starts', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
     const command = /^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '[]';

@@ -10,8 +10,9 @@ import {
 import { leavesNothingOpen } from '../support/leaks.ts';
 import { MongoServer } from '../support/mongodb-server/server.ts';
 import { describeCoordinationContract, type CoordinationHarness } from './coordination.ts';
+import { realServerAt } from '../support/left-out.ts';
 
-const realServer = process.env['SVC_TEST_MONGODB_URL'];
+const realServer = realServerAt('SVC_TEST_MONGODB_URL');
 
 /** Coordinations over one database; each with a client of its own, as another process has. */
 async function harnessOver(

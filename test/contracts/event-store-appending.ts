@@ -219,16 +219,18 @@ function describeRepeating(subject: Subject): void {
       await rejected('CONFLICT', store.append(stream, [second, first], 'none'));
     });
 
-    it('expecting nothing is a duplicate too', async function () {
+    it('expecting nothing is a duplicate too where the engine knows all ids', async () => {
       const { store, capabilities } = subject();
-      if (!capabilities.recognisesDuplicatesAnywhere) this.skip();
       const stream = newStream();
       await store.append(stream, [event(0)], 'any');
       const batch = events(2, 1);
       const first = await store.append(stream, batch, 'any');
       await store.append(stream, [event(3)], 'any');
-      expect(await store.append(stream, batch, 'any')).to.deep.equal({ ...first, duplicate: true });
-      expect(await store.readStream(stream)).to.have.lengthOf(4);
+      const again = await store.append(stream, batch, 'any');
+      // An engine may know only the ids that it has in memory, and appends the others once more.
+      const known = capabilities.recognisesDuplicatesAnywhere || again.duplicate === true;
+      if (known) expect(again).to.deep.equal({ ...first, duplicate: true });
+      expect(await store.readStream(stream)).to.have.lengthOf(known ? 4 : 6);
     });
   });
 }

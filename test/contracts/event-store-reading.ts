@@ -179,15 +179,16 @@ function describeTruncating(subject: Subject): void {
       expect(all.filter(({ stream }) => stream === two)).to.have.lengthOf(2);
     });
 
-    it('takes its events out of the log where the engine does that at once', async function () {
+    it('takes its events out of the log at once, or leaves that to the engine', async () => {
       const { store, capabilities } = subject();
-      if (!capabilities.truncatesTheWholeLog) this.skip();
       const stream = newStream();
       const start = await store.head();
       await store.append(stream, events(3), 'none');
       await store.truncate(stream, 2);
       const left = await readAllOf(store, start, stream, 1);
-      expect(left.map(({ revision }) => revision)).to.deep.equal([2]);
+      expect(left.map(({ revision }) => revision)).to.deep.equal(
+        capabilities.truncatesTheWholeLog ? [2] : [0, 1, 2],
+      );
     });
 
     it('does not move the head back', async () => {

@@ -6,8 +6,9 @@ import type { Timings } from '../../stores/eventstoredb/connecting/timings.ts';
 import { EventStoreDbServer } from '../support/eventstoredb-server/server.ts';
 import { leavesNothingOpen } from '../support/leaks.ts';
 import { plainCodec } from '../support/plain-codec.ts';
+import { realServerAt } from '../support/left-out.ts';
 
-const realServer = process.env['SVC_TEST_ESDB_URL'];
+const realServer = realServerAt('SVC_TEST_ESDB_URL');
 
 /** An adapter on a server, and another in its place when the first is closed. */
 async function subjectOver(

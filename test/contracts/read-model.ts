@@ -15,6 +15,7 @@ import {
   type Thing,
 } from './read-model-things.ts';
 import { describeGenerations } from './read-model-generations.ts';
+import { describeInterruptedWriting } from './read-model-interrupted.ts';
 
 export type { ReadModelHarness } from './read-model-things.ts';
 
@@ -24,10 +25,13 @@ export type { ReadModelHarness } from './read-model-things.ts';
  *
  * @param name stands in the titles: "the embedded read model"
  * @param open called before each test
+ * @param engine whether it writes a batch's documents before the checkpoint, and not both in one transaction: then the
+ *   harness has `interruptBeforeCheckpoint`
  */
 export function describeReadModelContract(
   name: string,
   open: () => Promise<ReadModelHarness>,
+  engine: { readonly writesCheckpointLast?: boolean } = {},
 ): void {
   describe(name, function () {
     this.timeout(30_000);
@@ -47,6 +51,7 @@ export function describeReadModelContract(
     describeDocuments(() => harness().readModel);
     describeQueries(harness);
     describeWriting(harness);
+    if (engine.writesCheckpointLast === true) describeInterruptedWriting(harness);
     describeGenerations(harness);
 
     it('answers a ping, and refuses one once it is closed', async () => {
@@ -351,45 +356,6 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await readModel.switchTo(projection, 1);
       const kept = await contents(readModel, projection);
       expect([...kept.values()]).to.deep.equal(documents);
-    });
-
-    it('ends right when it stopped between its documents and its checkpoint', async function () {
-      const { readModel, interruptBeforeCheckpoint } = harness();
-      // An engine that writes both in one transaction has nothing between them.
-      if (interruptBeforeCheckpoint === undefined) return this.skip();
-      const projection = thingsProjection();
-      await fill(readModel, projection, [
-        thing('a', 1, { amount: 1 }),
-        thing('b', 2, { amount: 1 }),
-      ]);
-      const batch = {
-        documents: [
-          thing('a', 4, { amount: 2 }),
-          thing('b', 5, null),
-          thing('c', 6, { amount: 1 }),
-          thing('d', 7, null),
-        ],
-        from: at(2),
-        to: at(7),
-      };
-      const stopped = await writerOf(readModel, projection);
-      interruptBeforeCheckpoint();
-      await rejectsWith('UNAVAILABLE', stopped.write(batch));
-      expect(await stopped.checkpoint()).to.equal(at(2));
-
-      // The projector folds the same events again: what it loads has taken them already.
-      const again = await writerOf(await harness().another(), projection, { fence: 2 });
-      const loaded = await again.load(['a', 'b', 'c', 'd']);
-      expect(loaded.get('a')?.position).to.equal(at(4));
-      expect(loaded.get('b'), 'a tombstone').to.deep.equal({ position: at(5), document: null });
-      await again.write({
-        ...batch,
-        documents: [...batch.documents, thing('b', 3, { amount: 9 }), thing('e', 7, {})],
-      });
-      const kept = await contents(readModel, projection);
-      expect([...kept.keys()]).to.deep.equal(['a', 'c', 'e']);
-      expect(kept.get('a')).to.deep.equal(thing('a', 4, { amount: 2 }));
-      await Promise.all([stopped.close(), again.close()]);
     });
   });
 }

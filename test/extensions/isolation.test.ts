@@ -6,6 +6,7 @@ import WebSocket from 'ws';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, removed, useHosting } from './hosting.ts';
+import { longVersions } from '../support/left-out.ts';
 
 type Refused = { readonly code: string; readonly details: Record<string, unknown> };
 
@@ -304,9 +305,8 @@ describe('a caller of an extension who wants more than is allowed', () => {
   });
 
   // Thousands of connections take seconds where both cores are busy.
-  (process.env['SVC_TEST_LONG'] === '1' ? it : it.skip)(
-    'finds the thousandth WebSocket to be the last one, and the service as it was',
-    async () => {
+  if (longVersions())
+    it('finds the thousandth WebSocket to be the last one, and the service as it was', async () => {
       const module = `export function setup({ routes, websocket }) {
         routes.get('/', (_request, response) => response.json({ fine: true }));
         websocket('wait', () => {});
@@ -329,8 +329,7 @@ describe('a caller of an extension who wants more than is allowed', () => {
       expect(counts).to.deep.equal({ open: 1_000, 'Unexpected server response: 503': 200 });
       expect((await client.get('/ext/plain/')).at('fine')).to.equal(true);
       for (const socket of sockets) socket.terminate();
-    },
-  ).timeout(120_000);
+    }).timeout(120_000);
 
   it('gets nothing by X-Scopes alone', async () => {
     const module = `export function setup({ routes, websocket }) {

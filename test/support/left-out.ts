@@ -24,7 +24,7 @@ export function leaveOut(context: Mocha.Context, what: string): never {
  * The address of a real server for the tests, from the environment. Without it the tests run against the stand-in only,
  * in CI too, and the closing lines of the run say so.
  */
-export function realServer(
+export function realServerAt(
   setting: 'SVC_TEST_ESDB_URL' | 'SVC_TEST_MONGODB_URL',
 ): string | undefined {
   const url = process.env[setting];

@@ -15,8 +15,8 @@ const mocha = join(
 /** A test file that needs a program which the folder in `PATH` may have. */
 const needy = (support: string): string => `
   import { requiredProgram } from ${JSON.stringify(support)};
-  import { realServer } from ${JSON.stringify(support.replace('required-program', 'left-out'))};
-  realServer('SVC_TEST_ESDB_URL');
+  import { realServerAt } from ${JSON.stringify(support.replace('required-program', 'left-out'))};
+  realServerAt('SVC_TEST_ESDB_URL');
   describe('what needs a browser', () => {
     let path;
     before(function () { path = requiredProgram(this, 'chromium'); });

@@ -6,8 +6,9 @@ import type { ApiAnswer } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 import { randomRequests, type KnownIds } from './random-requests.ts';
+import { longVersions } from '../../support/left-out.ts';
 
-const long = process.env['SVC_TEST_LONG'] === '1';
+const long = longVersions();
 const REQUESTS = long ? 20_000 : 1_000;
 /** Milliseconds; looked at where nothing else is measured at the same time. */
 const LONGEST = 1_000;

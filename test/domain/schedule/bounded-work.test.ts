@@ -9,6 +9,7 @@ import {
 } from '../../../domain/schedule/schedule.ts';
 import { measureWork } from '../../../domain/schedule/work.ts';
 import { anyInstant, bothEnds, hostileRule, range, type HostileRule } from './hostile-rules.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 10, 21, 9);
@@ -162,7 +163,7 @@ describe('no rule takes more work than is allowed', () => {
   }
 
   it('whatever its parts', () => {
-    const numRuns = process.env['SVC_TEST_LONG'] === undefined ? 150 : 20_000;
+    const numRuns = longVersions() ? 20_000 : 150;
     fc.assert(fc.property(hostileRule, anyInstant, expectBounded), { numRuns });
   }).timeout(600_000);
 

@@ -8,8 +8,12 @@ import {
 import { moverOfDates, moverOfSystemTime, type ClockMover } from './clock-mover.ts';
 import { setTheClock, type AfterSetting } from './clock-set.ts';
 import { faultsOfCauses, faultsOfRuns, faultsOfStreams } from '../log-checks.ts';
+import { leaveOut, longVersions } from '../../support/left-out.ts';
 
-const long = process.env['SVC_TEST_LONG'] === '1';
+const long = longVersions();
+/** What is left out without the library. */
+const LIBFAKETIME =
+  'the time of the whole system: libfaketime is missing (Debian: apt-get install libfaketime)';
 
 describeSetting('by what its dates say', moverOfDates);
 // With the whole system's time, where Debian's libfaketime is installed.
@@ -25,7 +29,7 @@ function describeSetting(how: string, move: (at: string) => ClockMover | undefin
       buildService();
       directory = await makeTemporaryDirectory();
       const mover = move(directory.path);
-      if (mover === undefined) this.skip();
+      if (mover === undefined) leaveOut(this, LIBFAKETIME);
       found = await setTheClock(directory.path, mover);
     });
     endsItsProcesses();

@@ -16,9 +16,10 @@ import { Ledger } from '../ledger.ts';
 import { faultsOfCauses, faultsOfRuns, faultsOfStreams } from '../log-checks.ts';
 import { playScenario } from '../scripted-scenario.ts';
 import { Servers } from '../servers.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 /** How long a server stays away. Milliseconds. */
-const ABSENCE = process.env['SVC_TEST_LONG'] === '1' ? 20_000 : 3_000;
+const ABSENCE = longVersions() ? 20_000 : 3_000;
 /**
  * A request may take so long while one is away: 2 s for the view to come level, 2 s to be read, and as much again for a
  * machine that is busy with other things. One that waits for what is away takes longer than that. Milliseconds.

@@ -18,6 +18,7 @@ import { Ledger } from '../ledger.ts';
 import { faultsOfCauses, faultsOfStreams } from '../log-checks.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { faultsOfViews } from '../view-checks.ts';
+import { requiredProgram } from '../../support/required-program.ts';
 
 /** Of the task that goes on through all of it: each fire that was held up is made up for. */
 const everySecond: Omit<SecondsTask, 'createdAt'> = {
@@ -41,8 +42,7 @@ describe('the service, when its disk is full', function () {
   it('answers 503 for what it can not write, and goes on by itself when there is room', async function () {
     const data = join(directory(), 'data');
     mkdirSync(data);
-    disk = mountSmallDisk(data);
-    if (disk === null) this.skip();
+    disk = mountSmallDisk(this, data);
     const { fill, empty } = disk;
     await outlivesAFullDisk(data, { full: () => fill(), room: () => empty() });
   });
@@ -50,8 +50,7 @@ describe('the service, when its disk is full', function () {
   it('does not start on a full disk, saying so in one line, and starts when there is room', async function () {
     const data = join(directory(), 'data');
     mkdirSync(data);
-    disk = mountSmallDisk(data);
-    if (disk === null) this.skip();
+    disk = mountSmallDisk(this, data);
     disk.fill();
     const refused = ServiceProcess.begin({ SVC_DATA_DIR: data });
     expect((await refused.ended()).code, refused.output).to.equal(1);
@@ -68,8 +67,8 @@ describe('the service, when its disk is full', function () {
   it('answers 503 when files may not grow, and goes on by itself when they may', async function () {
     const data = join(directory(), 'data');
     const limit = ({ pid }: ServiceProcess, bytes: string): boolean =>
-      spawnSync('prlimit', [`--pid=${pid}`, `--fsize=${bytes}:unlimited`]).status === 0;
-    if (spawnSync('prlimit', ['--version']).status !== 0) this.skip();
+      spawnSync(prlimit, [`--pid=${pid}`, `--fsize=${bytes}:unlimited`]).status === 0;
+    const prlimit = requiredProgram(this, 'prlimit');
     await outlivesAFullDisk(data, {
       full: (service) => expect(limit(service, '4096')).to.equal(true),
       room: (service) => expect(limit(service, 'unlimited')).to.equal(true),

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { spawnSync } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import {
@@ -11,16 +10,18 @@ import {
 } from '../../support/service-process.ts';
 import { Signal, eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { requiredProgram } from '../../support/required-program.ts';
 
 describe('the service, when it may have few files open', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   let receiver: Server;
+  let prlimit: string;
   const requests = new Signal<number>('requests of steps');
 
   before(function () {
-    if (spawnSync('prlimit', ['--version']).status !== 0) this.skip();
+    prlimit = requiredProgram(this, 'prlimit');
     buildService();
   });
   beforeEach((done) => {
@@ -35,7 +36,7 @@ describe('the service, when it may have few files open', function () {
     receiver.closeAllConnections();
   });
 
-  const limitedTo = (files: number): readonly string[] => ['prlimit', `--nofile=${String(files)}`];
+  const limitedTo = (files: number): readonly string[] => [prlimit, `--nofile=${String(files)}`];
 
   for (const files of [40, 255]) {
     it(`does not start with ${String(files)}, and says in one line what to do`, async () => {

@@ -8,6 +8,7 @@ import { ServiceProcess, buildService, endsItsProcesses } from '../../support/se
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
+import { leaveOut } from '../../support/left-out.ts';
 
 /** A port that nobody listens on. */
 async function freePort(): Promise<number> {
@@ -29,7 +30,7 @@ describe('the service, when its log can not be written', function () {
     'nobody reads it any more': '>(true)',
   })) {
     it(`serves, and ends in order: ${name}`, async function () {
-      if (!existsSync('/dev/full')) this.skip();
+      if (!existsSync('/dev/full')) leaveOut(this, 'a full device: /dev/full is missing');
       const port = await freePort();
       const service = ServiceProcess.begin(
         { SVC_DATA_DIR: join(directory(), 'data'), SVC_PORT: String(port) },
@@ -61,8 +62,7 @@ describe('a log on a disk that is full', () => {
   it('goes on when there is room, with the lines that waited, and says how many were lost', async function () {
     const logs = join(directory(), 'logs');
     mkdirSync(logs);
-    disk = mountSmallDisk(logs);
-    if (disk === null) this.skip();
+    disk = mountSmallDisk(this, logs);
     const path = join(logs, 'service.log');
     const fd = openSync(path, 'a');
     const log = createLog({ level: 'info', fd });

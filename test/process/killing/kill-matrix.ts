@@ -20,9 +20,10 @@ import {
 import { faultsOfSharing } from '../sharing-checks.ts';
 import { StepServer } from '../step-server.ts';
 import { faultsOfViews } from '../view-checks.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 /** `SVC_TEST_LONG=1`: the whole matrix, not the part that fits into every run of the tests. */
-export const long = process.env['SVC_TEST_LONG'] === '1';
+export const long = longVersions();
 export const kills = long ? 100 : 10;
 
 /** The longest life of a process between two kills. Milliseconds. */

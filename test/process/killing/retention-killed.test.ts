@@ -19,9 +19,10 @@ import {
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { faultsOfViews } from '../view-checks.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 /** `SVC_TEST_LONG=1`: more runs, and a death after each few of them. */
-const long = process.env['SVC_TEST_LONG'] === '1';
+const long = longVersions();
 const RUNS = long ? 3_000 : 600;
 const DEATHS = long ? 5 : 1;
 const DAY = 86_400_000;

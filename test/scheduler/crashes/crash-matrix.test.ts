@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import { kinds, type Kind } from './crash-kinds.ts';
 import { everyCrash, matrixTable, someOf, type MadeCrash } from './crash-matrix.ts';
 import { crash, type Outcome } from './crash-scenario.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 /** `SVC_TEST_LONG=1`: every append of every kind of task; else each sort of append once. */
-const long = process.env['SVC_TEST_LONG'] === '1';
+const long = longVersions();
 
 describe('a process that dies between a due time and the end of its run', function () {
   this.timeout(long ? 1_200_000 : 60_000);

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { kinds } from './crash-kinds.ts';
 import { crash } from './crash-scenario.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 /** `SVC_TEST_LONG=1`: also with two, and with a death among three at each of the first appends. */
-const long = process.env['SVC_TEST_LONG'] === '1';
+const long = longVersions();
 
 /** At which appends one of three dies. */
 const APPENDS = [1, 2, 3, 4, 5, 6];

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readKey } from '../../../domain/keys/key-stream.ts';
 import type { KeyName } from '../../../domain/keys/key.ts';
 import { KeyWorld, LEASE, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
@@ -10,10 +11,7 @@ const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
  * and handed on or released. Those are eleven appends: dying at each meets every one of these, at the first four most of
  * them.
  */
-const APPENDS = Array.from(
-  { length: process.env['SVC_TEST_LONG'] === '1' ? 11 : 4 },
-  (_, index) => index + 1,
-);
+const APPENDS = Array.from({ length: longVersions() ? 11 : 4 }, (_, index) => index + 1);
 
 describe('a worker that dies', () => {
   let world: KeyWorld;

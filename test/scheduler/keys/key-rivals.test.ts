@@ -4,19 +4,17 @@ import { readKey } from '../../../domain/keys/key-stream.ts';
 import type { KeyName } from '../../../domain/keys/key.ts';
 import { deferred } from '../../support/signals.ts';
 import { KeyWorld, LEASE, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
 /** Where processes die and halt: each limit a few times, all of the short part of a life in the long test. */
-const rounds = Array.from(
-  { length: process.env['SVC_TEST_LONG'] === '1' ? 36 : 3 },
-  (_, index) => ({
-    limit: 1 + (index % 3),
-    diesAt: 2 + ((index * 5) % 13),
-    haltsAt: 2 + ((index * 7) % 11),
-    when: index % 2 === 0 ? ('before' as const) : ('after' as const),
-  }),
-);
+const rounds = Array.from({ length: longVersions() ? 36 : 3 }, (_, index) => ({
+  limit: 1 + (index % 3),
+  diesAt: 2 + ((index * 5) % 13),
+  haltsAt: 2 + ((index * 7) % 11),
+  when: index % 2 === 0 ? ('before' as const) : ('after' as const),
+}));
 
 const runs = Array.from({ length: 36 }, (_, index) => `r${String(index).padStart(2, '0')}`);
 

@@ -19,8 +19,9 @@ import { defaultTimings } from '../../../stores/eventstoredb/connecting/timings.
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { eventually } from '../../support/signals.ts';
+import { realServerAt } from '../../support/left-out.ts';
 
-const realServer = process.env['SVC_TEST_ESDB_URL'];
+const realServer = realServerAt('SVC_TEST_ESDB_URL');
 
 /**
  * What the adapter takes for granted of a server, asked of the stand-in, and of a real one where the environment names

@@ -10,8 +10,13 @@ import {
 import { randomUUID } from 'node:crypto';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
+import { leaveOut, realServerAt } from '../../support/left-out.ts';
 
-const realServer = process.env['SVC_TEST_MONGODB_URL'];
+/** What is left out of the tests of a real server. */
+const NO_TRANSACTIONS =
+  'transactions of a real MongoDB: SVC_TEST_MONGODB_URL must name a replica set or a sharded cluster';
+
+const realServer = realServerAt('SVC_TEST_MONGODB_URL');
 
 interface Row {
   readonly _id: string;
@@ -29,8 +34,14 @@ interface Subject {
 /**
  * What the adapters take for granted of a server, asked of the stand-in, and of a real one where the environment names
  * one: so that what is only right for the stand-in shows.
+ *
+ * @param options `alone`: the server is known to stand alone, without transactions
  */
-function describeFacts(name: string, start: () => Promise<Subject>): void {
+function describeFacts(
+  name: string,
+  start: () => Promise<Subject>,
+  { alone = false }: { readonly alone?: boolean } = {},
+): void {
   describe(name, function () {
     this.timeout(30_000);
     let subject: Subject;
@@ -168,8 +179,11 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
       });
     });
 
+    // The rest is about transactions, which the test before shows that it lacks.
+    if (alone) return;
+
     it('wants of a statement in a transaction no concern of its own, and no count', async function () {
-      if (!replicated) return this.skip();
+      if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'a', n: 0 });
       const updates = [{ q: { _id: 'a' }, u: { $set: { n: 1 } } }];
       for (const [code, command] of [
@@ -187,7 +201,7 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
     });
 
     it('tells a transaction at its statement that somebody else was faster', async function () {
-      if (!replicated) return this.skip();
+      if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'a', n: 0 });
       const change = { updateOne: { filter: { _id: 'a' }, update: { $set: { n: 1 } } } };
       await inSession(async (session) => {
@@ -209,7 +223,7 @@ function describeFacts(name: string, start: () => Promise<Subject>): void {
     });
 
     it('lets a write wait for a transaction that has its document, and anybody end that', async function () {
-      if (!replicated) return this.skip();
+      if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'a', n: 0 });
       await inSession(async (session) => {
         session.startTransaction();
@@ -262,10 +276,14 @@ describe('what the adapters take for granted of MongoDB', () => {
     ['a replica set', { replicaSet: 'rs0' }],
     ['a sharded cluster', { sharded: true }],
   ] as const) {
-    describeFacts(`of the stand-in for ${kind}`, async () => {
-      const server = await MongoServer.start(options);
-      return { url: server.url(), stop: () => server.stop() };
-    });
+    describeFacts(
+      `of the stand-in for ${kind}`,
+      async () => {
+        const server = await MongoServer.start(options);
+        return { url: server.url(), stop: () => server.stop() };
+      },
+      { alone: kind === 'a server alone' },
+    );
   }
   if (realServer !== undefined) {
     describeFacts('of the server that the environment names', () =>

@@ -93,6 +93,9 @@ function packageOf(module: string): string {
     .join('/');
 }
 
+/** The only file that may skip a test. */
+const SKIPPING = 'test/support/left-out.ts';
+
 /** Effects that a pure room must be given, not reach for. */
 const impure = new Set([
   'Date.now',
@@ -128,6 +131,9 @@ function checkWords(
     if (path.endsWith('.test.ts') && !path.startsWith('test/process/')) {
       if (token.text === 'setTimeout' && called) say(token.line, 'sleeps: a test waits on signals');
     }
+    if (path.startsWith('test/') && path !== SKIPPING && isSkip(tokens, index)) {
+      say(token.line, `skips a test: use leaveOut of ${SKIPPING}, which fails in CI`);
+    }
     if (room === undefined || room.path.startsWith('app/')) return;
     if (token.text === 'console' && member !== '') say(token.line, `uses console.${member}`);
     if (token.text === 'process' && (member === 'env' || member === 'exit')) {
@@ -150,6 +156,17 @@ function isLengthAsInstant(tokens: readonly Token[], index: number): boolean {
   if (tokens[index]?.text !== 'at') return false;
   const call = tokens.slice(index + 1, index + 10).map(({ text }) => text);
   return /^\((this\.)?#?clock\.now\(\)\+/.test(call.join(''));
+}
+
+/** `this.skip`, `context.skip`, `it.skip`, `describe.skip`, `xit` or `xdescribe`. */
+function isSkip(tokens: readonly Token[], index: number): boolean {
+  const text = tokens[index]?.text ?? '';
+  if (text === 'xit' || text === 'xdescribe') return true;
+  return (
+    ['this', 'context', 'it', 'describe'].includes(text) &&
+    tokens[index + 1]?.text === '.' &&
+    tokens[index + 2]?.text === 'skip'
+  );
 }
 
 /** Marks and words behind which `any` is a type. */
