@@ -30,7 +30,8 @@ describe('a log that an import was broken off on', () => {
       url: server.url,
       codec: createEventCodec(),
       telemetry: silent,
-      timings: { connectMs: 200, readMs: 200, appendOverallMs: 400 },
+      // Long enough for a busy machine; a server that is away refuses at once.
+      timings: { connectMs: 1_000, readMs: 3_000, appendOverallMs: 5_000 },
     });
   const messageOf = (refused: Promise<unknown>): Promise<string> =>
     refused.then(
