@@ -3,21 +3,23 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { LEFT_OUT_FILE } from './left-out.ts';
 
-/** Runs once in mocha's main process, before the processes that run the tests inherit its environment. */
-export function mochaGlobalSetup(): void {
+// When mocha loads this file in its main process, before it loads tests or starts processes for them. Those inherit the
+// file, and so does a mocha that a test starts.
+const ownFile = process.env[LEFT_OUT_FILE] === undefined ? makeFile() : undefined;
+
+function makeFile(): string {
   const file = join(mkdtempSync(join(tmpdir(), 'left-out-')), 'notes');
   writeFileSync(file, '');
   process.env[LEFT_OUT_FILE] = file;
+  return file;
 }
 
 /** Runs once in mocha's main process, after its own closing lines: one line for each thing that was left out. */
 export function mochaGlobalTeardown(): void {
-  const file = process.env[LEFT_OUT_FILE];
-  if (file === undefined) return;
+  if (ownFile === undefined) return;
   // Standard error, because a reporter may write JSON to standard output.
-  for (const line of linesOf(readFileSync(file, 'utf8'))) console.error(`Left out: ${line}`);
-  rmSync(dirname(file), { recursive: true });
-  delete process.env[LEFT_OUT_FILE];
+  for (const line of linesOf(readFileSync(ownFile, 'utf8'))) console.error(`Left out: ${line}`);
+  rmSync(dirname(ownFile), { recursive: true });
 }
 
 /** The notes without repetitions, in alphabetical order. */

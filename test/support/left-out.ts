@@ -15,7 +15,7 @@ export function noteLeftOut(what: string): void {
  * @param what what is missing, and the remedy, on one line
  */
 export function leaveOut(context: Mocha.Context, what: string): never {
-  if (process.env['CI'] === 'true') throw new Error(`${what} (with CI=true nothing is skipped)`);
+  if (process.env['CI'] === 'true') throw new Error(`${what}; with CI=true nothing is skipped`);
   noteLeftOut(what);
   return context.skip();
 }

@@ -28,11 +28,14 @@ describe('a test that needs a program from outside npm', () => {
   const directory = useTemporaryDirectory();
 
   /** Runs such a test with nothing else in `PATH` than one folder, which is empty at first. */
-  function run(env: Record<string, string>): { status: number | null; output: string } {
+  function run(
+    env: Record<string, string>,
+    ...words: string[]
+  ): { status: number | null; output: string } {
     const file = join(directory(), 'needy.test.ts');
     writeFileSync(join(directory(), 'package.json'), '{"type": "module"}');
     writeFileSync(file, needy(join(projectRoot, 'test/support/required-program.ts')));
-    const { status, stdout, stderr } = spawnSync(process.execPath, [mocha, file], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [mocha, file, ...words], {
       cwd: projectRoot,
       env: { PATH: directory(), ...env },
       encoding: 'utf8',
@@ -40,15 +43,17 @@ describe('a test that needs a program from outside npm', () => {
     return { status, output: stdout + stderr };
   }
 
-  it('is skipped where the program is missing, and the run says so in one line at its end', () => {
-    const { status, output } = run({});
-    expect(status, output).to.equal(0);
-    expect(output).to.match(/1 pending/);
-    expect(output.trimEnd().split('\n').slice(-2)).to.deep.equal([
-      'Left out: a real EventStoreDB: set SVC_TEST_ESDB_URL to test against one',
-      'Left out: the page in a browser: chromium is missing (Debian: apt-get install chromium)',
-    ]);
-  });
+  for (const mode of ['--parallel', '--no-parallel']) {
+    it(`is skipped where the program is missing, and the run says so in one line at its end: ${mode}`, () => {
+      const { status, output } = run({}, mode);
+      expect(status, output).to.equal(0);
+      expect(output).to.match(/1 pending/);
+      expect(output.trimEnd().split('\n').slice(-2)).to.deep.equal([
+        'Left out: a real EventStoreDB: set SVC_TEST_ESDB_URL to test against one',
+        'Left out: the page in a browser: chromium is missing (Debian: apt-get install chromium)',
+      ]);
+    });
+  }
 
   it('fails in CI where the program is missing, and a real server may be left out there too', () => {
     const { status, output } = run({ CI: 'true' });
