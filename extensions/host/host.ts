@@ -20,6 +20,7 @@ import { ExtensionTools } from './lent/tools.ts';
 import { importModule } from './module.ts';
 import { lateError } from './unsettled.ts';
 import { within } from './within.ts';
+import { upgradeWebSocketsOnly } from './routes/another-protocol.ts';
 
 /** How long a setup may take, and a shutdown. Milliseconds. */
 const SETUP_LIMIT = 10_000;
@@ -147,6 +148,7 @@ export class ExtensionHost {
 
   /** Takes requests of a server that ask for another protocol. */
   takeUpgrades(server: Server, listener: RequestListener): void {
+    upgradeWebSocketsOnly(server);
     server.on('upgrade', (...asked) => this.#sockets.receive(listener, server, ...asked));
   }
 

@@ -51,4 +51,14 @@ describe('a request that asks for another protocol than WebSockets', () => {
     socket.write(large);
     await answered(2, large);
   });
+
+  it('is answered as if it had not where it opens a WebSocket with a body, and the connection goes on', async () => {
+    const asked = head(7)
+      .replace('Connection: Upgrade, HTTP2-Settings', 'Connection: Upgrade')
+      .replace('Upgrade: h2c', 'Upgrade: websocket\r\nSec-WebSocket-Version: 13');
+    socket.write(`${asked}{"a":1}`);
+    await answered(1, '{"a":1}');
+    socket.write(`${asked}{"a":2}`);
+    await answered(2, '{"a":2}');
+  });
 });

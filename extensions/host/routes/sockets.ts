@@ -9,7 +9,7 @@ import {
   type ExtensionSocket,
 } from '../../contract.ts';
 import type { Extension } from '../extension.ts';
-import { asIfNotAsked } from './another-protocol.ts';
+import { asIfNotAsked, asksForWebSocket } from './another-protocol.ts';
 import { SocketConnection, type Enter } from './socket-connection.ts';
 
 /** WebSockets that one extension may have open in a process. */
@@ -70,7 +70,7 @@ export class Sockets {
     socket: Duplex,
     head: Buffer,
   ): void {
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+    if (!asksForWebSocket(request)) {
       asIfNotAsked(server, request, socket, head);
       return;
     }
