@@ -45,6 +45,9 @@ export const dayOfWeekShape: CronFieldShape = {
   questionMark: true,
 };
 
+/** Sunday as the last day of a week. */
+const SUNDAY_AT_END = 7;
+
 /**
  * Reads one field of a cron expression.
  * @throws ScheduleError naming the field and the piece of it that is wrong.
@@ -60,7 +63,7 @@ export function parseCronField(text: string, shape: CronFieldShape): CronField {
       if (shape.questionMark !== true) {
         throw fault(shape, piece, 'stands only for day-of-month and day-of-week');
       }
-      addRange(values, shape.min, shape.max, 1);
+      addRange(values, shape.min, shape.max, 1, shape);
     } else if (shape === dayOfMonthShape && /^l$/i.test(piece)) {
       lastDay = true;
     } else if (shape === dayOfWeekShape && /^[^#/-]+(?:l|#.*)$/i.test(piece)) {
@@ -78,29 +81,45 @@ function addPiece(values: Set<number>, piece: string, shape: CronFieldShape): bo
   if (rest.length > 0) throw fault(shape, piece, 'has more than one step');
   const step = stepText === undefined ? 1 : parseStep(stepText, piece, shape);
   if (range === '*') {
-    addRange(values, shape.min, shape.max, step);
+    addRange(values, shape.min, shape.max, step, shape);
     return stepText !== undefined;
   }
   const [fromText = '', toText, ...more] = range.split('-');
   if (more.length > 0) throw fault(shape, piece, 'is not a range');
-  const from = parseValue(fromText, piece, shape);
+  let from = parseValue(fromText, piece, shape);
   if (toText === undefined) {
-    addRange(values, from, stepText === undefined ? from : shape.max, step);
+    const to = stepText === undefined ? from : Math.max(from, shape.max);
+    addRange(values, from, to, step, shape);
     return stepText !== undefined;
   }
   let to = parseValue(toText, piece, shape);
-  if (shape === dayOfWeekShape) {
-    // Sunday is both 0 and 7: it begins a week (0-7, 7-2) and ends one (FRI-SUN).
-    if (toText === '7' || (to === 0 && from > 0)) to = 7;
-  }
+  if (shape === dayOfWeekShape) [from, to] = weekdayRange(from, to, isName(fromText));
   if (to < from) throw fault(shape, piece, 'ends before it begins');
-  addRange(values, from, to, step, shape === dayOfWeekShape ? 7 : 0);
+  addRange(values, from, to, step, shape);
   return stepText !== undefined;
 }
 
-function addRange(values: Set<number>, from: number, to: number, step: number, wrap = 0): void {
+/**
+ * The ends of a range of weekdays as numbers from 0 to 7, both Sunday: it begins a week (`SUN-TUE`, `7-2`) and ends one
+ * (`FRI-SUN`, `5-0`). Sunday to Sunday is one day (`7-7`, `SUN-7`, `7-0`), except for `0-7`, which counts through the
+ * week.
+ */
+function weekdayRange(from: number, to: number, fromName: boolean): [number, number] {
+  if (from > 0 && to === 0) return [from, SUNDAY_AT_END];
+  if (from === SUNDAY_AT_END && to < from) return [0, to];
+  if (fromName && from === 0 && to === SUNDAY_AT_END) return [0, 0];
+  return [from, to];
+}
+
+function addRange(
+  values: Set<number>,
+  from: number,
+  to: number,
+  step: number,
+  shape: CronFieldShape,
+): void {
   for (let value = from; value <= to; value += step) {
-    values.add(wrap > 0 ? value % wrap : value);
+    values.add(shape === dayOfWeekShape ? value % SUNDAY_AT_END : value);
   }
 }
 
@@ -113,15 +132,16 @@ function parseStep(text: string, piece: string, shape: CronFieldShape): number {
   return step;
 }
 
-/** A number or a name; 7 is Sunday. */
+const isName = (text: string): boolean => /^[a-z]/i.test(text);
+
+/** A number or a name. Sunday is 0 by its name and as written by its number: the place in a range decides between 0 and 7. */
 function parseValue(text: string, piece: string, shape: CronFieldShape): number {
   const named = shape.names?.indexOf(text.toUpperCase()) ?? -1;
   if (named >= 0) return named + shape.min;
   if (!/^\d{1,2}$/.test(text)) throw fault(shape, piece, 'is not understood');
   const value = Number(text);
-  if (shape === dayOfWeekShape && value === 7) return 0;
-  if (value < shape.min || value > shape.max) {
-    const max = shape === dayOfWeekShape ? 7 : shape.max;
+  const max = shape === dayOfWeekShape ? SUNDAY_AT_END : shape.max;
+  if (value < shape.min || value > max) {
     throw fault(shape, piece, `is outside ${shape.min}–${max}`);
   }
   return value;
@@ -130,10 +150,10 @@ function parseValue(text: string, piece: string, shape: CronFieldShape): number 
 function parseNth(piece: string, shape: CronFieldShape): NthWeekday {
   const [day = '', count] = piece.split('#');
   if (count === undefined) {
-    return { weekday: parseValue(piece.slice(0, -1), piece, shape), nth: -1 };
+    return { weekday: parseValue(piece.slice(0, -1), piece, shape) % SUNDAY_AT_END, nth: -1 };
   }
   if (!/^[1-5]$/.test(count)) throw fault(shape, piece, 'counts outside 1–5 behind its #');
-  return { weekday: parseValue(day, piece, shape), nth: Number(count) };
+  return { weekday: parseValue(day, piece, shape) % SUNDAY_AT_END, nth: Number(count) };
 }
 
 function fault(shape: CronFieldShape, piece: string, what: string): ScheduleError {

@@ -11,6 +11,7 @@ import {
 } from './cron-field.ts';
 import { allDays, MonthTable, nthWeekdayDay, weekdayDays } from './month-table.ts';
 import { ScheduleError } from './schedule-error.ts';
+import { ianaZoneOf } from './zone-names.ts';
 import { ClockTimes } from './times-of-day.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
 
@@ -55,6 +56,15 @@ export function compileCron(expression: string): CronRule {
 }
 
 function compile(text: string): CronRule {
+  const zone = /^(CRON_TZ|TZ)\s*=\s*"?([^\s"]*)/i.exec(text);
+  if (zone !== null) {
+    const [, name = '', value = ''] = zone;
+    const set = value === '' ? '' : `: "${ianaZoneOf(value) ?? value}"`;
+    throw new ScheduleError(
+      'schedule_expr',
+      `a cron expression has no ${name}= before it: set the field timezone instead${set}`,
+    );
+  }
   const alias = aliases.get(text.toLowerCase());
   if (alias === undefined && text.startsWith('@')) {
     const known = [...aliases.keys()].join(' ');

@@ -78,9 +78,17 @@ export class AmendedFires implements FireSource {
   readonly #source: FireSource;
   readonly #excluded: readonly Span[];
   readonly #added: readonly Instant[];
+  readonly #notes: ReadonlyMap<Instant, string>;
 
-  constructor(source: FireSource, excluded: readonly Span[], added: readonly Instant[]) {
+  /** @param notes what clock changes did to single fires that do not come from the rule */
+  constructor(
+    source: FireSource,
+    excluded: readonly Span[],
+    added: readonly Instant[],
+    notes: ReadonlyMap<Instant, string>,
+  ) {
     this.#source = source;
+    this.#notes = notes;
     this.#excluded = joined(excluded);
     // In order, so that what the source has looked through for one is not looked through again for the next.
     this.#added = [...new Set(added)]
@@ -125,7 +133,7 @@ export class AmendedFires implements FireSource {
   }
 
   note(at: Instant): string | null {
-    return this.#source.note(at);
+    return this.#notes.get(at) ?? this.#source.note(at);
   }
 
   #exclusion(at: Instant): Span | undefined {

@@ -1,14 +1,16 @@
 import type { Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
 import { LAST_INSTANT } from './civil.ts';
+import { singleNote } from './clock-notes.ts';
 import { compileCron } from './cron.ts';
 import { BoundedFires, Once } from './fire-sets.ts';
-import { compileRrule, rruleWarnings } from './rrule/rrule.ts';
+import { compileRrule, needsCounting, rruleWarnings } from './rrule/rrule.ts';
 import { ScheduleError } from './schedule-error.ts';
-import { resolveTimestamp, TimestampError } from './timestamp.ts';
+import { readTimestamp, resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';
 import { ZonedFires, type FireSource } from './zoned-fires.ts';
 import { limitWork, WorkExceeded } from './work.ts';
+import { unknownZone } from './zone-names.ts';
 import { zoneOf, type Zone } from './zone.ts';
 
 export { ScheduleError };
@@ -18,6 +20,9 @@ export { ScheduleError };
  * {@link MOST_STEPS_OF_ANSWER}, whatever the rule.
  */
 export const MOST_STEPS = 800_000;
+
+/** Most steps of work to find out what a list of tasks warns of: about 2 ms. */
+const MOST_STEPS_OF_WARNINGS = 200_000;
 
 /** Most steps of work of one answer: about 8 ms. A count through clock changes takes as much for every forty years. */
 export const MOST_STEPS_OF_ANSWER = 800_000;
@@ -42,7 +47,7 @@ export interface Fire {
   readonly at: Instant;
   /** The wall time of the rule's zone with its offset, ISO 8601. */
   readonly local: string;
-  /** Why a clock change moved it; null when none did. */
+  /** What a clock change did to it, or left out before it; null when it did nothing. Worked out when it is read. */
   readonly note: string | null;
 }
 
@@ -75,7 +80,7 @@ export interface Schedule {
 export function compileSchedule(spec: ScheduleSpec): Schedule {
   const zone = zoneOf(spec.timezone);
   if (zone === null) {
-    throw new ScheduleError('timezone', `"${spec.timezone}" is not a zone of the tz database here`);
+    throw new ScheduleError('timezone', unknownZone(spec.timezone));
   }
   if (spec.startsAt !== null && spec.endsAt !== null && spec.startsAt > spec.endsAt) {
     throw new ScheduleError('ends_at', 'lies before starts_at');
@@ -86,22 +91,40 @@ export function compileSchedule(spec: ScheduleSpec): Schedule {
   return new CompiledSchedule(fires, compiled.zone, compiled.warnings);
 }
 
+/** What a rule warns of, by all that it depends on: a list of tasks shows it of each. */
+const MOST_KEPT = 2000;
+const kept = new Map<string, readonly string[]>();
+
 /**
  * What the author of a rule may not have meant, as {@link Schedule.warnings} has it, at a small part of the cost of
- * compiling. Nothing of a rule that can't be understood: whoever compiles it is told.
+ * compiling. What takes much counting is left out, and a rule that can't be understood has no warnings: compiling
+ * tells of it.
  */
-export function scheduleWarnings({
-  kind,
-  expr,
-  timezone,
-}: Pick<ScheduleSpec, 'kind' | 'expr' | 'timezone'>): readonly string[] {
-  // Rules of other kinds say one thing only.
+export function scheduleWarnings(spec: ScheduleSpec): readonly string[] {
+  const { kind, expr, timezone, anchor, startsAt } = spec;
+  // Rules of other kinds have one meaning only.
   if (kind !== 'rrule' || expr === null) return [];
-  const zone = zoneOf(timezone);
+  const key = JSON.stringify([expr, timezone, anchor, startsAt]);
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const found = findWarnings(spec, expr);
+  if (kept.size >= MOST_KEPT) {
+    const [oldest] = kept.keys();
+    if (oldest !== undefined) kept.delete(oldest);
+  }
+  kept.set(key, found);
+  return found;
+}
+
+function findWarnings(spec: ScheduleSpec, expr: string): readonly string[] {
+  const zone = zoneOf(spec.timezone);
   if (zone === null) return [];
   try {
-    return rruleWarnings(expr, zone);
+    return needsCounting(expr)
+      ? limitWork(MOST_STEPS_OF_WARNINGS, () => compileRrule(expr, { ...spec, zone }).warnings)
+      : rruleWarnings(expr, zone);
   } catch (error) {
+    if (error instanceof WorkExceeded) return rruleWarnings(expr, zone);
     if (error instanceof ScheduleError) return [];
     throw error;
   }
@@ -140,7 +163,7 @@ function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
       return { fires: new ZonedFires(rule, zone, elapsed), zone, warnings: [] };
     }
     case 'rrule':
-      return compileRrule(expr, zone, spec.anchor);
+      return compileRrule(expr, { ...spec, zone });
     case 'once':
       return { fires: compileOnce(expr, zone), zone, warnings: [] };
   }
@@ -148,26 +171,13 @@ function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
 
 function compileOnce(expr: string, zone: Zone): FireSource {
   try {
-    const { at, kind } = resolveTimestamp(expr, zone.name);
+    const resolved = resolveTimestamp(expr, zone.name);
+    const { at } = resolved;
     if (at > LAST_INSTANT)
       throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in UTC`);
     if (at + zone.offsetAt(at) > LAST_INSTANT)
       throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in ${zone.name}`);
-    if (kind === 'gap') {
-      return new Once(
-        at,
-        `${expr.trim()} does not exist in ${zone.name}, where the clock goes forward: ` +
-          `fires by the offset before the change`,
-      );
-    }
-    if (kind === 'overlap') {
-      return new Once(
-        at,
-        `${expr.trim()} comes twice in ${zone.name}, where the clock goes back: ` +
-          `fires the first time`,
-      );
-    }
-    return new Once(at, null);
+    return new Once(at, singleNote(readTimestamp(expr).wall, zone, resolved));
   } catch (error) {
     if (error instanceof TimestampError) throw new ScheduleError('schedule_expr', error.message);
     throw error;
@@ -215,6 +225,14 @@ class CompiledSchedule implements Schedule {
 
   #fire(at: Instant | null): Fire | null {
     if (at === null) return null;
-    return { at, local: this.#zone.localText(at), note: this.#fires.note(at) };
+    const fires = this.#fires;
+    return {
+      at,
+      local: this.#zone.localText(at),
+      // Deciding fires never asks for it, and it takes a look at the fire before.
+      get note() {
+        return fires.note(at);
+      },
+    };
   }
 }

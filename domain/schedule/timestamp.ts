@@ -1,5 +1,6 @@
 import type { Instant } from '../clock.ts';
 import { DAY, monthLength } from './civil.ts';
+import { unknownZone } from './zone-names.ts';
 import { zoneOf, type ResolvedWall } from './zone.ts';
 
 const pattern =
@@ -83,7 +84,7 @@ export function resolveTimestamp(text: string, timezone: string | null): Resolve
     throw new TimestampError(`"${text}" has no offset from UTC, such as Z or +02:00`);
   }
   const zone = zoneOf(timezone);
-  if (zone === null) throw new TimestampError(`"${timezone}" is not a known time zone`);
+  if (zone === null) throw new TimestampError(unknownZone(timezone));
   return zone.resolve(wall);
 }
 

@@ -56,6 +56,8 @@ const PROBING = 2300;
 /** Steps to look through one kind of year, and to take it for another year. */
 const PROBING_YEAR = 15_000;
 const REPEATING = 50;
+/** Steps to look at one day of each month of a year. */
+const PROBING_MONTHS = 2000;
 
 /**
  * Names that ICU knows from old Java and that are not in the tz database; some mean what nobody
@@ -90,6 +92,8 @@ export class Zone {
   /** Segments of the regular years, by their number; and of each kind of them, from the year's beginning. */
   readonly #years: Map<number, readonly Segment[]>;
   readonly #kinds: Map<number, readonly Segment[]>;
+  /** Offsets by the year. */
+  readonly #months: Map<number, readonly number[]>;
   #last: Segment;
 
   /**
@@ -103,6 +107,7 @@ export class Zone {
     this.#chunks = same === undefined ? new Map() : same.#chunks;
     this.#years = same === undefined ? new Map() : same.#years;
     this.#kinds = same === undefined ? new Map() : same.#kinds;
+    this.#months = same === undefined ? new Map() : same.#months;
     this.#last = { start: 0, end: 0, offset: 0, before: 0 };
   }
 
@@ -134,6 +139,27 @@ export class Zone {
     const again = wall - next.offset;
     const twice = again !== at && again >= next.start && again < next.end;
     return twice ? { at, kind: 'overlap', again } : { at, kind: 'normal', again: null };
+  }
+
+  /**
+   * The offsets that the zone has from an instant on, each once. Looked for month by month: one that lasts for less is
+   * found where it comes back, as it does in every zone.
+   */
+  offsetsSince(start: Instant): readonly number[] {
+    if (this.constant) return [this.offsetAt(start)];
+    const found = new Set<number>([this.offsetAt(start)]);
+    const { year: first } = civilOf(Math.floor(Math.max(start, EARLIEST) / DAY));
+    for (let year = Math.min(first, FIRST_REGULAR_YEAR); year <= FIRST_REGULAR_YEAR; year += 1) {
+      spendOnce(this.#months, year, PROBING_MONTHS);
+      let offsets = this.#months.get(year);
+      if (offsets === undefined) {
+        const months = Array.from({ length: 13 }, (_, month) => dayOf(year, 1, 15) + month * 29);
+        offsets = [...new Set(months.map((day) => this.#offset(day * DAY)))];
+        this.#months.set(year, offsets);
+      }
+      for (const offset of offsets) found.add(offset);
+    }
+    return [...found];
   }
 
   /** An instant as wall time with its offset: `2026-03-29T03:30:00+02:00`, `+00:00` for UTC. */

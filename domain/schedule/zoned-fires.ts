@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { wallText } from './civil.ts';
+import { droppedText, movedText, repeatedNote, twiceText } from './clock-notes.ts';
 import type { WallRule } from './wall-rule.ts';
 import { spend } from './work.ts';
 import { MAX_OFFSET, MAX_SHIFT, type Segment, type Zone } from './zone.ts';
@@ -15,7 +15,10 @@ export interface FireSource {
   previous(until: Instant): Instant | null;
   /** How many fires are in [from, to). */
   count(from: Instant, to: Instant): number;
-  /** Why a clock change moved a fire; null when none did. */
+  /**
+   * What a clock change did to a fire, or to a time between it and the fire before: moved, left out, or repeated. Null
+   * when it did nothing.
+   */
   note(at: Instant): string | null;
 }
 
@@ -106,22 +109,30 @@ export class ZonedFires implements FireSource {
   }
 
   note(at: Instant): string | null {
-    if (this.#elapsed) return null;
+    if (this.#elapsed) return repeatedNote(this.#zone, this, at) ?? this.#dropped(at);
     const segment = this.#zone.segmentAt(at);
     const { offset, before, start } = segment;
     if (at < start + offset - before && this.#rule.next(at + before) === at + before) {
-      return (
-        `${wallText(at + before)} does not exist in ${this.#zone.name}, where the clock goes ` +
-        `forward: fires by the offset before the change, at ${wallText(at + offset)}`
-      );
+      return movedText(at + before, this.#zone, at);
     }
     const wall = at + offset;
     const { at: first, kind } = this.#zone.resolve(wall);
     if (kind !== 'overlap' || first !== at) return null;
-    return (
-      `${wallText(wall)} comes twice in ${this.#zone.name}, where the clock goes back: ` +
-      `fires the first time`
-    );
+    return twiceText(wall, this.#zone, 'fires the first time');
+  }
+
+  /** The times that an elapsed rule left out since the fire before: any other between the two would have fired. */
+  #dropped(at: Instant): string | null {
+    const previous = this.previous(at - 1);
+    if (previous === null) return null;
+    const wall = this.#rule.next(previous + this.#zone.offsetAt(previous) + 1);
+    if (wall === null || wall >= at + this.#zone.offsetAt(at)) return null;
+    const missing = this.#zone.resolve(wall);
+    if (missing.kind !== 'gap') return null;
+    const { start, offset } = this.#zone.segmentAt(missing.at);
+    const count = this.#rule.count(wall, start + offset);
+    const last = this.#rule.previous(start + offset - 1) ?? wall;
+    return droppedText({ count, first: wall, last }, this.#zone);
   }
 
   /** The lowest wall time that counts in a stretch. */

@@ -1,8 +1,9 @@
-import { toIso, type Instant } from '../../../domain/clock.ts';
+import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { Refusal, type Issue } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check.ts';
 import { scheduleWarnings } from '../../../domain/schedule/schedule.ts';
+import { unknownZone } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
 import { scheduleOf } from '../../../domain/tasks/task-commands.ts';
@@ -48,7 +49,7 @@ export function checkDefinition(
   if (issues.length > 0) issues.push(...faultsOfSchedule(definition, issues, now));
   const [first, ...rest] = issues;
   if (first !== undefined) throw badRequest([first, ...rest]);
-  return { definition, warnings: [...warningsOfSchedule(definition), ...warnings] };
+  return { definition, warnings: [...warningsOfSchedule(definition, anchorAt(now)), ...warnings] };
 }
 
 /** Most faults of a payload that an answer lists. */
@@ -58,8 +59,7 @@ const MOST_ISSUES = 100;
 function normalise(definition: TaskDefinition, issues: Issue[]): TaskDefinition {
   let { timezone } = definition;
   if (zoneOf(timezone) === null) {
-    const issue = `"${timezone}" is not a zone of the tz database here`;
-    issues.push({ field: 'timezone', issue });
+    issues.push({ field: 'timezone', issue: unknownZone(timezone) });
     timezone = taskDefaults.timezone;
   }
   const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
@@ -99,22 +99,29 @@ type ScheduleFields = Pick<
   'schedule_kind' | 'schedule_expr' | 'timezone' | (typeof boundFields)[number]
 >;
 
-/** What may not be meant in a task: of its schedule, then of its pipeline. */
+/**
+ * What may not be meant in a task: of its schedule, then of its pipeline.
+ * @param anchor when its expression was last set
+ */
 export function warningsOf(
   definition: ScheduleFields & Pick<TaskDefinition, 'payload'>,
+  anchor: string,
   { tools }: Pick<ApiDependencies, 'tools'>,
 ): readonly string[] {
   const { warnings } = checkPayload(definition.payload as JsonObject, tools);
-  return [...warningsOfSchedule(definition), ...warnings];
+  return [...warningsOfSchedule(definition, anchor), ...warnings];
 }
 
-function warningsOfSchedule(definition: ScheduleFields): string[] {
+function warningsOfSchedule(definition: ScheduleFields, anchor: string): string[] {
   const { schedule_kind: kind, schedule_expr: expr, timezone } = definition;
   if (kind === 'event') {
     return boundFields
       .filter((field) => definition[field] !== taskDefaults[field])
       .map((field) => `${field}: says nothing here: each event on its topics triggers the task`);
   }
-  const warnings = scheduleWarnings({ kind, expr, timezone });
+  const instantOf = (text: string | null) => (text === null ? null : fromIso(text));
+  const [startsAt, endsAt] = [instantOf(definition.starts_at), instantOf(definition.ends_at)];
+  const spec = { kind, expr, timezone, anchor: fromIso(anchor), startsAt, endsAt };
+  const warnings = scheduleWarnings(spec);
   return warnings.map((warning) => `schedule_expr: ${warning}`);
 }

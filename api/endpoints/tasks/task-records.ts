@@ -37,7 +37,7 @@ export function showDocument(
   last_run_at: string | null,
   dependencies: Pick<ApiDependencies, 'tools'>,
 ): object {
-  const warnings = warningsOf(task, dependencies);
+  const warnings = warningsOf(task, task.rhythm.anchor, dependencies);
   // A field that is undefined is none in JSON; leaving it out of the copy would take another copy.
   return { ...task, rhythm: undefined, last_run_at, warnings };
 }

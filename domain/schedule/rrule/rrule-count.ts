@@ -1,8 +1,7 @@
 import type { Instant } from '../../clock.ts';
-import { civilOf, DAY, HOUR, LAST_DAY, SECOND } from '../civil.ts';
+import { DAY, HOUR, LAST_DAY, SECOND } from '../civil.ts';
 import type { BareRule } from './rrule-rule.ts';
-import { ScheduleError } from '../schedule-error.ts';
-import { WorkExceeded } from '../work.ts';
+import { limitWork, WorkExceeded } from '../work.ts';
 import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';
 
@@ -15,11 +14,31 @@ const YEAR = 366 * DAY;
 /** No zone has left out a day since (Samoa was the last). */
 const LAST_LOST_DAY = Date.UTC(2012, 0, 1);
 
-/** A rule whose COUNT is to be found. */
+/** A larger COUNT is the same as none: with a fire each minute it takes 1,900 years. */
+export const MOST_COUNTED = 1_000_000_000;
+
+/** Most steps of work of counting: what is left of those of compiling is for the rest of the rule. */
+const MOST_STEPS = 650_000;
+
+/** Thrown when counting takes more work than it may. */
+export class CountTooLarge extends Error {
+  override readonly name = 'CountTooLarge';
+  /** How far it came. */
+  readonly reached: Instant;
+  /** How many fires there are up to then. */
+  readonly found: number;
+
+  constructor(reached: Instant, found: number) {
+    super(`there are ${found} fires by ${reached}`);
+    this.reached = reached;
+    this.found = found;
+  }
+}
+
+/** A rule of wall times whose COUNT is to be found. */
 export interface CountedRule extends BareRule {
   readonly zoned: FireSource;
   readonly zone: Zone;
-  readonly elapsed: boolean;
   /** Wall time and instant of the rule's start. */
   readonly start: number;
   readonly startInstant: Instant;
@@ -31,7 +50,7 @@ export interface CountedRule extends BareRule {
  *
  * The work grows with the logarithm of COUNT and the length of the span, not with COUNT. Where clock changes may add
  * or remove fires they are looked for through the whole span, and that bounds it: thirty years fit in always.
- * @throws ScheduleError saying how far it came when it takes more work than a rule may
+ * @throws CountTooLarge saying how far it came
  */
 export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   const days = LAST_DAY + 1 - Math.floor(rule.start / DAY);
@@ -40,8 +59,8 @@ export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   if (rule.rule.next(rule.start) === null) return null;
   const { zone, startInstant } = rule;
   const fires = (from: number, to: number): number => rule.zoned.count(from, to);
-  // Clock changes add and remove fires of elapsed rules, and bring fixed ones of a day together.
-  if (!zone.constant && (rule.elapsed || rule.timesPerDay > 1)) {
+  // Clock changes bring fires of a day together.
+  if (!zone.constant && rule.timesPerDay > 1) {
     return nth(fires, startInstant, count, YEAR);
   }
   let from = rule.start;
@@ -56,6 +75,11 @@ export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   const walls = (low: number, high: number): number => rule.rule.count(low, high);
   const wall = nth(walls, from, missing, Infinity);
   return wall === null ? null : zone.resolve(wall).at;
+}
+
+/** As {@link lastOfCount}, of a rule that follows elapsed time. */
+export function lastOfElapsed(fires: FireSource, start: Instant, count: number): Instant | null {
+  return nth((from, to) => fires.count(from, to), start, count, YEAR);
 }
 
 /** Whether a zone has left out a whole day since an instant: it then is on the other side of the date line. */
@@ -78,7 +102,7 @@ function nth(
   let missing = number;
   let from = start;
   let span = DAY;
-  try {
+  const search = (): number | null => {
     for (;;) {
       const to = Math.min(from + span, END);
       const found = count(from, to);
@@ -88,14 +112,12 @@ function nth(
       from = to;
       span = Math.min(span * 2, longest);
     }
+  };
+  try {
+    return limitWork(MOST_STEPS, search);
   } catch (error) {
     if (!(error instanceof WorkExceeded)) throw error;
-    const { year } = civilOf(Math.floor(from / DAY));
-    throw new ScheduleError(
-      'schedule_expr',
-      `COUNT=${number} takes too long to count: by ${year} there are ${number - missing}; ` +
-        `leave it out, or give an UNTIL`,
-    );
+    throw new CountTooLarge(from, number - missing);
   }
 }
 

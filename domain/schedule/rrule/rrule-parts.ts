@@ -35,9 +35,8 @@ const known = new Set(
   ).split(' '),
 );
 
-/** Larger intervals and counts mean nothing and only cost time. */
+/** Larger intervals mean nothing and only cost time. */
 const MAX_INTERVAL = 100_000;
-const MAX_COUNT = 1_000_000_000;
 
 /**
  * Reads what stands behind `RRULE:`, and holds it to RFC 5545, 3.3.10.
@@ -68,7 +67,7 @@ export function parseRruleParts(rule: string): RruleParts {
   const parsed: RruleParts = {
     freq,
     interval: whole('INTERVAL', MAX_INTERVAL) ?? 1,
-    count: whole('COUNT', MAX_COUNT),
+    count: whole('COUNT', Infinity),
     until: until === undefined ? null : parseIcalTime('UNTIL', until, null),
     weekStart: weekStart === undefined ? 1 : parseDay('WKST', weekStart).weekday,
     months: list('BYMONTH', 1, 12),
@@ -133,6 +132,7 @@ function wholeNumber(
   }
   const value = Number(text);
   if (Math.abs(value) < min || Math.abs(value) > max) {
+    if (max === Infinity) throw fault(`${name}: "${text}" is less than ${min}`);
     const range = signed ? `±${min}–${max}` : `${min}–${max}`;
     throw fault(`${name}: "${text}" is outside ${range}`);
   }

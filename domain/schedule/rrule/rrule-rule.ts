@@ -123,7 +123,35 @@ function makeDaily(
   return { rule: new SetPositionRule(shape, from), timesPerDay: times.length };
 }
 
-/** HOURLY and MINUTELY: every n minutes, those of them that the BY-parts leave. */
+/** The hours or minutes of an elapsed rule, while the zone has one offset. */
+export interface Slots {
+  /** The wall time at which one of them begins. */
+  readonly first: number;
+  /** Milliseconds from one to the next: whole minutes. */
+  readonly step: number;
+  /** The seconds within one at which the rule fires. */
+  readonly seconds: readonly number[];
+}
+
+/**
+ * The wall rule of an HOURLY or MINUTELY RRULE while the zone has one offset: what its day parts leave of some slots.
+ * @param from the first wall at which the rule may fire
+ * @throws ScheduleError when its evaluation could not be bounded
+ */
+export function makeSlotRule(parts: RruleParts, slots: Slots, from: number): WallRule {
+  const first = Math.floor(slots.first / 60_000);
+  const step = slots.step / 60_000;
+  const days = step % MINUTES_PER_DAY === 0 ? step / MINUTES_PER_DAY : 1;
+  const start = Math.floor(first / MINUTES_PER_DAY);
+  const calendar = new RruleCalendar(parts, { unit: 'DAILY', interval: days, start });
+  const fits = step % MINUTES_PER_DAY === 0 || MINUTES_PER_DAY % step === 0;
+  const times = fits
+    ? dayTimes(first, Math.min(step, MINUTES_PER_DAY), slots.seconds, null)
+    : steppedTimes(parts, first, step, slots.seconds, null);
+  return new CalendarRule(calendar, times, from);
+}
+
+/** HOURLY and MINUTELY with BYHOUR or BYMINUTE: every n minutes of the wall clock that the BY-parts leave. */
 function makeSubDaily(parts: FilledParts, start: number, from: number): BareRule {
   const hourly = parts.freq === 'HOURLY';
   const step = parts.interval * (hourly ? 60 : 1);
@@ -175,7 +203,7 @@ function dayTimes(
 }
 
 function steppedTimes(
-  parts: FilledParts,
+  parts: RruleParts,
   first: number,
   step: number,
   offsets: readonly number[],

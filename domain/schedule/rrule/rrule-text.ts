@@ -1,5 +1,6 @@
 import { ScheduleError } from '../schedule-error.ts';
 import { TimestampError, wallOf } from '../timestamp.ts';
+import { unknownZone } from '../zone-names.ts';
 import { zoneOf, type Zone } from '../zone.ts';
 
 /** A DATE or DATE-TIME value of iCalendar. */
@@ -18,12 +19,23 @@ export interface RecurrenceText {
   readonly dtstart: IcalTime | null;
   readonly exdates: readonly IcalTime[];
   readonly rdates: readonly IcalTime[];
+  /** What was ignored, as RFC 5545 asks for. */
+  readonly warnings: readonly string[];
+}
+
+/** A property's parameter; RFC 5545, 3.2. */
+interface Parameter {
+  /** In upper case. */
+  readonly name: string;
+  /** Without quotes. */
+  readonly value: string;
 }
 
 /**
  * Takes a recurrence apart (RFC 5545, 3.3.10 and 3.8.5): one RRULE (its name may be left out), at
  * most one DTSTART, any EXDATE and RDATE, on lines of their own. Folded lines are joined; a space
- * before a property's name counts as a line's end.
+ * before a property's name counts as a line's end. Parameters that the service does not know are ignored, with a
+ * warning (3.2: "Applications MUST ignore x-param and iana-param values they don't recognize").
  * @throws ScheduleError naming the line that is wrong.
  */
 export function parseRecurrence(text: string): RecurrenceText {
@@ -31,16 +43,18 @@ export function parseRecurrence(text: string): RecurrenceText {
   let dtstart: IcalTime | null = null;
   const exdates: IcalTime[] = [];
   const rdates: IcalTime[] = [];
+  const warnings: string[] = [];
   for (const line of linesOf(text)) {
-    const found = /^([A-Za-z-]+)((?:;[^:]*)?):(.*)$/.exec(line);
+    const found = /^([A-Za-z-]+)((?:;(?:"[^"]*"|[^":])*)?):(.*)$/.exec(line);
     const name = found === null ? 'RRULE' : (found[1] ?? '').toUpperCase();
-    const parameters = found?.[2] ?? '';
+    const parameters = parametersOf(name, found?.[2] ?? '');
+    const ignored = parameters.filter((each) => name === 'RRULE' || !timeParameters.has(each.name));
+    warnings.push(...ignored.map((each) => `${name}: the parameter ${each.name} is ignored`));
     const value = found === null ? line : (found[3] ?? '').trim();
     if (found === null && !/^[A-Za-z-]+=/.test(line)) throw fault(`"${line}" is not understood`);
     switch (name) {
       case 'RRULE':
         if (rule !== null) throw fault('has more than one RRULE');
-        if (parameters !== '') throw fault(`RRULE takes no parameters such as "${parameters}"`);
         rule = value;
         break;
       case 'DTSTART':
@@ -59,7 +73,7 @@ export function parseRecurrence(text: string): RecurrenceText {
     }
   }
   if (rule === null) throw fault('has no RRULE');
-  return { rule, dtstart, exdates, rdates };
+  return { rule, dtstart, exdates, rdates, warnings: [...new Set(warnings)] };
 }
 
 /**
@@ -88,7 +102,10 @@ function linesOf(text: string): string[] {
   return (
     text
       // One character is enough: a run of them, of which each could be the first, would take its length squared.
-      .replace(/\s(?=(?:RRULE|DTSTART|EXDATE|RDATE|EXRULE)[:;])/gi, '\n')
+      .replace(
+        /"[^"\r\n]*"|\s(?=(?:RRULE|DTSTART|EXDATE|RDATE|EXRULE)[:;])/gi,
+        (found: string) => (found.startsWith('"') ? found : '\n'),
+      )
       .replace(/\r?\n[ \t]/g, '')
       .split(/\r?\n/)
       .map((line) => line.trim())
@@ -96,19 +113,33 @@ function linesOf(text: string): string[] {
   );
 }
 
-function parseTimes(name: string, parameters: string, value: string): IcalTime[] {
+/** Parameters of times that mean something here. */
+const timeParameters: ReadonlySet<string> = new Set(['TZID', 'VALUE']);
+
+/** Takes parameters apart: quoted values may hold `:`, `;` and `,`. @param text each with the semicolon before it */
+function parametersOf(property: string, text: string): Parameter[] {
+  return (text.match(/;(?:"[^"]*"|[^";])*/g) ?? []).map((each) => {
+    const found = /^;([A-Z0-9-]+)=(.*)$/is.exec(each);
+    if (found === null) {
+      const written = each.slice(1);
+      throw fault(`${property}: the parameter "${written}" is not of the form NAME=value`);
+    }
+    const [, name = '', value = ''] = found;
+    return { name: name.toUpperCase(), value: value.replace(/^"(.*)"$/s, '$1') };
+  });
+}
+
+function parseTimes(name: string, parameters: readonly Parameter[], text: string): IcalTime[] {
   let zone: Zone | null = null;
-  for (const parameter of parameters.split(';').slice(1)) {
-    const [key = '', setting = ''] = parameter.split('=');
-    const plain = setting.replace(/^"(.*)"$/, '$1');
-    if (/^TZID$/i.test(key)) {
-      zone = zoneOf(plain);
-      if (zone === null) throw fault(`${name}: TZID "${plain}" is not a zone of the tz database`);
-    } else if (!/^VALUE$/i.test(key) || !/^DATE(-TIME)?$/i.test(plain)) {
-      throw fault(`${name}: the parameter "${parameter}" is not supported`);
+  for (const { name: key, value } of parameters) {
+    if (key === 'TZID') {
+      zone = zoneOf(value);
+      if (zone === null) throw fault(`${name}: TZID ${unknownZone(value)}`);
+    } else if (key === 'VALUE' && !/^DATE(-TIME)?$/i.test(value)) {
+      throw fault(`${name}: VALUE=${value} is not supported (DATE and DATE-TIME are)`);
     }
   }
-  return value.split(',').map((text) => parseIcalTime(name, text.trim(), zone));
+  return text.split(',').map((each) => parseIcalTime(name, each.trim(), zone));
 }
 
 function fault(issue: string): ScheduleError {

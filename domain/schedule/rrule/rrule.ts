@@ -1,11 +1,14 @@
 import type { Instant } from '../../clock.ts';
-import { DAY, SECOND } from '../civil.ts';
+import { civilOf, DAY, SECOND, wallText } from '../civil.ts';
+import { movedText, singleNote } from '../clock-notes.ts';
 import { AmendedFires, BoundedFires, type Span } from '../fire-sets.ts';
-import { lastOfCount } from './rrule-count.ts';
+import { ScheduleError } from '../schedule-error.ts';
+import { elapsedFires, isElapsed } from './elapsed-rule.ts';
+import { CountTooLarge, lastOfCount, lastOfElapsed, MOST_COUNTED } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
 import { makeRruleRule } from './rrule-rule.ts';
 import { parseRecurrence, type IcalTime, type RecurrenceText } from './rrule-text.ts';
-import { MAX_SHIFT, type Zone } from '../zone.ts';
+import type { Zone } from '../zone.ts';
 import { ZonedFires, type FireSource } from '../zoned-fires.ts';
 
 /** An RFC 5545 recurrence, ready to be asked. */
@@ -16,44 +19,143 @@ export interface CompiledRrule {
   readonly warnings: readonly string[];
 }
 
+/** What a recurrence is compiled with. */
+export interface RruleContext {
+  /** The task's: of all times that name no zone, unless DTSTART names one. */
+  readonly zone: Zone;
+  /** DTSTART where the recurrence has none. */
+  readonly anchor: Instant;
+  /** Fires before it count for COUNT, and do not run; null for no bound. */
+  readonly startsAt: Instant | null;
+}
+
 /**
  * Compiles an RFC 5545 recurrence: an RRULE with optional DTSTART, EXDATE and RDATE. Without
  * DTSTART it starts at the anchor, cut to the second, in the zone given.
  *
  * - COUNT counts the rule's fires from its start, those that EXDATE takes out included; RDATE adds
- *   to them. Neither is bound by COUNT and UNTIL.
+ *   to them. Neither is bound by COUNT and UNTIL. A COUNT that is too large to count is the same as none.
  * - UNTIL and EXDATE without a time of day mean the whole day; RDATE then means midnight.
  * @throws ScheduleError naming the part that is wrong, or saying why it can't be evaluated.
  */
-export function compileRrule(expr: string, taskZone: Zone, anchor: Instant): CompiledRrule {
+export function compileRrule(expr: string, context: RruleContext): CompiledRrule {
+  const { zone: taskZone, anchor, startsAt } = context;
   const text = parseRecurrence(expr);
   const parts = parseRruleParts(text.rule);
-  const warnings = warningsOf(text, parts, taskZone);
+  const warnings = [...warningsOf(text, parts, taskZone)];
   const zone = text.dtstart?.zone ?? taskZone;
-  const elapsed = parts.freq === 'HOURLY' || parts.freq === 'MINUTELY';
   const anchorSecond = Math.floor(anchor / SECOND) * SECOND;
   const start = text.dtstart?.wall ?? anchorSecond + zone.offsetAt(anchorSecond);
-  const startInstant = text.dtstart === null ? anchorSecond : zone.resolve(start).at;
-  // In a repeated hour the second pass has earlier wall times: the bound below is what counts.
-  const bare = makeRruleRule(parts, start, elapsed ? start - MAX_SHIFT : start);
-  const zoned = new ZonedFires(bare.rule, zone, elapsed);
-  let last: Instant | null = null;
-  if (parts.until !== null) {
-    last = untilInstant(parts.until, zone);
-  } else if (parts.count !== null) {
-    const counted = { ...bare, zoned, zone, elapsed, start, startInstant };
-    last = lastOfCount(counted, parts.count);
+  const begun = text.dtstart === null ? null : zone.resolve(start);
+  const startInstant = begun?.at ?? anchorSecond;
+  const { source, lastOf } = sourceOf(parts, zone, start, startInstant);
+  const counted =
+    parts.count === null ? null : countedEnd(parts.count, lastOf, { startInstant, anchor });
+  if (parts.count !== null && counted === null) warnings.push(TOO_LARGE);
+  const last = parts.until === null ? (counted?.last ?? null) : untilInstant(parts.until, zone);
+  const bounded = new BoundedFires(source, startInstant, last);
+  if (counted !== null && parts.count !== null && startsAt !== null && startsAt > startInstant) {
+    warnings.push(...cutOffBy(startsAt, startInstant, bounded, parts.count));
   }
-  const bounded = new BoundedFires(zoned, startInstant, last);
-  const excluded = text.exdates.flatMap((time) => excludedSpans(time, zone));
-  const added = text.rdates.map((time) => (time.zone ?? zone).resolve(time.wall).at);
-  const fires =
-    excluded.length + added.length > 0 ? new AmendedFires(bounded, excluded, added) : bounded;
-  return { fires, zone, warnings };
+  const excluded = text.exdates.map((time) => excludedSpans(time, zone));
+  const added = text.rdates.map((time) => {
+    const own = time.zone ?? zone;
+    const resolved = own.resolve(time.wall);
+    return { at: resolved.at, note: singleNote(time.wall, own, resolved) };
+  });
+  const notes = new Map<Instant, string>();
+  if (begun?.kind === 'gap') notes.set(begun.at, movedText(start, zone, begun.at));
+  for (const { at, note } of added) if (note !== null) notes.set(at, note);
+  if (excluded.length + added.length + notes.size === 0) return { fires: bounded, zone, warnings };
+  const times = added.map(({ at }) => at);
+  warnings.push(...vainExdates(text.exdates, excluded, bounded, times));
+  return { fires: new AmendedFires(bounded, excluded.flat(), times, notes), zone, warnings };
+}
+
+/** A rule's fires without its COUNT and UNTIL. */
+interface Source {
+  readonly source: FireSource;
+  /** The instant of the COUNT-th fire; null when there are fewer. @throws CountTooLarge */
+  readonly lastOf: (count: number) => Instant | null;
+}
+
+function sourceOf(parts: RruleParts, zone: Zone, start: number, startInstant: Instant): Source {
+  if (isElapsed(parts)) {
+    const source = elapsedFires(parts, { zone, wall: start, instant: startInstant });
+    return { source, lastOf: (count) => lastOfElapsed(source, startInstant, count) };
+  }
+  const bare = makeRruleRule(parts, start, start);
+  const source = new ZonedFires(bare.rule, zone, false);
+  const counted = { ...bare, zoned: source, zone, start, startInstant };
+  return { source, lastOf: (count) => lastOfCount(counted, count) };
 }
 
 /**
- * What the author of a recurrence may not have meant. It takes reading it, and no compiling.
+ * Where a COUNT ends; null where it is too large to count, and so the same as none.
+ * @throws ScheduleError when counting does not reach the time at which the rule was set: it may be spent by then
+ */
+function countedEnd(
+  count: number,
+  lastOf: (count: number) => Instant | null,
+  { startInstant, anchor }: { readonly startInstant: Instant; readonly anchor: Instant },
+): { readonly last: Instant | null } | null {
+  if (count > MOST_COUNTED) return null;
+  try {
+    return { last: lastOf(count) };
+  } catch (error) {
+    if (!(error instanceof CountTooLarge)) throw error;
+    if (error.reached > Math.max(startInstant, anchor)) return null;
+    const { year } = civilOf(Math.floor(error.reached / DAY));
+    throw new ScheduleError(
+      'schedule_expr',
+      `COUNT=${count} takes too long to count: by ${year} there are ${error.found}; ` +
+        `leave it out, or give an UNTIL`,
+    );
+  }
+}
+
+const TOO_LARGE = 'COUNT is too large to count: the rule goes on as if it had none';
+
+/** Tells of fires that COUNT counts and that starts_at does not let run. */
+function cutOffBy(startsAt: Instant, start: Instant, rule: FireSource, count: number): string[] {
+  const before = rule.count(start, startsAt);
+  if (before === 0) return [];
+  const left = Math.max(0, count - before);
+  const lie = before === 1 ? '1 of these fires lies' : `${before} of these fires lie`;
+  const remain = left === 1 ? '1 remains' : `${left} remain`;
+  return [`COUNT=${count} counts from the rule's start: ${lie} before starts_at, and ${remain}`];
+}
+
+/** EXDATEs that a warning names. */
+const MOST_NAMED = 3;
+
+/** Tells of EXDATEs at which there is no fire to take out. */
+function vainExdates(
+  exdates: readonly IcalTime[],
+  spans: readonly (readonly Span[])[],
+  rule: FireSource,
+  added: readonly Instant[],
+): string[] {
+  const isVain = (own: readonly Span[]): boolean =>
+    own.every(({ from, to }) => {
+      const next = rule.next(from);
+      return (next === null || next >= to) && !added.some((at) => at >= from && at < to);
+    });
+  const vain = exdates.filter((_, index) => isVain(spans[index] ?? []));
+  if (vain.length === 0) return [];
+  const named = vain
+    .slice(0, MOST_NAMED)
+    .map(({ wall, dateOnly }) => (dateOnly ? wallText(wall).slice(0, 10) : wallText(wall)));
+  const more = vain.length > MOST_NAMED ? ` and ${vain.length - MOST_NAMED} more` : '';
+  const removes = vain.length === 1 ? 'removes' : 'remove';
+  return [
+    `EXDATE: ${vain.length} of ${exdates.length} ${removes} nothing, ` +
+      `since the rule does not fire then: ${named.join(', ')}${more}`,
+  ];
+}
+
+/**
+ * What the author of a recurrence may not have meant, as far as reading it tells.
  * @throws ScheduleError as {@link compileRrule}
  */
 export function rruleWarnings(expr: string, taskZone: Zone): readonly string[] {
@@ -61,8 +163,13 @@ export function rruleWarnings(expr: string, taskZone: Zone): readonly string[] {
   return warningsOf(text, parseRruleParts(text.rule), taskZone);
 }
 
+/** Whether more warnings may come of compiling a recurrence than of reading it. */
+export function needsCounting(expr: string): boolean {
+  return /EXDATE|COUNT/i.test(expr);
+}
+
 function warningsOf(text: RecurrenceText, parts: RruleParts, taskZone: Zone): readonly string[] {
-  const warnings: string[] = [];
+  const warnings: string[] = [...text.warnings];
   const zone = text.dtstart?.zone ?? taskZone;
   if (!sameZone(zone, taskZone)) {
     warnings.push(`DTSTART's zone ${zone.name} is used, not the timezone ${taskZone.name}`);
@@ -71,7 +178,8 @@ function warningsOf(text: RecurrenceText, parts: RruleParts, taskZone: Zone): re
     warnings.push('UNTIL is a date: that whole day is included');
   }
   // A rule without BY-parts takes its start, whatever that is.
-  if (parts.count !== null && text.dtstart === null && !/(?:^|;)\s*BY/i.test(text.rule)) {
+  const isCounted = parts.count !== null && parts.count <= MOST_COUNTED;
+  if (isCounted && text.dtstart === null && !/(?:^|;)\s*BY/i.test(text.rule)) {
     warnings.push(
       `COUNT=${parts.count} counts the moment at which the rule is set as the first, so that ` +
         `${parts.count - 1} more ${parts.count === 2 ? 'comes' : 'come'}; a DTSTART says from when to count`,
