@@ -51,7 +51,7 @@ export function planBackfill(
     throw new Refusal('STATE_CONFLICT', message, { schedule_kind });
   }
   const { from, to, only, concurrency } = ask;
-  if (to > now) throw invalid([{ field: 'to', issue: 'lies in the future' }]);
+  if (to > now) throw invalid([{ field: 'to', issue: `lies in the future: ${toIso(to)}` }]);
   if (from > to) throw invalid([{ field: 'from', issue: 'lies after to' }]);
   const { count: total } = scheduleOf(definition, anchor).countBetween(from - 1, to);
   if (total === 0) {

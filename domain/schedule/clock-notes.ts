@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { modulo, SECOND, wallText } from './civil.ts';
+import { SECOND, wallText } from './civil.ts';
 import type { ResolvedWall, Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 
@@ -44,22 +44,27 @@ export function repeatedNote(zone: Zone, fires: FireSource, at: Instant): string
   return null;
 }
 
-/**
- * What a clock change does to a fire of a rule that counts its interval in real time.
- * @param rule its fires, and its interval in milliseconds
- */
-export function elapsedNote(
-  rule: { readonly zone: Zone; readonly fires: FireSource; readonly step: number },
-  at: Instant,
-): string | null {
-  const { zone, fires, step } = rule;
+/** A rule that counts its interval in real time. */
+export interface ElapsedRule {
+  readonly zone: Zone;
+  readonly fires: FireSource;
+  /** Its interval in milliseconds. */
+  readonly step: number;
+  /** Where its interval stands on the wall clock while the zone has some offset; only differences count. */
+  readonly phaseOf: (offset: number) => number;
+}
+
+/** What a clock change does to a fire of a rule that counts its interval in real time; null when it does nothing. */
+export function elapsedNote(rule: ElapsedRule, at: Instant): string | null {
+  const { zone, fires, step, phaseOf } = rule;
   const repeated = repeatedNote(zone, fires, at);
   if (repeated !== null) return repeated;
   const previous = fires.previous(at - 1);
   if (previous === null) return null;
   const { offset, before, start } = zone.segmentAt(at);
-  const shift = offset - zone.offsetAt(previous);
-  if (modulo(shift, step) !== 0) {
+  const shift = phaseOf(offset) - phaseOf(zone.offsetAt(previous));
+  // A shorter interval goes on within the hour that is missing or repeated.
+  if (step > Math.abs(shift) && shift !== 0) {
     const [way, effect] = shift > 0 ? ['forward', 'later'] : ['back', 'earlier'];
     return (
       `the clock of ${zone.name} goes ${way} by ${lengthText(shift)} before this fire: the rule ` +

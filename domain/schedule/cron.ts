@@ -56,13 +56,14 @@ export function compileCron(expression: string): CronRule {
 }
 
 function compile(text: string): CronRule {
-  const zone = /^(CRON_TZ|TZ)\s*=\s*"?([^\s"]*)/i.exec(text);
+  const zone = /^(CRON_TZ|TZ)\s*=\s*(?:"([^"]*)"|(\S*))/i.exec(text);
   if (zone !== null) {
-    const [, name = '', value = ''] = zone;
-    const set = value === '' ? '' : `: "${ianaZoneOf(value) ?? value}"`;
+    const [, name = '', quoted, bare = ''] = zone;
+    const value = quoted ?? bare;
+    const what = value === '' ? 'its value' : `"${ianaZoneOf(value) ?? value}"`;
     throw new ScheduleError(
       'schedule_expr',
-      `a cron expression has no ${name}= before it: set the field timezone instead${set}`,
+      `${name}= has no place in a cron expression: put ${what} into the field timezone`,
     );
   }
   const alias = aliases.get(text.toLowerCase());

@@ -65,7 +65,7 @@ export class EvenFires implements FireSource {
 
   note(at: Instant): string | null {
     const { zone, step } = this.#shape;
-    return elapsedNote({ zone, fires: this, step }, at);
+    return elapsedNote({ zone, fires: this, step, phaseOf: (offset) => offset }, at);
   }
 
   /** Fires before an instant, from an arbitrary one on. */

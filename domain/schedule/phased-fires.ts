@@ -16,6 +16,8 @@ export interface PhasedShape {
   readonly zone: Zone;
   /** The rule in wall time while the zone has some offset: a clock change moves its INTERVAL on the wall. */
   readonly ruleOf: (offset: number) => WallRule;
+  /** Where one of its hours or minutes begins on the wall clock then. */
+  readonly phaseOf: (offset: number) => number;
   /** Milliseconds of its INTERVAL. */
   readonly step: number;
   /** Nothing before it is asked for. */
@@ -84,8 +86,7 @@ export class PhasedFires implements FireSource {
   }
 
   note(at: Instant): string | null {
-    const { zone, step } = this.#shape;
-    return elapsedNote({ zone, fires: this, step }, at);
+    return elapsedNote({ ...this.#shape, fires: this }, at);
   }
 
   /** No fire is earlier, whatever the offset is by then. */

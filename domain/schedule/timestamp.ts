@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { DAY, monthLength } from './civil.ts';
+import { DAY, LAST_INSTANT, monthLength } from './civil.ts';
 import { unknownZone } from './zone-names.ts';
 import { zoneOf, type ResolvedWall } from './zone.ts';
 
@@ -11,7 +11,15 @@ export interface WrittenTime {
   readonly wall: number;
   /** Milliseconds; null when the text names none. */
   readonly offset: number | null;
+  /** A date without a time of day; `wall` is its midnight. */
+  readonly dateOnly: boolean;
 }
+
+/**
+ * What a date without a time of day means: the first or last millisecond of that day, or, for a bound that is not
+ * included itself, the first one after it.
+ */
+export type DayEdge = 'first' | 'last' | 'after';
 
 /** Why a text is no timestamp. */
 export class TimestampError extends Error {
@@ -68,34 +76,45 @@ export function readTimestamp(text: string): WrittenTime {
     number(6),
     millisecond,
   );
-  return { wall, offset: found[8] === undefined ? null : readOffset(found[8]) };
+  const offset = found[8] === undefined ? null : readOffset(found[8]);
+  return { wall, offset, dateOnly: found[4] === undefined };
 }
 
 /**
  * The instant of an ISO 8601 timestamp, with how the zone's clock changes touched it. An offset in
  * the text wins over the zone.
+ * @param edge what a date without a time means
  * @throws TimestampError when it is no timestamp, has no offset where there is no zone either, or
  * the zone is unknown.
  */
-export function resolveTimestamp(text: string, timezone: string | null): ResolvedWall {
-  const { wall, offset } = readTimestamp(text);
+export function resolveTimestamp(
+  text: string,
+  timezone: string | null,
+  edge: DayEdge = 'first',
+): ResolvedWall {
+  const { wall, offset, dateOnly } = readTimestamp(text);
   if (offset !== null) return { at: wall - offset, kind: 'normal', again: null };
   if (timezone === null) {
     throw new TimestampError(`"${text}" has no offset from UTC, such as Z or +02:00`);
   }
   const zone = zoneOf(timezone);
   if (zone === null) throw new TimestampError(unknownZone(timezone));
-  return zone.resolve(wall);
+  if (!dateOnly || edge === 'first') return zone.resolve(wall);
+  const next = zone.resolve(wall + DAY).at;
+  // The last day there is ends where time does, in every zone.
+  const at = Math.min(edge === 'last' ? next - 1 : next, LAST_INSTANT);
+  return { at, kind: 'normal', again: null };
 }
 
 /**
  * The instant of an ISO 8601 timestamp with an offset; without one it is wall time in the zone
  * given (a wall time that doesn't exist goes by the offset before the change, one that comes twice
  * is the first), and an error where none is given.
+ * @param edge what a date without a time means
  * @throws TimestampError saying what is wrong.
  */
-export function parseInstant(text: string, timezone: string | null): Instant {
-  return resolveTimestamp(text, timezone).at;
+export function parseInstant(text: string, timezone: string | null, edge?: DayEdge): Instant {
+  return resolveTimestamp(text, timezone, edge).at;
 }
 
 function readOffset(text: string): number {

@@ -17,6 +17,12 @@ import type { Findings } from './findings.ts';
 /** By which tz database every next fire was looked at last. */
 const REMEMBERED = 'tz-database';
 
+/**
+ * How this release computes fires. A release that finds others for the same rule and the same tz database raises it, so
+ * that all next fires are looked at once after an upgrade.
+ */
+const RULES = 2;
+
 /** Rules evaluated in one pass while nothing is known to have changed. */
 const MOST_RULES = 2000;
 
@@ -27,11 +33,12 @@ const SLICE = 4;
 const REST = 20;
 
 /**
- * The next fire of each active task stands where its rule says, by the tz database of this process; and a task without
+ * The next fire of each active task stands where its rule says, by this release and the tz database of this process; and a task without
  * one has none. Where it does not it is corrected, with the revision that was seen: who decides at the same time
  * wins or loses the race, and no fire is doubled or lost.
  *
- * After a start with another tz database all tasks are looked at in the first pass, otherwise some with each.
+ * After a start with another tz database, or a release that computes fires otherwise, all tasks are looked at in the
+ * first pass; else some with each.
  * Losing the memory of which one it was costs looking at all.
  */
 export class NextFiresAgree implements AuditCheck {
@@ -67,13 +74,16 @@ export class NextFiresAgree implements AuditCheck {
   }
 
   async look(findings: Findings, signal: AbortSignal): Promise<void> {
-    const present = tzDatabase();
+    const present = computedBy();
     if (!this.isKnown) {
       const remembered = await this.coordination.recall(REMEMBERED);
       this.isKnown = remembered === present;
       if (!this.isKnown) {
         const fields = { before: remembered, now: present };
-        this.telemetry.log.info('next fires are looked at by this tz database', fields);
+        this.telemetry.log.info(
+          'checking every next fire: it was computed by another release or tz database',
+          fields,
+        );
         this.going = null;
       }
     }
@@ -90,7 +100,7 @@ export class NextFiresAgree implements AuditCheck {
     let began = performance.now();
     for (let next = entries.next(); ; next = entries.next()) {
       if (next.done === true) break;
-      if (dependsOnRules(next.value)) {
+      if (mayDiffer(next.value, this.isKnown)) {
         evaluated += 1;
         await this.lookAt(next.value, findings);
       }
@@ -140,15 +150,18 @@ export class NextFiresAgree implements AuditCheck {
 }
 
 /** What the fires of this process are computed by. */
-function tzDatabase(): string {
-  return `${tzVersion()}, ICU ${process.versions['icu'] ?? 'unknown'}`;
+function computedBy(): string {
+  return `${tzVersion()}, ICU ${process.versions['icu'] ?? 'unknown'}, rules ${RULES}`;
 }
 
-/** Whether other rules, or a look at the rule itself, could change what stands as the next fire. */
-function dependsOnRules({ rhythm }: DueEntry): boolean {
+/**
+ * Whether a look at the rule could find another next fire than the one that stands.
+ * @param isKnown whether all were computed as this process does
+ */
+function mayDiffer({ rhythm }: DueEntry, isKnown: boolean): boolean {
   const { status, definition } = rhythm;
   if (status !== 'active' || definition.schedule_kind === 'event') return false;
-  return nextFireOf(rhythm) === null || !isInUtc(definition);
+  return !isKnown || nextFireOf(rhythm) === null || !isInUtc(definition);
 }
 
 function isInUtc({ timezone, schedule_kind, schedule_expr }: FiringDefinition): boolean {

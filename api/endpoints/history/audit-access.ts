@@ -53,7 +53,8 @@ export const PastQuery = Type.Object({
     Type.String({
       maxLength: 64,
       description:
-        'an instant (ISO 8601; of a task, without an offset in its zone), or a position of the log',
+        'an instant (ISO 8601; of a task, without an offset in its zone, and a date alone is the end of that day), ' +
+        'or a position of the log',
     }),
   ),
 });
@@ -100,7 +101,8 @@ export async function momentOf(
       'is no instant; a position is given with all its digits, as X-Event-Position has it';
     throw badRequest([{ field, issue }]);
   }
-  const at = await instantOfTask(field, text, zoneOf);
+  // All that was done that day had been done: a date alone is its end.
+  const at = await instantOfTask(field, text, zoneOf, 'last');
   if (at === undefined) throw badRequest([{ field, issue: 'is required' }]);
   return { kind: 'instant', at };
 }

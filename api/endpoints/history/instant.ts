@@ -1,6 +1,11 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Issue } from '../../../domain/errors.ts';
-import { parseInstant, readTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
+import {
+  parseInstant,
+  readTimestamp,
+  TimestampError,
+  type DayEdge,
+} from '../../../domain/schedule/timestamp.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { HttpError, badRequest } from '../../errors.ts';
 
@@ -15,18 +20,33 @@ export function instant(field: string, text: string | undefined): string | undef
 /**
  * The same where there is a task: without an offset it is wall time of the task's zone.
  * @param zoneOf looks that up; null where there is no such task. Asked only for what names no offset
+ * @param edge what a date without a time means
  * @throws HttpError 400 naming the field, and what `zoneOf` throws
  */
 export async function instantOfTask(
   field: string,
   text: string | undefined,
   zoneOf: () => Promise<string | null>,
+  edge: DayEdge = 'first',
 ): Promise<string | undefined> {
   if (text === undefined) return undefined;
   // First: what is no timestamp in any zone is a fault of the request, whatever becomes of the task.
   const inUtc = instantOf(field, text, 'UTC');
   if (readTimestamp(withPlus(text)).offset !== null) return toIso(inUtc);
-  return toIso(instantOf(field, text, await zoneOf()));
+  return toIso(instantOf(field, text, await zoneOf(), edge));
+}
+
+/**
+ * Reads the two bounds of the runs that are asked for: those that started after `start_time` and before `end_time`. A
+ * date without a time takes in that whole day of the task's zone.
+ * @param zoneOf as of {@link instantOfTask}
+ * @throws HttpError as {@link instantOfTask}
+ */
+export function readSpanOf(
+  zoneOf: () => Promise<string | null>,
+): (field: string, text: string | undefined) => Promise<string | undefined> {
+  return (field, text) =>
+    instantOfTask(field, text, zoneOf, field === 'end_time' ? 'after' : 'first');
 }
 
 /**
@@ -69,10 +89,16 @@ export async function zoneOfTask(
  * A timestamp of a client. The plus of an offset that was not percent-encoded in a query has become a space on its
  * way, and is taken as a plus.
  * @param zone without an offset it is wall time of this zone; null: it must have one
+ * @param edge what a date without a time means
  * @throws HttpError 400 naming the field
  */
-export function instantOf(field: string, text: string, zone: string | null): Instant {
-  const found = readInstant(text, zone);
+export function instantOf(
+  field: string,
+  text: string,
+  zone: string | null,
+  edge?: DayEdge,
+): Instant {
+  const found = readInstant(text, zone, edge);
   if (typeof found === 'number') return found;
   throw badRequest([{ field, issue: found.issue }]);
 }
@@ -81,9 +107,10 @@ export function instantOf(field: string, text: string, zone: string | null): Ins
 export function readInstant(
   text: string,
   zone: string | null,
+  edge?: DayEdge,
 ): Instant | { readonly issue: string } {
   try {
-    const found = parseInstant(withPlus(text), zone);
+    const found = parseInstant(withPlus(text), zone, edge);
     // What lies before the year 1 or after 9999 has no text of its own.
     if (/^(?!0000)\d{4}-/.test(toIso(found))) return found;
     return { issue: 'lies outside of the years 1 to 9999' };

@@ -28,7 +28,7 @@ import {
 import { PastQuery, momentAsked } from '../history/audit-access.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
-import { instantOfTask, instantsOf, zoneOfTask } from '../history/instant.ts';
+import { instantsOf, readSpanOf, zoneOfTask } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { showInList, showRun } from './run-records.ts';
@@ -53,7 +53,7 @@ const list = endpoint<unknown, RunQuery>({
     const { query } = call;
     const { dependencies } = await placeOfReading(call, 'GET /runs');
     const zoneOf = () => zoneOfTask(dependencies, query.task_id);
-    const readTime = (field: string, text?: string) => instantOfTask(field, text, zoneOf);
+    const readTime = readSpanOf(zoneOf);
     const listing = runListing({
       task_id: query.task_id?.toLowerCase(),
       success: query.success,

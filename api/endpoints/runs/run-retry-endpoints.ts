@@ -7,7 +7,7 @@ import { RunRetried, RunsRedriven } from '../../schemas/answer-schemas-runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
-import { instantOfTask, instantsOf, zoneOfTask } from '../history/instant.ts';
+import { instantsOf, readSpanOf, zoneOfTask } from '../history/instant.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
   MOST_REDRIVEN,
@@ -127,7 +127,7 @@ async function failedRuns(
   dependencies: Pick<ApiDependencies, 'tasks'>,
 ): Promise<NonNullable<ReturnType<typeof runListing>>> {
   const zoneOf = () => zoneOfTask(dependencies, asked.task_id);
-  const readTime = (field: string, text?: string) => instantOfTask(field, text, zoneOf);
+  const readTime = readSpanOf(zoneOf);
   const listing = runListing({
     task_id: asked.task_id?.toLowerCase(),
     state: 'failed',

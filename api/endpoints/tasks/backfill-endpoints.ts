@@ -197,7 +197,7 @@ function spanOf(
 ): { readonly from: Instant; readonly to: Instant } {
   const issues: Issue[] = [];
   const instantOf = (field: 'from' | 'to'): Instant => {
-    const found = readInstant(body[field], timezone);
+    const found = readInstant(body[field], timezone, field === 'to' ? 'last' : 'first');
     if (typeof found === 'number') return found;
     issues.push({ field, issue: found.issue });
     return 0;

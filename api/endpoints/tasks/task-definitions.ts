@@ -65,7 +65,7 @@ function normalise(definition: TaskDefinition, issues: Issue[]): TaskDefinition 
   const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
     const text = definition[field];
     if (text === null) return null;
-    const found = readInstant(text, timezone);
+    const found = readInstant(text, timezone, field === 'ends_at' ? 'last' : 'first');
     if (typeof found === 'number') return toIso(found);
     issues.push({ field, issue: found.issue });
     return null;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseInstant } from '../../../domain/schedule/timestamp.ts';
+import { parseInstant, type DayEdge } from '../../../domain/schedule/timestamp.ts';
 import { nameIn, type WantedSet, type WantedTask } from './apply-file.ts';
 import type { TaskRecord } from '../calling/records.ts';
 
@@ -95,15 +95,16 @@ function isSame(field: string, wanted: unknown, present: unknown, zone: string):
   // The service keeps these in UTC, however they were written.
   const instants = field === 'starts_at' || field === 'ends_at';
   if (instants && typeof wanted === 'string' && typeof present === 'string') {
-    return instantOf(wanted, zone) === instantOf(present, zone);
+    const edge = field === 'ends_at' ? 'last' : 'first';
+    return instantOf(wanted, zone, edge) === instantOf(present, zone, edge);
   }
   return false;
 }
 
 /** NaN for what is no timestamp: the service will say so. */
-function instantOf(text: string, zone: string): number {
+function instantOf(text: string, zone: string, edge: DayEdge): number {
   try {
-    return parseInstant(text, zone);
+    return parseInstant(text, zone, edge);
   } catch {
     return Number.NaN;
   }

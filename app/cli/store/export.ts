@@ -1,4 +1,9 @@
-import { parseInstant, readTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
+import {
+  parseInstant,
+  readTimestamp,
+  TimestampError,
+  type DayEdge,
+} from '../../../domain/schedule/timestamp.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { catalogue } from '../../../domain/events/catalogue.ts';
 import { counted } from '../../../domain/explain/words.ts';
@@ -82,7 +87,7 @@ export async function exportRows(
   const zone = (): Promise<string | null> => zoneOfTask(settings, taskId);
   const filter = {
     since: await instantOf('--since', since, zone),
-    until: await instantOf('--until', until, zone),
+    until: await instantOf('--until', until, zone, 'after'),
     taskId,
   };
   const rows = await withScreen(session, async (progress) => {
@@ -150,16 +155,20 @@ async function writeRows(
   }
 }
 
-/** A time as the service writes it. One without an offset is of the zone of the task, and refused where there is none. */
+/**
+ * A time as the service writes it. One without an offset is of the zone of the task, and refused where there is none.
+ * @param edge what a date without a time means
+ */
 async function instantOf(
   option: string,
   text: string | undefined,
   zoneOf: () => Promise<string | null>,
+  edge: DayEdge = 'first',
 ): Promise<string | undefined> {
   if (text === undefined) return undefined;
   try {
     const { offset } = readTimestamp(text);
-    return toIso(parseInstant(text, offset === null ? await zoneOf() : null));
+    return toIso(parseInstant(text, offset === null ? await zoneOf() : null, edge));
   } catch (error) {
     if (error instanceof TimestampError) throw usageFault(`${option}: ${error.message}`);
     throw error;

@@ -47,8 +47,9 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
   if (!isLimited && !inHours) return new EvenFires({ zone, begun, step, seconds });
   const unit = inHours ? HOUR : MINUTE;
   const rules = new Map<number, WallRule>();
+  const phaseOf = (offset: number): number => begun + offset - modulo(begun + offset, unit);
   const ruleOf = (offset: number): WallRule => {
-    const first = begun + offset - modulo(begun + offset, unit);
+    const first = phaseOf(offset);
     const phase = modulo(first, step);
     let rule = rules.get(phase);
     if (rule === undefined) {
@@ -61,7 +62,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
   };
   // Here, so that a rule that can't be evaluated is refused when it is compiled.
   ruleOf(zone.offsetAt(instant));
-  return new PhasedFires({ zone, ruleOf, step, start: instant });
+  return new PhasedFires({ zone, ruleOf, phaseOf, step, start: instant });
 }
 
 /** The seconds within one hour or minute at which the rule fires, in order. */

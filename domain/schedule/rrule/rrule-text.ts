@@ -102,9 +102,8 @@ function linesOf(text: string): string[] {
   return (
     text
       // One character is enough: a run of them, of which each could be the first, would take its length squared.
-      .replace(
-        /"[^"\r\n]*"|\s(?=(?:RRULE|DTSTART|EXDATE|RDATE|EXRULE)[:;])/gi,
-        (found: string) => (found.startsWith('"') ? found : '\n'),
+      .replace(/"[^"\r\n]*"|\s(?=(?:RRULE|DTSTART|EXDATE|RDATE|EXRULE)[:;])/gi, (found: string) =>
+        found.startsWith('"') ? found : '\n',
       )
       .replace(/\r?\n[ \t]/g, '')
       .split(/\r?\n/)
