@@ -8,6 +8,9 @@ import type { FireSource } from './zoned-fires.ts';
 /** Steps of work for a stretch. */
 const STRETCH = 20;
 
+/** So many stretches in a row are looked through before a jump over more of them pays off. */
+const FEW_STRETCHES = 8;
+
 /** A fire that has not come after so many stretches that could have had one never comes. */
 const MOST_STRETCHES = 1000;
 
@@ -32,24 +35,18 @@ export interface PhasedShape {
 export class PhasedFires implements FireSource {
   readonly #shape: PhasedShape;
   #offsets: readonly number[] | null = null;
+  /** From here on nothing comes. */
+  #barren = Infinity;
 
   constructor(shape: PhasedShape) {
     this.#shape = shape;
   }
 
   next(from: Instant): Instant | null {
-    const { zone, ruleOf } = this.#shape;
-    let cursor = from;
-    for (let tries = 0; tries < MOST_STRETCHES; tries += 1) {
-      spend(STRETCH);
-      const { offset, end } = zone.segmentAt(cursor);
-      const wall = ruleOf(offset).next(cursor + offset);
-      if (wall !== null && wall - offset < end) return wall - offset;
-      const ahead = this.#soonest(end);
-      if (ahead === null) return null;
-      cursor = ahead;
-    }
-    return null;
+    if (from >= this.#barren) return null;
+    const found = this.#next(from);
+    if (found === null) this.#barren = from;
+    return found;
   }
 
   previous(until: Instant): Instant | null {
@@ -60,7 +57,7 @@ export class PhasedFires implements FireSource {
       const { offset, start } = zone.segmentAt(cursor);
       const wall = ruleOf(offset).previous(cursor + offset);
       if (wall !== null && wall - offset >= start) return wall - offset;
-      const behind = this.#latest(start - 1);
+      const behind = tries < FEW_STRETCHES ? start - 1 : this.#latest(start - 1);
       if (behind === null) return null;
       cursor = behind;
     }
@@ -71,14 +68,15 @@ export class PhasedFires implements FireSource {
     const { zone, ruleOf } = this.#shape;
     let total = 0;
     let cursor = from;
-    while (cursor < to) {
+    let empty = 0;
+    while (cursor < to && cursor < this.#barren) {
       spend(STRETCH);
       const { offset, end } = zone.segmentAt(cursor);
       const found = ruleOf(offset).count(cursor + offset, Math.min(end, to) + offset);
       total += found;
       if (end >= to) break;
-      // Stretches in which the rule has nothing need not be looked for.
-      const ahead = found > 0 ? end : this.#soonest(end);
+      empty = found > 0 ? 0 : empty + 1;
+      const ahead = empty < FEW_STRETCHES ? end : this.#soonest(end);
       if (ahead === null) break;
       cursor = ahead;
     }
@@ -87,6 +85,21 @@ export class PhasedFires implements FireSource {
 
   note(at: Instant): string | null {
     return elapsedNote({ ...this.#shape, fires: this }, at);
+  }
+
+  #next(from: Instant): Instant | null {
+    const { zone, ruleOf } = this.#shape;
+    let cursor = from;
+    for (let tries = 0; tries < MOST_STRETCHES; tries += 1) {
+      spend(STRETCH);
+      const { offset, end } = zone.segmentAt(cursor);
+      const wall = ruleOf(offset).next(cursor + offset);
+      if (wall !== null && wall - offset < end) return wall - offset;
+      const ahead = tries < FEW_STRETCHES ? end : this.#soonest(end);
+      if (ahead === null) return null;
+      cursor = ahead;
+    }
+    return null;
   }
 
   /** No fire is earlier, whatever the offset is by then. */

@@ -144,7 +144,7 @@ function compileWithin(spec: ScheduleSpec, zone: Zone): CompiledKind {
     if (!(error instanceof WorkExceeded)) throw error;
     throw new ScheduleError(
       'schedule_expr',
-      'takes too long to evaluate: it names times in too many different years or zones',
+      'takes too long to evaluate: it hardly ever fires, or names times in too many different years or zones',
     );
   }
 }

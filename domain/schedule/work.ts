@@ -53,11 +53,12 @@ export function spendOnce(owner: object, part: number, steps: number): void {
 }
 
 /**
- * Runs something that may take so many steps.
+ * Runs something that may take so many steps, or what is left where it is a part of something that is limited too.
  * @throws WorkExceeded once it takes more
  */
 export function limitWork<T>(limit: number, run: () => T): T {
-  return metered(new Meter(limit), run);
+  const left = meter === null ? Infinity : Math.max(0, meter.limit - meter.steps);
+  return metered(new Meter(Math.min(limit, left)), run);
 }
 
 /** Runs something and tells how many steps it took. */

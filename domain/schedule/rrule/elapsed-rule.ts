@@ -60,9 +60,10 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
     }
     return rule;
   };
-  // Here, so that a rule that can't be evaluated is refused when it is compiled.
-  ruleOf(zone.offsetAt(instant));
-  return new PhasedFires({ zone, ruleOf, phaseOf, step, start: instant });
+  const fires = new PhasedFires({ zone, ruleOf, phaseOf, step, start: instant });
+  // Here, so that a rule that can't be evaluated, or fires so rarely that this takes long, is refused when it is compiled.
+  fires.next(instant);
+  return fires;
 }
 
 /** The seconds within one hour or minute at which the rule fires, in order. */

@@ -186,6 +186,10 @@ describe('any schedule', () => {
         let counted: Schedule;
         try {
           counted = compile({ ...given, expr: `${expr};COUNT=${n}` });
+          if (counted.warnings.some((text) => text.includes('too large to count'))) {
+            expect(endless.countBetween(at - 1, at + COUNTED).count).to.be.below(n);
+            return;
+          }
         } catch (error) {
           // Refused only where it reaches further than is promised.
           if (!(error instanceof ScheduleError)) throw error;
@@ -211,7 +215,13 @@ describe('any schedule', () => {
           const endless = compile({ ...given, expr });
           let last: Fire | null;
           try {
-            last = compile({ ...given, expr: `${expr};COUNT=${n}` }).previous(END);
+            const bounded = compile({ ...given, expr: `${expr};COUNT=${n}` });
+            // Too large to count is the same as none, and is so only where it reaches further than is promised.
+            if (bounded.warnings.some((text) => text.includes('too large to count'))) {
+              expect(endless.countBetween(start - 1, start + COUNTED).count).to.be.below(n);
+              return;
+            }
+            last = bounded.previous(END);
           } catch (error) {
             if (!(error instanceof ScheduleError)) throw error;
             expect(endless.countBetween(start - 1, start + COUNTED).count).to.be.below(n);

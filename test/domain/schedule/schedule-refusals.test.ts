@@ -64,8 +64,7 @@ const rrule: readonly [string, RegExp][] = [
   ['FREQ=DAILY;INTERVAL', /"INTERVAL" is not a part of the form/],
   ['FREQ=DAILY;INTERVAL=0', /INTERVAL: "0" is outside 1–/],
   ['FREQ=DAILY;INTERVAL=1.5', /INTERVAL: "1.5" is not a whole number/],
-  ['FREQ=DAILY;COUNT=0', /COUNT: "0" is outside/],
-  ['FREQ=DAILY;COUNT=99999999999', /COUNT: "99999999999" is outside 1–1000000000/],
+  ['FREQ=DAILY;COUNT=0', /COUNT: "0" is less than 1/],
   ['FREQ=DAILY;COUNT=-1', /COUNT: "-1" is not a whole number/],
   ['FREQ=DAILY;COUNT=1;UNTIL=20270101', /both COUNT and UNTIL/],
   ['FREQ=DAILY;UNTIL=tomorrow', /UNTIL: "tomorrow" is not a time/],
@@ -98,13 +97,23 @@ const rrule: readonly [string, RegExp][] = [
   ['DTSTART:20260101T000000Z\nDTSTART:20260101T000000Z\nRRULE:FREQ=DAILY', /more than one DTSTART/],
   ['DTSTART:18990101T000000Z\nRRULE:FREQ=DAILY', /lies before 1900/],
   ['EXRULE:FREQ=DAILY\nRRULE:FREQ=DAILY', /the property EXRULE is not supported/],
-  ['RDATE;VALUE=PERIOD:20260101T000000Z\nRRULE:FREQ=DAILY', /"VALUE=PERIOD" is not supported/],
+  ['RDATE;VALUE=PERIOD:20260101T000000Z\nRRULE:FREQ=DAILY', /VALUE=PERIOD is not supported/],
   ['every day', /"every day" is not understood/],
   // What could not be evaluated in bounded time.
   ['FREQ=MINUTELY;INTERVAL=1441;BYHOUR=3', /meets the same time of day only every 1441 days/],
+  // Too large a COUNT is the same as none, unless it may have ended before the rule was set.
   [
-    'DTSTART;TZID=Europe/Berlin:20260101T000000\nRRULE:FREQ=MINUTELY;COUNT=100000000',
-    /COUNT=100000000 takes too long to count: by 20\d\d there are \d+/,
+    'DTSTART;TZID=Europe/Berlin:19300101T000000\nRRULE:FREQ=DAILY;BYHOUR=2,3;COUNT=60000',
+    /COUNT=60000 takes too long to count: by 19\d\d there are \d+/,
+  ],
+  [
+    'DTSTART;X-A:20260101T000000\nRRULE:FREQ=DAILY',
+    /parameter "X-A" is not of the form NAME=value/,
+  ],
+  ['DTSTART;X-A="b:20260101T000000\nRRULE:FREQ=DAILY', /is not understood/],
+  [
+    'DTSTART;TZID="W. Europe Standard Time":20260101T000000\nRRULE:FREQ=DAILY',
+    /TZID "W\. Europe Standard Time" is a Windows zone name; its IANA zone is "Europe\/Berlin"/,
   ],
 ];
 
@@ -151,6 +160,34 @@ describe('a schedule is refused', () => {
   it('once, at a moment that has no text of its own in its zone', () => {
     const error = refusal('once', '9999-12-31T12:00:00Z', 'Pacific/Kiritimati');
     expect(error.issue).to.match(/lies after the year 9999 in Pacific\/Kiritimati$/);
+  });
+
+  it('for a zone before a cron expression, pointing to the field for it', () => {
+    for (const [expr, zone] of [
+      ['CRON_TZ=America/New_York 0 9 * * *', 'America/New_York'],
+      ['TZ=America/New_York 0 9 * * *', 'America/New_York'],
+      ['tz = America/New_York @daily', 'America/New_York'],
+      ['CRON_TZ="Pacific Standard Time" 0 9 * * *', 'America/Los_Angeles'],
+    ] as const) {
+      const { field, issue } = refusal('cron', expr);
+      expect(field).to.equal('schedule_expr');
+      expect(issue, expr).to.match(/TZ= has no place in a cron expression/i);
+      expect(issue).to.contain(`put "${zone}" into the field timezone`);
+    }
+  });
+
+  it('for the name that Windows gives a zone, with its IANA name', () => {
+    for (const [name, iana] of [
+      ['Pacific Standard Time', 'America/Los_Angeles'],
+      ['w. europe standard time', 'Europe/Berlin'],
+      ['Central Asia Standard Time', 'Asia/Bishkek'],
+      ['UTC-11', 'Etc/GMT+11'],
+    ] as const) {
+      const { field, issue } = refusal('cron', '* * * * *', name);
+      expect(field).to.equal('timezone');
+      expect(issue).to.equal(`"${name}" is a Windows zone name; its IANA zone is "${iana}"`);
+    }
+    expect(refusal('cron', '* * * * *', 'Mars Standard Time').issue).not.to.contain('Windows');
   });
 
   it('when it ends before it starts', () => {
