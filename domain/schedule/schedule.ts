@@ -98,17 +98,21 @@ const kept = new Map<string, readonly string[]>();
 
 /**
  * What the author of a rule may not have meant, as {@link Schedule.warnings} has it, at a small part of the cost of
- * compiling. What takes much counting is left out, and a rule that can't be understood has no warnings: compiling
+ * compiling. What takes more counting is left out, and a rule that can't be understood has no warnings: compiling
  * tells of it.
+ * @param most steps of work of counting
  */
-export function scheduleWarnings(spec: ScheduleSpec): readonly string[] {
+export function scheduleWarnings(
+  spec: ScheduleSpec,
+  most = MOST_STEPS_OF_WARNINGS,
+): readonly string[] {
   const { kind, expr, timezone, anchor, startsAt } = spec;
   // Rules of other kinds have one meaning only.
   if (kind !== 'rrule' || expr === null) return [];
   const key = JSON.stringify([expr, timezone, anchor, startsAt]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const found = findWarnings(spec, expr);
+  const found = findWarnings(spec, expr, most);
   if (kept.size >= MOST_KEPT) {
     const [oldest] = kept.keys();
     if (oldest !== undefined) kept.delete(oldest);
@@ -117,12 +121,12 @@ export function scheduleWarnings(spec: ScheduleSpec): readonly string[] {
   return found;
 }
 
-function findWarnings(spec: ScheduleSpec, expr: string): readonly string[] {
+function findWarnings(spec: ScheduleSpec, expr: string, most: number): readonly string[] {
   const zone = zoneOf(spec.timezone);
   if (zone === null) return [];
   try {
     return needsCounting(expr)
-      ? limitWork(MOST_STEPS_OF_WARNINGS, () => compileRrule(expr, { ...spec, zone }).warnings)
+      ? limitWork(most, () => compileRrule(expr, { ...spec, zone }).warnings)
       : rruleWarnings(expr, zone);
   } catch (error) {
     if (error instanceof WorkExceeded) return rruleWarnings(expr, zone);

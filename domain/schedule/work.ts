@@ -42,6 +42,11 @@ export function spend(steps: number): void {
   }
 }
 
+/** Whether what goes on now has no step left. */
+export function isExhausted(): boolean {
+  return meter !== null && meter.steps >= meter.limit;
+}
+
 /** Whether work is counted at all. */
 export function isMetered(): boolean {
   return meter !== null;

@@ -2,7 +2,7 @@ import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { Refusal, type Issue } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check.ts';
-import { scheduleWarnings } from '../../../domain/schedule/schedule.ts';
+import { MOST_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.ts';
 import { unknownZone } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
@@ -49,7 +49,10 @@ export function checkDefinition(
   if (issues.length > 0) issues.push(...faultsOfSchedule(definition, issues, now));
   const [first, ...rest] = issues;
   if (first !== undefined) throw badRequest([first, ...rest]);
-  return { definition, warnings: [...warningsOfSchedule(definition, anchorAt(now)), ...warnings] };
+  return {
+    definition,
+    warnings: [...warningsOfSchedule(definition, anchorAt(now), MOST_STEPS), ...warnings],
+  };
 }
 
 /** Most faults of a payload that an answer lists. */
@@ -112,7 +115,8 @@ export function warningsOf(
   return [...warningsOfSchedule(definition, anchor), ...warnings];
 }
 
-function warningsOfSchedule(definition: ScheduleFields, anchor: string): string[] {
+/** @param most steps of work of counting; default: as many as a list can afford */
+function warningsOfSchedule(definition: ScheduleFields, anchor: string, most?: number): string[] {
   const { schedule_kind: kind, schedule_expr: expr, timezone } = definition;
   if (kind === 'event') {
     return boundFields
@@ -122,6 +126,6 @@ function warningsOfSchedule(definition: ScheduleFields, anchor: string): string[
   const instantOf = (text: string | null) => (text === null ? null : fromIso(text));
   const [startsAt, endsAt] = [instantOf(definition.starts_at), instantOf(definition.ends_at)];
   const spec = { kind, expr, timezone, anchor: fromIso(anchor), startsAt, endsAt };
-  const warnings = scheduleWarnings(spec);
+  const warnings = scheduleWarnings(spec, most);
   return warnings.map((warning) => `schedule_expr: ${warning}`);
 }

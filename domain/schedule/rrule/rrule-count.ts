@@ -1,7 +1,7 @@
 import type { Instant } from '../../clock.ts';
 import { DAY, HOUR, LAST_DAY, SECOND } from '../civil.ts';
 import type { BareRule } from './rrule-rule.ts';
-import { limitWork, WorkExceeded } from '../work.ts';
+import { isExhausted, limitWork, WorkExceeded } from '../work.ts';
 import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';
 
@@ -116,7 +116,8 @@ function nth(
   try {
     return limitWork(MOST_STEPS, search);
   } catch (error) {
-    if (!(error instanceof WorkExceeded)) throw error;
+    // Where nothing is left for the rest of the rule either, the count is not to blame alone.
+    if (!(error instanceof WorkExceeded) || isExhausted()) throw error;
     throw new CountTooLarge(from, number - missing);
   }
 }

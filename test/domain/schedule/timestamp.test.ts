@@ -66,4 +66,37 @@ describe('a timestamp', () => {
       expect(() => parseInstant(text, 'UTC'), text).to.throw(TimestampError);
     }
   });
+
+  it('is the first millisecond of a day, the last, or the one after it, where it is a date alone', () => {
+    const edges = (text: string, zone: string): string[] =>
+      (['first', 'last', 'after'] as const).map((edge) =>
+        new Date(parseInstant(text, zone, edge)).toISOString(),
+      );
+    expect(edges('2026-12-01', 'UTC')).to.deep.equal([
+      '2026-12-01T00:00:00.000Z',
+      '2026-12-01T23:59:59.999Z',
+      '2026-12-02T00:00:00.000Z',
+    ]);
+    // A day of 25 hours, and one that begins at 01:00 and is followed by one of 24.
+    expect(edges('2026-10-25', 'Europe/Berlin')).to.deep.equal([
+      '2026-10-24T22:00:00.000Z',
+      '2026-10-25T22:59:59.999Z',
+      '2026-10-25T23:00:00.000Z',
+    ]);
+    expect(edges('2026-03-07', 'America/Havana').slice(1)).to.deep.equal([
+      '2026-03-08T04:59:59.999Z',
+      '2026-03-08T05:00:00.000Z',
+    ]);
+    // The last day that a timestamp can name.
+    expect(edges('9999-12-31', 'America/New_York')[1]).to.equal('9999-12-31T23:59:59.999Z');
+  });
+
+  it('is no other moment for its edge where it has a time', () => {
+    const text = '2026-12-01T00:00';
+    expect(parseInstant(text, 'UTC', 'last')).to.equal(Date.UTC(2026, 11, 1));
+    expect(() => parseInstant('2026-12-01', null, 'last')).to.throw(
+      TimestampError,
+      'has no offset',
+    );
+  });
 });
