@@ -137,7 +137,15 @@ describe('svc export --format', function () {
         svc(['export', '--format', 'ndjson', ...words], { env: { SVC_DATA_DIR: place.path } });
       const { out } = await taken('--task', task, '--since', '2026-05-01T15:46:01');
       expect(out.trimEnd().split('\n')).to.have.lengthOf(3);
+      // Its first event is of 15:45 on 1 May there, and a date alone is the whole day.
+      const whole = await taken('--task', task, '--since', '2026-05-01', '--until', '2026-05-01');
+      expect(whole.out.trimEnd().split('\n')).to.have.lengthOf(7);
+      const before = await taken('--task', task, '--until', '2026-04-30');
+      expect(before.out).to.equal('');
       for (const words of [['--task', newId(AT)], []]) {
+        const unzoned = await taken(...words, '--until', '2026-05-01');
+        expect([unzoned.code, unzoned.out]).to.deep.equal([2, '']);
+        expect(unzoned.err).to.include('--until').and.to.include('offset');
         const refused = await taken(...words, '--since', '2026-05-01T15:46:01');
         expect([refused.code, refused.out]).to.deep.equal([2, '']);
         expect(refused.err).to.include('--since').and.to.include('offset');

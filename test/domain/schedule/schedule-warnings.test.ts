@@ -138,7 +138,7 @@ describe('a recurrence warns', () => {
     } as const;
     expect(scheduleWarnings(spec)).to.deep.equal([]);
     expect(compileSchedule(spec).warnings).to.deep.equal([
-      "COUNT=20000 counts from the rule's start: 2 of these fires lie before starts_at, and 19998 remain",
+      "COUNT=20000 counts from the rule's start: 1 of these fires lies before starts_at, and 19999 remain",
     ]);
   });
 });

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
+import { tzVersion } from '../../../domain/schedule/zone.ts';
+import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import { definition } from '../../projections/recorded.ts';
+import { AuditedProcess, plant } from '../audit/audit-world.ts';
+import { minute, START, World } from '../scheduler-world.ts';
+
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Daily until the ends of a range were read before 7 became 0; START is a Monday. */
+const sundays = { schedule_expr: '0 0 * * 7-7' } as const;
+/** By the wall clock until its interval was counted in real time: at 06:30Z in winter. */
+const elapsed = {
+  schedule_kind: 'rrule',
+  schedule_expr: 'DTSTART;TZID=America/New_York:20251031T013000\nRRULE:FREQ=HOURLY;INTERVAL=24',
+  timezone: 'America/New_York',
+} as const;
+
+describe('a release that computes other fires', () => {
+  let world: World;
+
+  beforeEach(async () => {
+    world = await World.open();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  /** A task as an earlier release created it, which found another next fire. */
+  async function createdBefore(
+    taskId: string,
+    fields: Partial<TaskDefinition>,
+    next_fire_at: string,
+  ): Promise<void> {
+    const data = { definition: definition(fields), anchor: toIso(START), next_fire_at };
+    await plant(world, `task-${taskId}`, [{ type: 'TaskCreated', data }]);
+  }
+
+  const corrections = async (taskId: string): Promise<readonly (string | null)[]> =>
+    (await world.events(`fires-${taskId}`)).flatMap((event) =>
+      event.type === 'NextFireCorrected' ? [event.data.next_fire_at] : [],
+    );
+
+  it('corrects every next fire at its first pass, in UTC too, with the same tz database', async () => {
+    await createdBefore('sundays', sundays, toIso(START + day));
+    await createdBefore('elapsed', elapsed, toIso(START + 6.5 * hour));
+    await createdBefore('right', { schedule_expr: '0 9 * * *' }, toIso(START + 9 * hour));
+    const audited = new AuditedProcess(world, await world.start('one'));
+    const before = `${tzVersion()}, ICU ${process.versions['icu'] ?? 'unknown'}`;
+    const { leadership } = audited.process;
+    await world.coordination.remember('tz-database', before, leadership.fence);
+    await audited.pass();
+    expect(await corrections('sundays')).to.deep.equal([toIso(START + 6 * day)]);
+    expect(await corrections('elapsed')).to.deep.equal([toIso(START + 5.5 * hour)]);
+    expect(await corrections('right')).to.deep.equal([]);
+    expect(await world.coordination.recall('tz-database')).to.equal(`${before}, rules 2`);
+    await world.clock.advance(7 * day);
+    expect((await world.outcome('sundays')).fired).to.deep.equal([toIso(START + 6 * day)]);
+    const { fired } = await world.outcome('elapsed');
+    const times = Array.from({ length: 7 }, (_, n) => toIso(START + n * day + 5.5 * hour));
+    expect(fired).to.deep.equal(times);
+  });
+
+  it('does not fire at the old time where that comes before the first pass', async () => {
+    await createdBefore('sundays', sundays, toIso(START + day));
+    await world.start('one');
+    await world.clock.advance(2 * day);
+    expect((await world.outcome('sundays')).fired).to.deep.equal([]);
+    expect(await corrections('sundays')).to.deep.equal([toIso(START + 6 * day)]);
+  });
+
+  it('looks at all once: later passes find nothing', async () => {
+    await createdBefore('sundays', sundays, toIso(START + day));
+    const audited = new AuditedProcess(world, await world.start('one'));
+    await audited.pass();
+    const { findings } = await audited.pass();
+    expect(findings).to.deep.equal({});
+    expect(await corrections('sundays')).to.have.length(1);
+  });
+});
