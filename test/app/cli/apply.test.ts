@@ -171,10 +171,18 @@ describe('svc apply', () => {
 
   it('takes timestamps for the same however they are written', async () => {
     const set = newSet();
-    const bounded = hourly('one', { timezone: 'Europe/Berlin', ends_at: '2030-07-01T12:00:00' });
+    const inBerlin = { timezone: 'Europe/Berlin' };
+    const bounded = hourly('one', { ...inBerlin, ends_at: '2030-07-01T12:00:00' });
     await apply(set, [bounded]);
     expect((await tasksOf(set))[0]).to.include({ ends_at: '2030-07-01T10:00:00.000Z' });
     expect((await apply(set, [bounded])).steps).to.deep.equal([]);
+    const days = hourly('one', { ...inBerlin, starts_at: '2030-07-01', ends_at: '2030-07-01' });
+    await apply(set, [days]);
+    expect((await tasksOf(set))[0]).to.include({
+      starts_at: '2030-06-30T22:00:00.000Z',
+      ends_at: '2030-07-01T21:59:59.999Z',
+    });
+    expect((await apply(set, [days])).steps).to.deep.equal([]);
   });
 
   it('cancels the younger of two tasks with one name', async () => {

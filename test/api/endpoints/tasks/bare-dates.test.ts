@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { streams } from '../../../../domain/streams.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
 import { inKolkata, plainTask } from '../../plain-task.ts';
+import { FailedRuns } from '../runs/failed-runs.ts';
 
 const DAY = 86_400_000;
 const kolkata = { timezone: 'Asia/Kolkata' } as const;
@@ -76,16 +76,10 @@ describe('a date without a time, as an upper bound', () => {
   });
 
   it('takes the whole day into end_time, of runs and of those to redrive', async () => {
+    const failed = new FailedRuns(api(), me);
     const id = await create(kolkata);
     const run = (await me.client.post(`/tasks/${id}/run_now`)).textAt('details.run_id');
-    const data = { worker: 'w', attempt: 1, leased_until: '2090-01-01T00:00:00.000Z' };
-    await api().append(streams.run(run), [
-      { type: 'RunStarted', data },
-      {
-        type: 'RunFailed',
-        data: { attempt: 1, error: 'x', error_kind: 'error', output: null, duration_ms: 1 },
-      },
-    ]);
+    await failed.failWith(id, run, []);
     const head = await api().store.head();
     const shown = await me.client.get(`/runs/${run}?after=${head}`);
     const [before, day, after] = daysAround(Date.parse(shown.textAt('started_at')));
@@ -98,7 +92,7 @@ describe('a date without a time, as an upper bound', () => {
       const body = { task_id: id, dry_run: true, end_time };
       const answer = await me.client.post('/runs/redrive', body);
       expect(answer.status, answer.text).to.equal(200);
-      return answer.at('details.matched');
+      return answer.at('details.count');
     };
     expect([await redriven(before), await redriven(day)]).to.deep.equal([0, 1]);
   });
