@@ -12,7 +12,11 @@ export const SchedulePreview = Type.Object(
       closed({
         at: time,
         local: Type.String({ description: "wall time of the rule's zone, with its offset" }),
-        note: Nullable(Type.String({ description: 'why a clock change moved it' })),
+        note: Nullable(
+          Type.String({
+            description: 'what a clock change did to it, or to a time since the fire before',
+          }),
+        ),
       }),
     ),
     warnings: Type.Array(Type.String()),

@@ -13,7 +13,7 @@ import { besideSchedule, explainEventTask, type RunFinder } from './nearby-runs.
 import { explainNothingDue } from './nothing-due.ts';
 import { compileEra, TaskHistory } from './task-history.ts';
 import { afterCancel, explainUndecided } from './undecided.ts';
-import { Words } from './words.ts';
+import { noteOf, Words } from './words.ts';
 
 const SECOND = 1000;
 /** Most agents whose names are asked for, and later rules that are searched for the fire after. */
@@ -121,12 +121,6 @@ function dueWithin(asked: Asked, start: Instant, end: Instant): Fire | null {
   if (later !== null) found.push(later);
   const inSecond = found.filter((fire) => fire.at >= start && fire.at <= end);
   return inSecond.find((fire) => fire.at === at) ?? inSecond[0] ?? null;
-}
-
-/** What a clock change did to the fire. */
-function noteOf(due: Fire | null): readonly string[] {
-  if (due === null || due.note === null) return [];
-  return [`Its time was touched by a clock change: ${due.note}.`];
 }
 
 /** The last nominal time before another: by the log or by the rule in force, whichever is later. */

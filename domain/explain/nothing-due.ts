@@ -2,6 +2,7 @@ import { fromIso, type Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
 import type { Asked } from './asked.ts';
 import { endOf } from './decisions.ts';
+import { noteOf } from './words.ts';
 import type { Verdict } from './explanation.ts';
 import { compileEra, compileUnbounded, type Era } from './task-history.ts';
 import { afterCancel } from './undecided.ts';
@@ -62,7 +63,8 @@ function between(asked: Asked): Verdict {
     return { ...nothing, reason: 'not_in_schedule', sentences, evidence: [era.set] };
   }
   const previous = schedule.previous(at)?.at ?? null;
-  const next = schedule.next(at)?.at ?? null;
+  const following = schedule.next(at);
+  const next = following?.at ?? null;
   const held = (instant: Instant | null): instant is Instant =>
     instant !== null && instant > era.after && instant <= era.upTo;
   const before = held(previous) ? words.when(previous) : null;
@@ -78,6 +80,8 @@ function between(asked: Asked): Verdict {
   const sentences = [
     `Nothing was due at ${words.when(at)} by the schedule in force then, ${ruleOf(asked)}.`,
     nearest,
+    // A time that the clock left out is asked for as if it were one.
+    ...(held(next) ? noteOf(following) : []),
     ...(held(previous) ? becameOf(asked, previous) : []),
     ...changes(asked, held(previous), held(next)),
   ];

@@ -1,6 +1,7 @@
 import { toIso, type Instant } from '../clock.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import { start } from '../pipeline/size.ts';
+import type { Fire } from '../schedule/schedule.ts';
 import { zoneOf, type Zone } from '../schedule/zone.ts';
 import type { RunTrigger } from '../vocabulary.ts';
 
@@ -30,6 +31,12 @@ export function duration(ms: number): string {
 /** `1 fire`, `4,320 fires`. */
 export function counted(count: number, thing: string): string {
   return `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`;
+}
+
+/** What a clock change did to a fire, or to a time before it, as a sentence; none where it did nothing. */
+export function noteOf(fire: Pick<Fire, 'note'> | null): readonly string[] {
+  const note = fire?.note ?? null;
+  return note === null ? [] : [`A clock change is near: ${note}.`];
 }
 
 /** Texts of the log's making: not more of them than a person reads. */

@@ -55,7 +55,7 @@ function addList(line: CommandLine, group: Command): void {
     .addOption(new Option('--state <state>').choices([...runStates]))
     .addOption(new Option('--trigger <trigger>').choices([...runTriggers]))
     .option('--since <instant>', 'started after it')
-    .option('--until <instant>', 'started before it')
+    .option('--until <instant>', 'started before it; with --task, a date alone takes in that day')
     .option('--errors', 'errors at full length')
     .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
   addPaging(list);

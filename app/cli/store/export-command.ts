@@ -38,7 +38,7 @@ export function addExportCommand(line: CommandLine, release: string): void {
     )
     .option('--output <file>', 'where the rows go (the standard output)')
     .option('--since <instant>', 'events that occurred, runs that were queued, at or after it')
-    .option('--until <instant>', 'and before this')
+    .option('--until <instant>', 'and before this; with --task, a date alone takes in that day')
     .option('--task <id>', 'of one task: what was done to it, its fires and its runs')
     .option(
       '--kind <kind>',

@@ -19,7 +19,7 @@ export function addBackfillCommand(line: CommandLine, group: Command): void {
     .command('backfill <id>')
     .description('runs the times of its schedule in a span of the past, a few at a time')
     .requiredOption('--from <instant>', 'where the span begins')
-    .requiredOption('--to <instant>', 'where it ends')
+    .requiredOption('--to <instant>', 'where it ends; a date alone takes in that day')
     .addOption(
       new Option('--only <which>', 'those without a run, or all').choices([...backfillScopes]),
     )
