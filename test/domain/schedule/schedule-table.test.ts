@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { compileSchedule, type Schedule } from '../../../domain/schedule/schedule.ts';
 import { clockChangeCases } from './clock-change-cases.ts';
 import { crontabCases } from './crontab-cases.ts';
+import { elapsedCases } from './elapsed-cases.ts';
 import { recurrenceCases } from './recurrence-cases.ts';
 import { rfc5545Cases } from './rfc-5545-cases.ts';
 import type { ScheduleCase } from './schedule-case.ts';
@@ -42,4 +43,5 @@ describe('the fires of a schedule', () => {
   table('are those of RFC 5545, beside its examples', recurrenceCases);
   table('are those of crontab(5)', crontabCases);
   table('follow the clock changes', clockChangeCases);
+  table('are counted in real time where no hour is named', elapsedCases);
 });

@@ -332,19 +332,6 @@ describe('an explanation', () => {
     expect(plain.at('at')).to.equal('2027-03-28T01:00:00.000Z');
   });
 
-  it('tells of a clock change that left out the time that is asked for, or moved its fire', async () => {
-    const zone = { timezone: 'America/Havana' };
-    const stepped = await world.create({ ...zone, schedule_expr: '0 */12 * * *' });
-    const missing = '2090-03-12T00:00:00';
-    const near = `A clock change is near: ${missing} does not exist in America/Havana, where the clock goes forward`;
-    const leftOut = await world.explain(stepped, missing);
-    expect(leftOut.at('reason')).to.equal('not_in_schedule');
-    expect(leftOut.textAt('message')).to.include(`${near}: left out.`);
-    const fixed = await world.create({ ...zone, schedule_expr: '0 0 * * *' });
-    const moved = await world.explain(fixed, missing);
-    expect(moved.textAt('message')).to.include(`${near}: fires by the offset before the change`);
-  });
-
   it('of an event task names the event that triggered it about that instant', async () => {
     const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
     const at = world.nextHour + 5_000;
