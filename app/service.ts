@@ -148,7 +148,7 @@ class Service implements RunningService {
     );
     this.tools = createBuiltInTools({
       actions: serviceActions(stores.store, indexes, clock),
-      allowPrivate: configuration.httpAllowPrivate,
+      ...configuration.http,
       userAgent: `task-scheduling-service/${version}`,
     });
     const shared = { stores, indexes, clock, telemetry, going: this.going, hold };
@@ -243,7 +243,7 @@ class Service implements RunningService {
     const { configuration } = this.options;
     const secretOf = webhookSecrets(configuration, this.keys);
     const userAgent = `task-scheduling-service/${version}`;
-    return { secretOf, allowPrivate: configuration.httpAllowPrivate, userAgent };
+    return { secretOf, ...configuration.http, userAgent };
   }
 
   /** The worker of this process begins runs that its scheduler is about to request. */

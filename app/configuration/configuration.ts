@@ -15,6 +15,7 @@ import {
   yesOrNo,
 } from './setting-readers.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
+import { httpConfiguration, type HttpSettings } from './http-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
 import {
   extensionGrants,
@@ -79,8 +80,8 @@ export interface Configuration {
   readonly allowSecretless: boolean;
   /** `SVC_AUDIT_READS`: reads of the audit and of the past are recorded. false. */
   readonly auditReads: boolean;
-  /** `SVC_HTTP_ALLOW_PRIVATE`: tasks may request private and loopback addresses. false. */
-  readonly httpAllowPrivate: boolean;
+  /** `SVC_HTTP_ALLOW_PRIVATE`, and the variables of proxies: how requests of tasks and webhooks leave. */
+  readonly http: HttpSettings;
   /** `JWT_SECRET_KEY`: what tokens are signed with, 32 bytes or more; undefined: made and kept. */
   readonly jwtSecretKey: string | undefined;
   /** `JWT_PREVIOUS_SECRET_KEY`: verifies tokens signed before a change of keys. */
@@ -125,6 +126,7 @@ export function readConfiguration(env: Environment): Configuration {
   const eventStoreUrl = storeAddress(env, 'SVC_EVENT_STORE_URL', eventStoreSchemes);
   const readModelUrl = storeAddress(env, 'SVC_READ_MODEL_URL', ['mongodb://', 'mongodb+srv://']);
   const { traces, warnings } = traceConfiguration(env);
+  const { http, warnings: httpWarnings } = httpConfiguration(env);
   return {
     production,
     port: wholeNumber(env, 'SVC_PORT', { from: 0, to: 65_535, otherwise: 8080 }),
@@ -172,7 +174,7 @@ export function readConfiguration(env: Environment): Configuration {
     adminSecret: secret(env, 'SVC_ADMIN_SECRET', { fromBytes: 16, toBytes: 200 }),
     allowSecretless: allowSecretless(env, production),
     auditReads: yesOrNo(env, 'SVC_AUDIT_READS'),
-    httpAllowPrivate: yesOrNo(env, 'SVC_HTTP_ALLOW_PRIVATE'),
+    http,
     jwtSecretKey: jwtSecretKey(env, production, eventStoreUrl !== undefined),
     jwtPreviousSecretKey: secret(env, 'JWT_PREVIOUS_SECRET_KEY', jwtKeyBounds),
     webhookKey: secret(env, 'SVC_WEBHOOK_KEY', jwtKeyBounds),
@@ -196,6 +198,7 @@ export function readConfiguration(env: Environment): Configuration {
     warnings: [
       ...warningsAbout(env),
       ...warnings,
+      ...httpWarnings,
       ...(eventStoreUrl !== undefined && readModelUrl === undefined
         ? [
             'SVC_EVENT_STORE_URL is set without SVC_READ_MODEL_URL: ' +

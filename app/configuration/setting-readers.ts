@@ -185,7 +185,7 @@ function isProxy(entry: string): boolean {
   );
 }
 
-function listed(text: string): readonly string[] {
+export function listed(text: string): readonly string[] {
   return text
     .split(',')
     .map((each) => each.trim())

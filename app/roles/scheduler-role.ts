@@ -3,6 +3,8 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { Backfills } from '../../scheduler/backfills/backfills.ts';
 import type { Audit } from '../../scheduler/audit/audit.ts';
 import { createSchedulerAudit } from '../../scheduler/audit/scheduler-audit.ts';
+import type { AllowedPrivate } from '../../scheduler/http/address-rules.ts';
+import type { ProxySettings } from '../../scheduler/http/proxies.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import { DueIndex } from '../../scheduler/fires/due-index.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
@@ -62,7 +64,8 @@ export function startSchedulerRole(options: {
   readonly webhooks: {
     /** Of an agent, by its version. */
     readonly secretOf: (agentId: string, version: number) => string;
-    readonly allowPrivate: boolean;
+    readonly allowPrivate: AllowedPrivate;
+    readonly proxies: ProxySettings;
     readonly userAgent: string;
   };
 }): SchedulerRole {

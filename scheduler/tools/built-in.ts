@@ -1,3 +1,5 @@
+import type { AllowedPrivate } from '../http/address-rules.ts';
+import type { ProxySettings } from '../http/proxies.ts';
 import { basicTools } from './basic-tools.ts';
 import { createHttpTool } from './http-request.ts';
 import { ToolRegistry } from './registry.ts';
@@ -13,11 +15,13 @@ export interface BuiltInTools {
  * Makes the registry of a process.
  * @param options.actions what `events.publish` and `tasks.run` do
  * @param options.allowPrivate `SVC_HTTP_ALLOW_PRIVATE`
+ * @param options.proxies of the environment
  * @param options.userAgent of `http.request`
  */
 export function createBuiltInTools(options: {
   readonly actions: ServiceActions;
-  readonly allowPrivate: boolean;
+  readonly allowPrivate: AllowedPrivate;
+  readonly proxies?: ProxySettings;
   readonly userAgent?: string;
 }): BuiltInTools {
   const registry = new ToolRegistry();

@@ -2,16 +2,18 @@ import { Webhook as Signer } from 'standardwebhooks';
 import type { Clock, Instant } from '../../domain/clock.ts';
 import { start } from '../../domain/pipeline/size.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import { HttpClient } from '../tools/http-client.ts';
-import { retryAfterMs } from '../tools/http-response.ts';
-import { traceRequest } from '../tracing.ts';
 import {
-  isPrivateAddress,
-  PrivateAddressError,
-  refusePrivateHost,
+  AddressRefused,
   type AddressCheck,
+  type AllowedPrivate,
   type LookUpAll,
-} from '../tools/private-addresses.ts';
+} from '../http/address-rules.ts';
+import { HttpClient, type HttpAnswer } from '../http/http-client.ts';
+import type { ProxySettings } from '../http/proxies.ts';
+import { readBody } from '../http/read-body.ts';
+import { retryAfterMs } from '../http/retry-after.ts';
+import { nearestTextOf } from '../http/text.ts';
+import { traceRequest } from '../tracing.ts';
 
 /** How long a receiver may take. Milliseconds. */
 const WEBHOOK_TIMEOUT = 15_000;
@@ -49,25 +51,22 @@ export interface WebhookReply {
 export class WebhookSender {
   private readonly clock: Clock;
   private readonly userAgent: string;
-  /** null: all may be reached. */
-  private readonly isPrivate: AddressCheck | null;
   private readonly client: HttpClient;
 
   constructor(options: {
     readonly clock: Clock;
-    /** Lets messages go to loopback, private and link-local addresses. */
-    readonly allowPrivate: boolean;
+    /** Private addresses that messages may go to. */
+    readonly allowPrivate: AllowedPrivate;
     readonly userAgent: string;
+    readonly proxies?: ProxySettings | undefined;
     /** In the place of `dns.lookup`. */
     readonly lookUpAll?: LookUpAll;
-    /** In the place of {@link isPrivateAddress}. */
+    /** In the place of `isPrivateAddress`. */
     readonly isPrivate?: AddressCheck;
   }) {
-    const { allowPrivate, lookUpAll, isPrivate = isPrivateAddress } = options;
     this.clock = options.clock;
     this.userAgent = options.userAgent;
-    this.isPrivate = allowPrivate ? null : isPrivate;
-    this.client = new HttpClient({ allowPrivate, lookUpAll, isPrivate });
+    this.client = new HttpClient(options);
   }
 
   /** Sends it once. Rejects only where `signal` is aborted; all else is a reply. */
@@ -79,7 +78,7 @@ export class WebhookSender {
       return await this.post(post, AbortSignal.any([signal, late.signal]));
     } catch (error) {
       if (signal.aborted) throw error;
-      const refused = error instanceof PrivateAddressError;
+      const refused = error instanceof AddressRefused;
       const seconds = WEBHOOK_TIMEOUT / 1000;
       const told = late.signal.aborted ? `no answer within ${seconds} s` : reasonOf(error);
       return { status: null, answer: null, error: told, retryAfter: undefined, refused };
@@ -95,8 +94,7 @@ export class WebhookSender {
   private async post(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
     const { clock, userAgent: agent } = this;
     const url = new URL(post.url);
-    if (this.isPrivate !== null) refusePrivateHost(url, this.isPrivate);
-    const sendWithin = (span?: Span): ReturnType<HttpClient['request']> =>
+    const sendWithin = (span?: Span): Promise<HttpAnswer> =>
       this.client.request(url, {
         method: 'POST',
         headers: {
@@ -107,16 +105,17 @@ export class WebhookSender {
         },
         body: post.body,
         signal,
+        // Receivers take each `webhook-id` once.
+        isRepeatable: true,
       });
-    const { statusCode, headers, body } = await (post.span === undefined
+    const answer = await (post.span === undefined
       ? sendWithin()
       : traceRequest(post.span, 'POST', url, sendWithin));
-    const after = headers['retry-after'];
     return {
-      status: statusCode,
-      answer: await beginningOf(body),
+      status: answer.statusCode,
+      answer: await beginningOf(answer),
       error: null,
-      retryAfter: retryAfterMs(Array.isArray(after) ? after[0] : after, clock.now()),
+      retryAfter: retryAfterMs(answer.headers['retry-after'], clock.now()),
       refused: false,
     };
   }
@@ -136,22 +135,10 @@ function signedHeaders(
 }
 
 /** What comes of a body, as far as it is kept. The status has said all that counts, so a body may break off. */
-async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk);
-      length += chunk.length;
-      // Leaving the loop destroys the stream, and with it the connection.
-      if (length >= KEPT_OF_ANSWER) break;
-    }
-  } catch {
-    // Broken off, or out of time: what has come is kept.
-  }
-  // What is left of a character at the cut is not kept.
-  const bytes = Buffer.concat(chunks).subarray(0, KEPT_OF_ANSWER);
-  return new TextDecoder().decode(bytes, { stream: true });
+async function beginningOf(answer: HttpAnswer): Promise<string> {
+  const { bytes, coding } = await readBody(answer, KEPT_OF_ANSWER);
+  if (coding !== null) return start(`(a body in Content-Encoding ${coding})`, KEPT_OF_ANSWER);
+  return nearestTextOf(bytes, answer.headers['content-type']?.at(-1) ?? '');
 }
 
 function reasonOf(error: unknown): string {

@@ -40,15 +40,10 @@ describe('the service, as it starts', () => {
     expect(all).to.have.members(['app/main.ts', 'app/starting/open-files.ts', 'node:fs']);
   });
 
-  it('loads no client of HTTP, which few runs need, and no driver of stores that it may not have', () => {
+  it('loads no driver of stores that it may not have, and no traces', () => {
     const all = [...loadedWith('app/service-process.ts')];
     expect(all).to.include.members(['scheduler/tools/http-request.ts', 'express']);
-    for (const later of [
-      'undici',
-      'mongodb',
-      '@eventstore/db-client',
-      '@opentelemetry/sdk-trace',
-    ]) {
+    for (const later of ['mongodb', '@eventstore/db-client', '@opentelemetry/sdk-trace']) {
       expect(all).not.to.include(later);
     }
   });

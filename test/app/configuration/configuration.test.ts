@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readConfiguration } from '../../../app/configuration/configuration.ts';
 import { clientSettings, settings } from '../../../app/configuration/known-settings.ts';
+import { proxyVariables } from '../../../app/configuration/http-settings.ts';
 import { traceVariables } from '../../../app/configuration/trace-settings.ts';
 import {
   ConfigurationError,
@@ -45,7 +46,7 @@ describe('the configuration', () => {
       adminSecret: undefined,
       allowSecretless: false,
       auditReads: false,
-      httpAllowPrivate: false,
+      http: { allowPrivate: false, proxies: { http: null, https: null, except: [] } },
       jwtSecretKey: undefined,
       jwtPreviousSecretKey: undefined,
       webhookKey: undefined,
@@ -104,7 +105,8 @@ describe('the configuration', () => {
     ]);
     expect(configuration).to.include({ rateLimit: 0, extensionSeconds: 5 });
     expect(configuration.adminId).to.equal('018f0000-0000-7000-8000-00000000000a');
-    expect(configuration).to.include({ httpAllowPrivate: true, jwtSecretKey: key });
+    expect(configuration.http.allowPrivate).to.equal(true);
+    expect(configuration.jwtSecretKey).to.equal(key);
     expect(configuration.extPaths).to.deep.equal(['/opt/one', '/opt/two']);
     expect(configuration.extGrants).to.deep.equal({ one: ['ROUTES'], two: [] });
     expect(configuration.extensionSettings).to.deep.equal({ SVC_EXT_ONE_COLOUR: 'red' });
@@ -216,7 +218,8 @@ describe('the configuration', () => {
       },
     );
     readConfiguration(env);
-    const others = ['NODE_ENV', 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'];
+    const proxies = proxyVariables.flatMap((name) => [name, name.toLowerCase()]);
+    const others = ['NODE_ENV', 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY', ...proxies];
     // Those of traces are another standard's, and are looked at as far as they matter.
     const own = [...read].filter((name) => !(traceVariables as readonly string[]).includes(name));
     expect(own.sort()).to.deep.equal([...settings, ...others].sort());

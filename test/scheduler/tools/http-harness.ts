@@ -7,7 +7,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { ExecutionResult } from '../../../scheduler/pipeline/pipeline-execution.ts';
 import { createHttpTool } from '../../../scheduler/tools/http-request.ts';
-import type { AddressCheck, LookUpAll } from '../../../scheduler/tools/private-addresses.ts';
+import type { AddressCheck, LookUpAll } from '../../../scheduler/http/address-rules.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { execute } from '../pipeline/pipeline-execution-harness.ts';

@@ -3,7 +3,7 @@ import {
   isPrivateAddress,
   type AddressCheck,
   type LookUpAll,
-} from '../../../scheduler/tools/private-addresses.ts';
+} from '../../../scheduler/http/address-rules.ts';
 import { httpHarness } from './http-harness.ts';
 
 describe('the tool http.request, kept from private addresses', () => {

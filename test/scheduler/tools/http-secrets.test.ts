@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Span } from '../../../observability/telemetry.ts';
 import { createHttpTool } from '../../../scheduler/tools/http-request.ts';
-import type { LookUpAll } from '../../../scheduler/tools/private-addresses.ts';
+import type { LookUpAll } from '../../../scheduler/http/address-rules.ts';
 import type { Tool } from '../../../scheduler/tools/tool.ts';
 import { execute } from '../pipeline/pipeline-execution-harness.ts';
 import { httpHarness } from './http-harness.ts';
@@ -26,7 +26,7 @@ describe('a secret in an HTTP request', () => {
     };
     const isInside: LookUpAll = (_hostname, _options, callback) =>
       callback(null, [{ address: '10.0.0.7', family: 4 }]);
-    const refused = 'is a private address, to which no requests are made';
+    const refused = 'is a private address; to allow it, add it to SVC_HTTP_ALLOW_PRIVATE';
     const told: readonly (readonly [url: string, error: string])[] = [
       ['http://${secrets.NAME}.invalid/', 'GET http://***.invalid/ failed: ENOTFOUND'],
       ['http://${secrets.SHORT}.invalid/', 'GET http://***.invalid/ failed: ENOTFOUND'],

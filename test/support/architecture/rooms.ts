@@ -38,7 +38,7 @@ const projections: Room = {
 const scheduler: Room = {
   path: 'scheduler/',
   inside: ['scheduler/', 'domain/', 'projections/', telemetry],
-  packages: [...schemas, 'node-schedule', 'undici', 'ipaddr.js', 'standardwebhooks'],
+  packages: [...schemas, 'node-schedule', 'ipaddr.js', 'standardwebhooks'],
   node: 'all',
 };
 
@@ -54,7 +54,7 @@ const app: Room = {
     'extensions/',
     'observability/',
   ],
-  packages: ['commander', 'undici', 'yaml'],
+  packages: ['commander', 'yaml'],
   node: 'all',
   computed: true,
 };
@@ -102,7 +102,8 @@ export const rooms: readonly Room[] = [
   },
   scheduler,
   part(scheduler, 'processes/', ['coordination.ts']),
-  part(scheduler, 'tools/', ['tracing.ts']),
+  part(scheduler, 'http/', []),
+  part(scheduler, 'tools/', ['http/', 'tracing.ts']),
   {
     path: 'api/',
     inside: ['api/', 'domain/', 'projections/', coordination, telemetry],

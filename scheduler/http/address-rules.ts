@@ -1,0 +1,140 @@
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { holdsAddress, namesHost, parseHostEntry, plainHost, type HostEntry } from './host-list.ts';
+import { isMetadataAddress } from './metadata-addresses.ts';
+
+/** Resolves a name to all its addresses, as `dns.lookup` with `all` does. */
+export type LookUpAll = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** Whether an IP address is out of bounds. */
+export type AddressCheck = (address: string) => boolean;
+
+/** `SVC_HTTP_ALLOW_PRIVATE`: all private addresses, none, or a list of hosts, addresses and networks. */
+export type AllowedPrivate = boolean | readonly string[];
+
+/** What may be given in the place of the defaults. */
+export interface AddressRulesOptions {
+  readonly allowPrivate: AllowedPrivate;
+  /** In the place of `dns.lookup`. */
+  readonly lookUpAll?: LookUpAll | undefined;
+  /** In the place of {@link isPrivateAddress}. */
+  readonly isPrivate?: AddressCheck | undefined;
+}
+
+/** An address or name that requests may not go to. The message names the setting that would allow it. */
+export class AddressRefused extends Error {
+  readonly #kind: 'private' | 'metadata';
+
+  constructor(host: string, kind: 'private' | 'metadata') {
+    const remedy =
+      kind === 'private'
+        ? 'is a private address; to allow it, add it to SVC_HTTP_ALLOW_PRIVATE'
+        : "is a private address of a cloud's metadata service; to allow it, " +
+          'list that very address in SVC_HTTP_ALLOW_PRIVATE';
+    super(`${host} ${remedy}`);
+    this.name = 'AddressRefused';
+    this.#kind = kind;
+  }
+
+  /** The same refusal under another name, for messages that must not tell the host. */
+  of(host: string): AddressRefused {
+    return new AddressRefused(host, this.#kind);
+  }
+}
+
+/** All of IPv6 that is given out (IANA's registry of its address space); the rest is reserved. */
+const GIVEN_OUT = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/**
+ * Whether an IP address is anything but a public one: loopback, private, link-local, shared, reserved,
+ * multicast, or IPv6 that stands for an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) unless that is public
+ * and merely mapped.
+ */
+export function isPrivateAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return true;
+  const parsed = ipaddr.process(address);
+  if (parsed.range() !== 'unicast') return true;
+  return parsed instanceof ipaddr.IPv6 && !parsed.match(GIVEN_OUT);
+}
+
+/**
+ * Decides which addresses requests may go to. Metadata services of clouds give credentials to whoever asks, so only an
+ * entry that is their address alone allows them: neither `true`, nor a network, nor a name.
+ */
+export class AddressRules {
+  /**
+   * A look-up for sockets that refuses names with a refused address among theirs. The connection itself is made by this
+   * look-up, so a name cannot change its meaning in between.
+   */
+  readonly lookup: LookupFunction;
+  readonly #allowsAll: boolean;
+  readonly #entries: readonly HostEntry[];
+  readonly #lookUpAll: LookUpAll;
+  readonly #isPrivate: AddressCheck;
+
+  /** @throws RangeError for an entry that {@link parseHostEntry} cannot read */
+  constructor(options: AddressRulesOptions) {
+    const { allowPrivate, lookUpAll = systemLookup, isPrivate = isPrivateAddress } = options;
+    this.#allowsAll = allowPrivate === true;
+    this.#entries = (typeof allowPrivate === 'boolean' ? [] : allowPrivate).map((text) => {
+      const entry = parseHostEntry(text);
+      if (entry === null) throw new RangeError(`${text} is no host, address or network`);
+      return entry;
+    });
+    this.#lookUpAll = lookUpAll;
+    this.#isPrivate = isPrivate;
+    this.lookup = (hostname, options, callback) => this.#lookUp(hostname, options, callback);
+  }
+
+  /** @throws AddressRefused when a URL's host is a refused address. Names are checked when they are resolved. */
+  checkLiteral(url: URL): void {
+    const host = plainHost(url.hostname);
+    if (isIP(host) !== 0) this.#check(host, host, host);
+  }
+
+  /** Whether a name is listed by itself, so that whatever resolves it is trusted to. */
+  lists(hostname: string): boolean {
+    return this.#entries.some((entry) => namesHost(entry, hostname));
+  }
+
+  /**
+   * Checks all addresses of a name that somebody else is going to resolve.
+   * @throws AddressRefused, or what the look-up ended with
+   */
+  async checkName(hostname: string): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.lookup(hostname, { all: true }, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  #lookUp(...[hostname, options, callback]: Parameters<LookupFunction>): void {
+    this.#lookUpAll(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 0);
+      try {
+        for (const { address } of addresses) {
+          this.#check(`${hostname} (${address})`, hostname, address);
+        }
+      } catch (refused) {
+        return callback(refused as AddressRefused, '', 0);
+      }
+      const [first] = addresses;
+      if (options.all === true) return callback(null, addresses);
+      if (first) return callback(null, first.address, first.family);
+      return callback(new Error(`${hostname} has no address`), '', 0);
+    });
+  }
+
+  #check(shown: string, hostname: string, address: string): void {
+    const holding = this.#entries.filter((entry) => holdsAddress(entry, address));
+    if (holding.some((entry) => entry.kind === 'network' && entry.isSingle)) return;
+    if (isMetadataAddress(address)) throw new AddressRefused(shown, 'metadata');
+    if (this.#allowsAll || holding.length > 0 || !this.#isPrivate(address)) return;
+    if (!this.lists(hostname)) throw new AddressRefused(shown, 'private');
+  }
+}

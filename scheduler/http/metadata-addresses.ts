@@ -1,0 +1,68 @@
+import { BlockList } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * Where clouds give a machine its credentials and secrets, as their documentation says. The same address serves many:
+ * 169.254.169.254 is that of AWS, Google, Azure, Oracle, DigitalOcean, Hetzner, OpenStack and others.
+ */
+const metadata = {
+  ipv4: [
+    '169.254.169.254',
+    // AWS: credentials of ECS tasks and of pods in EKS.
+    '169.254.170.2',
+    '169.254.170.23',
+    // Azure: the channel to the host.
+    '168.63.129.16',
+    // Alibaba Cloud.
+    '100.100.100.200',
+    // Oracle Cloud Classic.
+    '192.0.0.192',
+    // Tencent Cloud.
+    '169.254.0.23',
+    // Volcengine.
+    '100.96.0.96',
+    // Scaleway.
+    '169.254.42.42',
+  ],
+  ipv6: [
+    // AWS: of instances, and of pods in EKS.
+    'fd00:ec2::254',
+    'fd00:ec2::23',
+    // Google Cloud.
+    'fd20:ce::254',
+    // Scaleway.
+    'fd00:42::42',
+    // OpenStack.
+    'fe80::a9fe:a9fe',
+  ],
+} as const;
+
+const known = new BlockList();
+for (const address of metadata.ipv4) known.addAddress(address, 'ipv4');
+for (const address of metadata.ipv6) known.addAddress(address, 'ipv6');
+
+/** Whether a cloud's metadata service answers at an IP address, or at the IPv4 address that one of IPv6 stands for. */
+export function isMetadataAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return known.check(parsed.toString(), 'ipv4');
+  const inside = embedded(parsed);
+  if (inside !== null && known.check(inside, 'ipv4')) return true;
+  return known.check(parsed.toNormalizedString(), 'ipv6');
+}
+
+/** The IPv4 address in one of IPv6: compatible (RFC 4291), NAT64 (RFC 6052, 8215), 6to4 (RFC 3056), Teredo (RFC 4380). */
+function embedded(address: ipaddr.IPv6): string | null {
+  const bytes = address.toByteArray();
+  const [first, second] = address.parts;
+  if (first === 0x2002) return bytes.slice(2, 6).join('.');
+  if (first === 0x2001 && second === 0) {
+    return bytes
+      .slice(12)
+      .map((byte) => byte ^ 0xff)
+      .join('.');
+  }
+  const isCompatible = address.parts.slice(0, 4).every((part) => part === 0);
+  if (isCompatible || (first === 0x64 && second === 0xff9b)) return bytes.slice(12).join('.');
+  return null;
+}

@@ -1,0 +1,95 @@
+import { request as httpRequest, type ClientRequest } from 'node:http';
+import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { CONNECT_TIMEOUT, timeOutConnecting } from './connecting.ts';
+import { HttpFailure } from './http-failure.ts';
+
+/** What a proxy is sent that wants a user and a password; nothing where its address has none. */
+export function proxyCredentials({ username, password }: URL): Readonly<Record<string, string>> {
+  if (username === '' && password === '') return {};
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const basic = Buffer.from(credentials).toString('base64');
+  return { 'proxy-authorization': `Basic ${basic}` };
+}
+
+/** Where a proxy listens, as sockets take it. */
+export function proxyAddress({ protocol, hostname, port }: URL): { host: string; port: number } {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+}
+
+/** Connects to hosts of `https:` through a proxy, by its method CONNECT (RFC 9110, 9.3.6). */
+export class TunnelAgent extends Agent {
+  readonly #proxy: URL;
+  readonly #opening = new Set<ClientRequest>();
+
+  constructor(proxy: URL, options: AgentOptions) {
+    super(options);
+    this.#proxy = proxy;
+  }
+
+  override createConnection(
+    options: RequestOptions,
+    callback?: (error: Error | null, socket: Duplex) => void,
+  ): undefined {
+    const done = callback as (error: Error | null, socket?: Duplex) => void;
+    this.#open(options).then(
+      (socket) =>
+        done(null, super.createConnection({ ...options, socket } as RequestOptions) as Duplex),
+      (error: unknown) => done(error as Error),
+    );
+  }
+
+  override destroy(): void {
+    for (const request of this.#opening) request.destroy();
+    super.destroy();
+  }
+
+  #open({ host, port }: RequestOptions): Promise<Duplex> {
+    const name = host?.includes(':') === true ? `[${host}]` : (host ?? '');
+    const target = `${name}:${String(port ?? 443)}`;
+    const proxy = this.#proxy;
+    const connect = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
+    return new Promise((resolve, reject) => {
+      const request = connect({
+        ...proxyAddress(proxy),
+        method: 'CONNECT',
+        path: target,
+        headers: { host: target, ...proxyCredentials(proxy) },
+        agent: false,
+      });
+      this.#opening.add(request);
+      const late = setTimeout(
+        () => request.destroy(timeOutConnecting(proxy.host)),
+        CONNECT_TIMEOUT,
+      );
+      request.once('close', () => {
+        clearTimeout(late);
+        this.#opening.delete(request);
+      });
+      request.once('connect', ({ statusCode = 0 }, socket, head) => {
+        clearTimeout(late);
+        if (statusCode >= 200 && statusCode < 300) {
+          socket.unshift(head);
+          return resolve(socket);
+        }
+        socket.destroy();
+        return reject(refusedBy(proxy, statusCode));
+      });
+      request.once('error', (error: Error & { code?: string }) => {
+        const message = `the proxy ${proxy.host} could not be reached: ${error.message || error.code || error.name}`;
+        const code = error.code ?? error.name;
+        reject(new HttpFailure(message, { retryable: true, code, cause: error }));
+      });
+      request.end();
+    });
+  }
+}
+
+function refusedBy(proxy: URL, status: number): HttpFailure {
+  const message = `the proxy ${proxy.host} answered ${String(status)} when asked to connect`;
+  // 407: its credentials are wrong, or missing in HTTPS_PROXY.
+  const remedy = status === 407 ? '; HTTPS_PROXY must have its user and password' : '';
+  const retryable = status < 400 || status >= 500;
+  return new HttpFailure(message + remedy, { retryable, code: `PROXY_${String(status)}` });
+}

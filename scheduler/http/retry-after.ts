@@ -1,0 +1,57 @@
+const LONGEST = 86_400_000;
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const days = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'].join('|');
+const longDays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const month = `(?<month>${months.join('|')})`;
+const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)';
+
+/** The three forms of a date that RFC 9110 (5.6.7) has recipients take; all of them are in UTC. */
+const forms: readonly RegExp[] = [
+  // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
+  new RegExp(`^(?:${days}), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
+  // RFC 850: Sunday, 06-Nov-94 08:49:37 GMT
+  new RegExp(`^(?:${longDays.join('|')}), (?<day>\\d\\d)-${month}-(?<year>\\d\\d) ${time} GMT$`),
+  // asctime: Sun Nov  6 08:49:37 1994
+  new RegExp(`^(?:${days}) ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`),
+];
+
+/**
+ * Reads `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
+ * @param values of all headers of that name; several contradict each other, and none of them counts
+ * @param now milliseconds
+ * @returns milliseconds from now, up to a day; undefined where there is none or it is malformed
+ */
+export function retryAfterMs(values: readonly string[] = [], now: number): number | undefined {
+  const [value, ...more] = values;
+  if (value === undefined || more.length > 0) return undefined;
+  const text = value.trim();
+  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : (dateOf(text, now) ?? NaN) - now;
+  return Number.isNaN(milliseconds) ? undefined : Math.min(Math.max(0, milliseconds), LONGEST);
+}
+
+function dateOf(text: string, now: number): number | undefined {
+  const found = forms.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
+  if (found === undefined) return undefined;
+  const [day, hour, minute, second] = [
+    found['day'],
+    found['hour'],
+    found['minute'],
+    found['second'],
+  ];
+  const year = fullYear(found['year'] ?? '', now);
+  const date = new Date(0);
+  date.setUTCFullYear(year, months.indexOf(found['month'] ?? ''), Number(day));
+  // A day that its month does not have has led to the next one.
+  const exists = date.getUTCDate() === Number(day) && Number(day) > 0;
+  if (!exists || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
+  return date.setUTCHours(Number(hour), Number(minute), Number(second));
+}
+
+/** Two digits that would lie more than 50 years ahead are of the century before (RFC 9110, 5.6.7). */
+function fullYear(digits: string, now: number): number {
+  if (digits.length === 4) return Number(digits);
+  const current = new Date(now).getUTCFullYear();
+  const year = current - (current % 100) + Number(digits);
+  return year > current + 50 ? year - 100 : year;
+}

@@ -1,0 +1,70 @@
+/** Types that are text, whatever their charset. */
+const textTypes = /^\s*(text\/|[^;]*[/+](json|xml|javascript)\b)/i;
+
+/** What 0x80 to 0x9f are in windows-1252, which Node 20 takes for control characters. */
+const windows1252 =
+  '\u20ac\x81\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\x8d\u017d\x8f' +
+  '\x90\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\x9d\u017e\u0178';
+
+/** Labels that leave the order of the bytes to their mark (RFC 2781, 4.3). */
+const eitherOrder = new Set(['utf-16', 'unicode', 'ucs-2', 'iso-10646-ucs-2', 'csunicode']);
+
+/**
+ * Reads bytes as text: in the charset that the content type names, whatever the bytes look like; else, of a type that is
+ * text, in UTF-16 where they begin with its mark; else in UTF-8. A charset that is not known counts as none. A mark at
+ * the beginning is no part of the text.
+ * @param options.isCut the bytes are the beginning of more: half a character at their end is left out
+ * @returns null where the bytes are not valid in the charset
+ */
+export function textOf(
+  bytes: Buffer,
+  contentType: string,
+  { isCut }: { readonly isCut: boolean },
+): string | null {
+  try {
+    return decoderFor(bytes, contentType, { fatal: true })(bytes, isCut);
+  } catch {
+    return null;
+  }
+}
+
+/** As {@link textOf}, with U+FFFD for what is not valid. */
+export function nearestTextOf(bytes: Buffer, contentType: string): string {
+  return decoderFor(bytes, contentType, { fatal: false })(bytes, true);
+}
+
+function decoderFor(
+  bytes: Buffer,
+  contentType: string,
+  options: { readonly fatal: boolean },
+): (bytes: Buffer, isCut: boolean) => string {
+  const decoder =
+    knownDecoder(charsetOf(bytes, contentType), options) ?? new TextDecoder('utf-8', options);
+  return (given, isCut) => {
+    const text = decoder.decode(given, { stream: isCut });
+    if (decoder.encoding !== 'windows-1252') return text;
+    return text.replace(/[\x80-\x9f]/g, (each) => windows1252.charAt(each.charCodeAt(0) - 0x80));
+  };
+}
+
+function knownDecoder(
+  charset: string | undefined,
+  options: { readonly fatal: boolean },
+): InstanceType<typeof TextDecoder> | null {
+  if (charset === undefined) return null;
+  try {
+    return new TextDecoder(charset, options);
+  } catch {
+    return null;
+  }
+}
+
+function charsetOf(bytes: Buffer, contentType: string): string | undefined {
+  const named = /;\s*charset\s*=\s*["']?([^\s;"']+)/i.exec(contentType)?.[1]?.toLowerCase();
+  const [first, second] = bytes;
+  const isBig = first === 0xfe && second === 0xff;
+  if (named !== undefined) return isBig && eitherOrder.has(named) ? 'utf-16be' : named;
+  if (!textTypes.test(contentType)) return undefined;
+  if (isBig) return 'utf-16be';
+  return first === 0xff && second === 0xfe ? 'utf-16le' : undefined;
+}
