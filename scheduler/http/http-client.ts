@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { AddressRules, type AddressRulesOptions } from './address-rules.ts';
 import { limitConnecting } from './connecting.ts';
 import { plainHost } from './host-list.ts';
@@ -65,8 +66,9 @@ class ClosedUnanswered extends Error {}
  * goes by the proxies of the environment.
  *
  * Answers are read by Node's lenient parser, as browsers and curl would: real servers end lines with a bare LF, fold
- * headers, or send both a length and chunks (RFC 9112 2.2, 5.2, 6.3). What makes leniency dangerous, two parties that
- * disagree where a message ends, does not occur here: a connection has one request at a time, and nothing is forwarded.
+ * headers, or send both a length and chunks (RFC 9112 2.2, 5.2, 6.3). Leniency is dangerous where two parties disagree
+ * on the end of a message. Here a connection has one request at a time, nothing is forwarded, and bytes that come
+ * unasked end the connection.
  */
 export class HttpClient {
   readonly #rules: AddressRules;
@@ -158,8 +160,14 @@ class Connections {
     const options = { keepAlive, timeout: LONGEST_IDLE };
     this.#options = options;
     const checked = { ...options, lookup: rules.lookup };
-    this.#direct = { http: new HttpAgent(checked), https: new HttpsAgent(checked) };
-    this.#toProxy = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+    this.#direct = {
+      http: guarded(new HttpAgent(checked)),
+      https: guarded(new HttpsAgent(checked)),
+    };
+    this.#toProxy = {
+      http: guarded(new HttpAgent(options)),
+      https: guarded(new HttpsAgent(options)),
+    };
   }
 
   to(url: URL, proxy: URL | null): Route {
@@ -199,10 +207,19 @@ class Connections {
   #tunnelBy(proxy: URL): TunnelAgent {
     const known = this.#tunnels.get(proxy.href);
     if (known !== undefined) return known;
-    const agent = new TunnelAgent(proxy, this.#options);
+    const agent = guarded(new TunnelAgent(proxy, this.#options));
     this.#tunnels.set(proxy.href, agent);
     return agent;
   }
+}
+
+/** Lets an agent close an idle connection over which something comes: it would be taken for the next answer. */
+function guarded<T extends HttpAgent>(agent: T): T {
+  return agent.on('free', (socket: Duplex) => void socket.on('data', endStray));
+}
+
+function endStray(this: Duplex): void {
+  this.destroy();
 }
 
 function send({ connect, options }: Route, url: URL, request: HttpRequest): Promise<HttpAnswer> {
@@ -224,6 +241,7 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
     };
     signal.addEventListener('abort', abort, { once: true });
     sent.once('socket', (socket) => {
+      socket.removeListener('data', endStray);
       socket.once('data', begin);
       sent.once('close', () => socket.removeListener('data', begin));
       if (!sent.reusedSocket) limitConnecting(socket, url.host);

@@ -48,10 +48,9 @@ function dateOf(text: string, now: number): number | undefined {
   return date.setUTCHours(Number(hour), Number(minute), Number(second));
 }
 
-/** Two digits that would lie more than 50 years ahead are of the century before (RFC 9110, 5.6.7). */
+/** Two digits stand for the latest such year that is not more than 50 years ahead (RFC 9110, 5.6.7). */
 function fullYear(digits: string, now: number): number {
   if (digits.length === 4) return Number(digits);
-  const current = new Date(now).getUTCFullYear();
-  const year = current - (current % 100) + Number(digits);
-  return year > current + 50 ? year - 100 : year;
+  const latest = new Date(now).getUTCFullYear() + 50;
+  return latest - ((latest - Number(digits)) % 100);
 }

@@ -1,0 +1,81 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** A request as it came over the wire. */
+export interface RawRequest {
+  /** Which connection it came by; the first is 1. */
+  readonly connection: number;
+  /** Which request of its connection it is; the first is 1. */
+  readonly nth: number;
+  /** `GET / HTTP/1.1`. */
+  readonly line: string;
+  /** Names in lower case; of several with one name the last. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Answers a request with any bytes, or does something else to the connection. */
+export type RawAnswer = (request: RawRequest, socket: Socket) => void;
+
+/**
+ * A server that writes what a test says, byte for byte: for answers that no library for servers would let out. It reads
+ * requests with a `Content-Length` or without a body.
+ */
+export class RawServer {
+  readonly requests: RawRequest[] = [];
+  readonly sockets = new Set<Socket>();
+  answer: RawAnswer;
+  readonly #server: Server;
+  #connections = 0;
+
+  constructor(answer: RawAnswer) {
+    this.answer = answer;
+    this.#server = createServer((socket) => this.serve(socket));
+  }
+
+  /** Its address, once it listens: `http://127.0.0.1:<port>`. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${String(this.port)}`;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Serves a connection that came from elsewhere, such as one of TLS, as its own. */
+  serve(socket: Socket): void {
+    const connection = (this.#connections += 1);
+    let [unread, nth] = ['', 0];
+    this.sockets.add(socket);
+    socket.on('close', () => this.sockets.delete(socket));
+    // Clients break off: that is what some tests are about.
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      unread += chunk.toString('latin1');
+      for (;;) {
+        const end = unread.indexOf('\r\n\r\n');
+        if (end === -1) return;
+        const [line = '', ...lines] = unread.slice(0, end).split('\r\n');
+        const headers = Object.fromEntries(lines.map(parted));
+        const length = Number(headers['content-length'] ?? 0);
+        if (unread.length < end + 4 + length) return;
+        const body = Buffer.from(unread.slice(end + 4, end + 4 + length), 'latin1').toString();
+        unread = unread.slice(end + 4 + length);
+        nth += 1;
+        const request = { connection, nth, line, headers, body };
+        this.requests.push(request);
+        this.answer(request, socket);
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+function parted(header: string): [name: string, value: string] {
+  const colon = header.indexOf(':');
+  return [header.slice(0, colon).toLowerCase(), header.slice(colon + 1).trim()];
+}
