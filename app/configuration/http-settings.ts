@@ -53,8 +53,8 @@ function allowedPrivate(env: Environment, variable: string): AllowedPrivate {
   const bad = entries.find((entry) => parseHostEntry(entry) === null);
   if (bad !== undefined || entries.length === 0) {
     const allowed =
-      'true, false, or hosts, addresses and networks by commas (db.internal,10.0.0.0/8)';
-    throw new ConfigurationError(variable, `is ${shown(bad ?? text)}; it must be ${allowed}`);
+      'true or false alone, or hosts, addresses and networks by commas (db.internal,10.0.0.0/8)';
+    throw new ConfigurationError(variable, `names ${shown(bad ?? text)}; it must be ${allowed}`);
   }
   return entries;
 }

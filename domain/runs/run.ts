@@ -312,6 +312,7 @@ export function retryTime(
   return deadline !== null && at >= deadline ? null : at;
 }
 
+/** Seconds. `retry_max_delay_seconds` is the longest of them for every strategy. */
 function delayAfter(
   attempt: number,
   backoff: {
@@ -324,9 +325,9 @@ function delayAfter(
   const { retry_delay_seconds: d, retry_max_delay_seconds: most } = backoff;
   switch (backoff.backoff_strategy) {
     case 'fixed':
-      return d;
+      return Math.min(d, most);
     case 'linear':
-      return d * attempt;
+      return Math.min(d * attempt, most);
     case 'exponential_jitter':
       return (0.5 + 0.5 * random()) * Math.min(d * 2 ** (attempt - 1), most);
   }

@@ -42,9 +42,12 @@ export function holdsAddress(entry: HostEntry, address: string): boolean {
   return version !== 0 && entry.network.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** A host of a URL without the brackets of an IPv6 address, and without the dot that ends an absolute name. */
+/** A host in lower case, without the brackets of an IPv6 address, and without the dot that ends an absolute name. */
 export function plainHost(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  return hostname
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase();
 }
 
 function networkOf(

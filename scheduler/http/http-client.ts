@@ -5,7 +5,7 @@ import {
   type IncomingMessage,
   type RequestOptions,
 } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Agent as HttpsAgent, request as httpsRequest, type AgentOptions } from 'node:https';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AddressRules, type AddressRulesOptions } from './address-rules.ts';
@@ -13,7 +13,7 @@ import { limitConnecting } from './connecting.ts';
 import { plainHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 import { noProxies, Proxies, type ProxySettings } from './proxies.ts';
-import { proxyAddress, proxyCredentials, TunnelAgent } from './proxy-tunnel.ts';
+import { proxyAddress, proxyCredentials, proxyServername, TunnelAgent } from './proxy-tunnel.ts';
 
 /** A request. */
 export interface HttpRequest {
@@ -37,6 +37,8 @@ export interface HttpAnswer {
 
 export interface HttpClientOptions extends AddressRulesOptions {
   readonly proxies?: ProxySettings | undefined;
+  /** Certificates that are trusted, as PEM, in the place of Node's own. */
+  readonly ca?: string | undefined;
 }
 
 /**
@@ -80,8 +82,8 @@ export class HttpClient {
   constructor(options: HttpClientOptions) {
     this.#rules = new AddressRules(options);
     this.#proxies = new Proxies(options.proxies ?? noProxies);
-    this.#kept = new Connections(this.#rules, true);
-    this.#fresh = new Connections(this.#rules, false);
+    this.#kept = new Connections(this.#rules, true, options.ca);
+    this.#fresh = new Connections(this.#rules, false, options.ca);
   }
 
   /**
@@ -150,14 +152,14 @@ interface Route {
 
 /** The connections to hosts and proxies. */
 class Connections {
-  readonly #options: { readonly keepAlive: boolean; readonly timeout: number };
+  readonly #options: AgentOptions;
   readonly #direct: { readonly http: HttpAgent; readonly https: HttpsAgent };
   /** To the proxies themselves, which may be anywhere. */
   readonly #toProxy: { readonly http: HttpAgent; readonly https: HttpsAgent };
   readonly #tunnels = new Map<string, TunnelAgent>();
 
-  constructor(rules: AddressRules, keepAlive: boolean) {
-    const options = { keepAlive, timeout: LONGEST_IDLE };
+  constructor(rules: AddressRules, keepAlive: boolean, ca: string | undefined) {
+    const options = { keepAlive, timeout: LONGEST_IDLE, ...(ca === undefined ? {} : { ca }) };
     this.#options = options;
     const checked = { ...options, lookup: rules.lookup };
     this.#direct = {
@@ -191,10 +193,7 @@ class Connections {
         path: `${protocol}//${url.host}${path}`,
         agent: viaTls ? this.#toProxy.https : this.#toProxy.http,
         headers: proxyCredentials(proxy),
-        // Else it would be the name of the host.
-        ...(viaTls
-          ? { servername: isIP(plainHost(proxy.hostname)) === 0 ? proxy.hostname : '' }
-          : {}),
+        ...(viaTls ? { servername: proxyServername(proxy) } : {}),
       } as RequestOptions,
     };
   }

@@ -1,7 +1,9 @@
 import { request as httpRequest, type ClientRequest } from 'node:http';
 import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions } from 'node:https';
+import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { CONNECT_TIMEOUT, timeOutConnecting } from './connecting.ts';
+import { plainHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 
 /** What a proxy is sent that wants a user and a password; nothing where its address has none. */
@@ -16,6 +18,11 @@ export function proxyCredentials({ username, password }: URL): Readonly<Record<s
 export function proxyAddress({ protocol, hostname, port }: URL): { host: string; port: number } {
   const host = hostname.replace(/^\[|\]$/g, '');
   return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+}
+
+/** The name that a proxy's certificate must have. Of itself, Node would take that of the `Host` header. */
+export function proxyServername({ hostname }: URL): string {
+  return isIP(plainHost(hostname)) === 0 ? hostname : '';
 }
 
 /** Connects to hosts of `https:` through a proxy, by its method CONNECT (RFC 9110, 9.3.6). */
@@ -49,14 +56,17 @@ export class TunnelAgent extends Agent {
     const name = host?.includes(':') === true ? `[${host}]` : (host ?? '');
     const target = `${name}:${String(port ?? 443)}`;
     const proxy = this.#proxy;
+    const { ca } = this.options;
     const connect = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
       const request = connect({
         ...proxyAddress(proxy),
+        servername: proxyServername(proxy),
         method: 'CONNECT',
         path: target,
         headers: { host: target, ...proxyCredentials(proxy) },
         agent: false,
+        ...(ca === undefined ? {} : { ca }),
       });
       this.#opening.add(request);
       const late = setTimeout(

@@ -1,13 +1,12 @@
 import { start } from '../../domain/pipeline/size.ts';
 import type { Span } from '../../observability/telemetry.ts';
+import { AddressRefused } from '../http/address-rules.ts';
 import {
-  AddressRefused,
-  type AddressCheck,
-  type AllowedPrivate,
-  type LookUpAll,
-} from '../http/address-rules.ts';
-import { HttpClient, idempotentMethods, type HttpAnswer } from '../http/http-client.ts';
-import type { ProxySettings } from '../http/proxies.ts';
+  HttpClient,
+  idempotentMethods,
+  type HttpAnswer,
+  type HttpClientOptions,
+} from '../http/http-client.ts';
 import { HttpFailure } from '../http/http-failure.ts';
 import { readBody } from '../http/read-body.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
@@ -34,18 +33,12 @@ const TOLD_OF_ANSWER = 500;
 
 /**
  * The tool `http.request`. The client that it keeps connections in is closed with it.
- * @param options.allowPrivate private addresses that requests may go to
- * @param options.proxies of the environment
- * @param options.lookUpAll in the place of `dns.lookup`
- * @param options.isPrivate in the place of `isPrivateAddress`
+ * @param options.userAgent what the service calls itself
  */
-export function createHttpTool(options: {
-  readonly allowPrivate: AllowedPrivate;
-  readonly proxies?: ProxySettings | undefined;
-  readonly userAgent?: string;
-  readonly lookUpAll?: LookUpAll;
-  readonly isPrivate?: AddressCheck;
-}): { readonly tool: Tool; readonly close: () => Promise<void> } {
+export function createHttpTool(options: HttpClientOptions & { readonly userAgent?: string }): {
+  readonly tool: Tool;
+  readonly close: () => Promise<void>;
+} {
   const { userAgent = 'task-scheduling-service' } = options;
   const client = new HttpClient(options);
   const tool = defineTool({

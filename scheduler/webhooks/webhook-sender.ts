@@ -2,14 +2,8 @@ import { Webhook as Signer } from 'standardwebhooks';
 import type { Clock, Instant } from '../../domain/clock.ts';
 import { start } from '../../domain/pipeline/size.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import {
-  AddressRefused,
-  type AddressCheck,
-  type AllowedPrivate,
-  type LookUpAll,
-} from '../http/address-rules.ts';
-import { HttpClient, type HttpAnswer } from '../http/http-client.ts';
-import type { ProxySettings } from '../http/proxies.ts';
+import { AddressRefused } from '../http/address-rules.ts';
+import { HttpClient, type HttpAnswer, type HttpClientOptions } from '../http/http-client.ts';
 import { readBody } from '../http/read-body.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import { nearestTextOf } from '../http/text.ts';
@@ -53,17 +47,7 @@ export class WebhookSender {
   private readonly userAgent: string;
   private readonly client: HttpClient;
 
-  constructor(options: {
-    readonly clock: Clock;
-    /** Private addresses that messages may go to. */
-    readonly allowPrivate: AllowedPrivate;
-    readonly userAgent: string;
-    readonly proxies?: ProxySettings | undefined;
-    /** In the place of `dns.lookup`. */
-    readonly lookUpAll?: LookUpAll;
-    /** In the place of `isPrivateAddress`. */
-    readonly isPrivate?: AddressCheck;
-  }) {
+  constructor(options: HttpClientOptions & { readonly clock: Clock; readonly userAgent: string }) {
     this.clock = options.clock;
     this.userAgent = options.userAgent;
     this.client = new HttpClient(options);

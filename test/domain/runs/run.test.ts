@@ -288,10 +288,11 @@ describe('a run', () => {
           const at = retryTime(attempt, rules, START, () => random);
           if (attempt > rules.max_retries) return at === null;
           const d = rules.retry_delay_seconds;
-          const most = Math.min(d * 2 ** (attempt - 1), rules.retry_max_delay_seconds);
+          const capped = (delay: number): number => Math.min(delay, rules.retry_max_delay_seconds);
+          const most = capped(d * 2 ** (attempt - 1));
           const [low, high] = {
-            fixed: [d, d],
-            linear: [d * attempt, d * attempt],
+            fixed: [capped(d), capped(d)],
+            linear: [capped(d * attempt), capped(d * attempt)],
             exponential_jitter: [most / 2, most],
           }[rules.backoff_strategy] as [number, number];
           const delay = ((at ?? Number.NaN) - START) / 1000;
@@ -299,6 +300,20 @@ describe('a run', () => {
         }),
         { numRuns: 500 },
       );
+    });
+
+    it('waits no longer than its longest delay, whatever its strategy', () => {
+      const rules = { max_retries: 9, retry_delay_seconds: 40, retry_max_delay_seconds: 60 };
+      const delaysOf = (backoff_strategy: 'fixed' | 'linear' | 'exponential_jitter'): number[] =>
+        [1, 2, 3].map((attempt) => {
+          const at = retryTime(attempt, { ...rules, backoff_strategy }, START, () => 1);
+          return ((at ?? Number.NaN) - START) / 1000;
+        });
+      expect(delaysOf('fixed')).to.deep.equal([40, 40, 40]);
+      expect(delaysOf('linear')).to.deep.equal([40, 60, 60]);
+      expect(delaysOf('exponential_jitter')).to.deep.equal([40, 60, 60]);
+      const longer = { ...rules, retry_max_delay_seconds: 30, backoff_strategy: 'fixed' } as const;
+      expect(retryTime(1, longer, START, () => 1)).to.equal(START + 30_000);
     });
 
     it('waits at least as long as it was asked to', () => {

@@ -29,7 +29,7 @@ export interface Caller {
 
 export const callers = {
   'http.request': (options: CallOptions, closing: Closing): Caller => {
-    const { tool, close } = createHttpTool({ allowPrivate: true, ...defined(options) });
+    const { tool, close } = createHttpTool({ allowPrivate: true, ...options });
     closing.push(close);
     return {
       call: async (url, args) => {
@@ -47,7 +47,7 @@ export const callers = {
     };
   },
   'a webhook': (options: CallOptions, closing: Closing): Caller => {
-    const settings = { allowPrivate: true, ...defined(options) };
+    const settings = { allowPrivate: true, ...options };
     const sender = new WebhookSender({ clock: new VirtualClock(NOW), userAgent: 't', ...settings });
     closing.push(() => sender.close());
     return {
@@ -119,18 +119,5 @@ function toolCall(): ToolCall {
     actAs: 'agent-1',
     mask: (text) => text,
     log: () => {},
-  };
-}
-
-/** Without what is undefined: such options mean what is left out. */
-function defined(options: CallOptions): Omit<CallOptions, 'lookUpAll' | 'isPrivate'> & {
-  readonly lookUpAll?: LookUpAll;
-  readonly isPrivate?: NonNullable<CallOptions['isPrivate']>;
-} {
-  const { lookUpAll, isPrivate, ...rest } = options;
-  return {
-    ...rest,
-    ...(lookUpAll === undefined ? {} : { lookUpAll }),
-    ...(isPrivate === undefined ? {} : { isPrivate }),
   };
 }
