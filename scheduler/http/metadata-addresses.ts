@@ -1,54 +1,49 @@
-import { BlockList } from 'node:net';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
  * Where clouds give a machine its credentials and secrets, as their documentation says. The same address serves many:
  * 169.254.169.254 is that of AWS, Google, Azure, Oracle, DigitalOcean, Hetzner, OpenStack and others.
  */
-const metadata = {
-  ipv4: [
-    '169.254.169.254',
-    // AWS: credentials of ECS tasks and of pods in EKS.
-    '169.254.170.2',
-    '169.254.170.23',
-    // Azure: the channel to the host.
-    '168.63.129.16',
-    // Alibaba Cloud.
-    '100.100.100.200',
-    // Oracle Cloud Classic.
-    '192.0.0.192',
-    // Tencent Cloud.
-    '169.254.0.23',
-    // Volcengine.
-    '100.96.0.96',
-    // Scaleway.
-    '169.254.42.42',
-  ],
-  ipv6: [
-    // AWS: of instances, and of pods in EKS.
-    'fd00:ec2::254',
-    'fd00:ec2::23',
-    // Google Cloud.
-    'fd20:ce::254',
-    // Scaleway.
-    'fd00:42::42',
-    // OpenStack.
-    'fe80::a9fe:a9fe',
-  ],
-} as const;
+const ofIpv4: ReadonlySet<string> = new Set([
+  '169.254.169.254',
+  // AWS: credentials of ECS tasks and of pods in EKS.
+  '169.254.170.2',
+  '169.254.170.23',
+  // Azure: the channel to the host.
+  '168.63.129.16',
+  // Alibaba Cloud.
+  '100.100.100.200',
+  // Oracle Cloud Classic.
+  '192.0.0.192',
+  // Tencent Cloud.
+  '169.254.0.23',
+  // Volcengine.
+  '100.96.0.96',
+  // Scaleway.
+  '169.254.42.42',
+]);
 
-const known = new BlockList();
-for (const address of metadata.ipv4) known.addAddress(address, 'ipv4');
-for (const address of metadata.ipv6) known.addAddress(address, 'ipv6');
+const ofIpv6: ReadonlySet<string> = new Set([
+  // AWS: of instances, and of pods in EKS.
+  'fd00:ec2::254',
+  'fd00:ec2::23',
+  // Google Cloud.
+  'fd20:ce::254',
+  // Scaleway.
+  'fd00:42::42',
+  // OpenStack.
+  'fe80::a9fe:a9fe',
+]);
 
 /** Whether a cloud's metadata service answers at an IP address, or at the IPv4 address that one of IPv6 stands for. */
 export function isMetadataAddress(address: string): boolean {
+  if (isIP(address) === 4) return ofIpv4.has(address);
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
-  if (parsed instanceof ipaddr.IPv4) return known.check(parsed.toString(), 'ipv4');
+  if (parsed instanceof ipaddr.IPv4) return ofIpv4.has(parsed.toString());
   const inside = embedded(parsed);
-  if (inside !== null && known.check(inside, 'ipv4')) return true;
-  return known.check(parsed.toNormalizedString(), 'ipv6');
+  return (inside !== null && ofIpv4.has(inside)) || ofIpv6.has(parsed.toRFC5952String());
 }
 
 /** The IPv4 address in one of IPv6: compatible (RFC 4291), NAT64 (RFC 6052, 8215), 6to4 (RFC 3056), Teredo (RFC 4380). */
