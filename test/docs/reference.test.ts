@@ -3,6 +3,7 @@ import { endpoints } from '../../api/app.ts';
 import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { errorStatuses } from '../../api/errors.ts';
 import { readConfiguration, type Configuration } from '../../app/configuration/configuration.ts';
+import { proxyVariables } from '../../app/configuration/http-settings.ts';
 import { settings, settingsWithoutEffect } from '../../app/configuration/known-settings.ts';
 import { refusalCodes } from '../../domain/errors.ts';
 import { eventStoreErrorCodes } from '../../domain/event-store.ts';
@@ -53,13 +54,16 @@ describe("the README's table of settings", () => {
 
   it('has every setting, and no other', () => {
     const named = [...defaults.keys()].filter((name) => /^[A-Z]/.test(name));
-    expect(named).to.have.members([...settings, ...keys]);
+    expect(named).to.have.members([...settings, ...keys, ...proxyVariables]);
   });
 
   it('has their defaults', () => {
     const configuration = readConfiguration({});
     const wrong = [...settings, 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'].filter((name) => {
-      const value = configuration[fieldOf(name)];
+      const value =
+        name === 'SVC_HTTP_ALLOW_PRIVATE'
+          ? configuration.http.allowPrivate
+          : configuration[fieldOf(name)];
       const text = Array.isArray(value)
         ? value.join(',')
         : String((value as string | number | boolean | undefined) ?? 'none');
