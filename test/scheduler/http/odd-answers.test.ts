@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Socket } from 'node:net';
 import { Signal } from '../../support/signals.ts';
 import { bothCallers, callersHarness } from './callers.ts';
 
@@ -55,16 +56,20 @@ describe('an odd answer', () => {
     });
 
     it(`to ${name} that comes unasked ends the connection, and is not taken for the next one`, async () => {
-      const closed = new Signal<void>('the end of the first connection');
-      const { origin, server: raw } = await server(({ connection }, socket) => {
-        if (connection > 1) return void socket.write(ok.replace('\r\n\r\nok', '\r\n\r\nhi'));
-        socket.on('close', () => closed.send());
-        socket.write(ok);
+      const closed = new Signal<Socket>('the end of a connection');
+      const { origin, server: raw } = await server((_, socket) => {
+        socket.on('close', () => closed.send(socket));
+        // Both requests are under way at once, and so each has its connection.
+        if (raw.requests.length === 2) for (const each of raw.sockets) each.write(ok);
+        if (raw.requests.length > 2) socket.write(ok.replace('\r\n\r\nok', '\r\n\r\nhi'));
       });
       const client = caller(name);
-      expect(await client.call(origin)).to.include({ text: 'ok' });
-      for (const socket of raw.sockets) socket.write(ok);
-      await closed.wait();
+      await Promise.all([client.call(origin), client.call(origin)]);
+      const [odd, other] = raw.sockets;
+      odd?.write(ok);
+      expect((await closed.wait()) === odd).to.equal(true);
+      // The first to end, and not because it was idle for too long.
+      expect([...raw.sockets]).to.deep.equal([other]);
       expect(await client.call(origin)).to.include({ text: 'hi' });
     });
   }
