@@ -56,20 +56,24 @@ describe('an odd answer', () => {
     });
 
     it(`to ${name} that comes unasked ends the connection, and is not taken for the next one`, async () => {
+      const asked = new Signal<Socket>('a request');
       const closed = new Signal<Socket>('the end of a connection');
-      const { origin, server: raw } = await server((_, socket) => {
-        socket.on('close', () => closed.send(socket));
-        // Both requests are under way at once, and so each has its connection.
-        if (raw.requests.length === 2) for (const each of raw.sockets) each.write(ok);
-        if (raw.requests.length > 2) socket.write(ok.replace('\r\n\r\nok', '\r\n\r\nhi'));
+      const { origin } = await server((_, socket) => {
+        socket.once('close', () => closed.send(socket));
+        if (asked.values.length < 2) asked.send(socket);
+        else socket.write(ok.replace('\r\n\r\nok', '\r\n\r\nhi'));
       });
       const client = caller(name);
-      await Promise.all([client.call(origin), client.call(origin)]);
-      const [odd, other] = raw.sockets;
-      odd?.write(ok);
-      expect((await closed.wait()) === odd).to.equal(true);
-      // The first to end, and not because it was idle for too long.
-      expect([...raw.sockets]).to.deep.equal([other]);
+      const calls = [client.call(origin), client.call(origin)];
+      const first = await asked.wait();
+      const second = await asked.wait((socket) => socket !== first);
+      first.write(ok);
+      await Promise.race(calls);
+      second.write(ok);
+      await Promise.all(calls);
+      // The other one has been idle for longer, and would be the first to end for that.
+      second.write(ok);
+      expect((await closed.wait()) === second).to.equal(true);
       expect(await client.call(origin)).to.include({ text: 'hi' });
     });
   }
