@@ -114,6 +114,48 @@ export interface KeptDocument<D extends JsonObject = JsonObject> {
   readonly document: D;
 }
 
+/** What is left out of large documents in a list. Smaller documents come as they are kept. */
+export interface Cut {
+  /** Bytes of JSON text up to which a document, and each of its values, stays whole. */
+  readonly over: number;
+  /** Where the values stand that may be cut; `*` is each item of a list. A cut value is `{truncated, size_bytes}`. */
+  readonly values: readonly {
+    readonly path: readonly string[];
+    /** Whether what stands for it has its beginning as `preview`. */
+    readonly preview: boolean;
+  }[];
+  /** Top-level fields that the list does not show: they may be missing. Default: none. */
+  readonly without?: readonly string[];
+}
+
+/** What a page of a list is made of. */
+export interface ListQuery extends Query {
+  /** What is counted; null for nothing. Default: the query's own filters. */
+  readonly counted?: readonly Filter[] | null;
+  /** Most bytes of JSON text of the documents together; the first is given whatever its size. Default: no limit. */
+  readonly mostBytes?: number;
+  /** Default: every document comes whole. */
+  readonly cut?: Cut;
+}
+
+/** A document of a list, unparsed: many large ones are best parsed one after the other. */
+export interface ListedDocument {
+  readonly key: string;
+  /** JSON. */
+  readonly text: string;
+}
+
+/** A page, its total and its position, all of one instant and one generation. */
+export interface Listed {
+  readonly documents: readonly ListedDocument[];
+  /** Whether more documents follow: past the limit, or past the bytes. */
+  readonly hasMore: boolean;
+  /** How many documents pass `counted`; null where nothing was counted. */
+  readonly total: number | null;
+  /** The checkpoint of the generation at that instant. */
+  readonly position: Position;
+}
+
 /** What the API, the scheduler and the workers read. Never blocks the event loop for long. */
 export interface ReadModel {
   /** @throws ReadModelError `UNAVAILABLE` */
@@ -132,6 +174,13 @@ export interface ReadModel {
     projection: Projection<D>,
     filters: readonly Filter[],
   ): Promise<number>;
+
+  /**
+   * Reads a page of a list with its total and its position from one snapshot of the live generation.
+   *
+   * @throws ReadModelError `NO_VIEW`, `UNAVAILABLE`
+   */
+  list(projection: Projection, query: ListQuery): Promise<Listed>;
 
   /** Up to which position of the log the live generation has folded everything; `BEGINNING` for nothing. */
   checkpoint(projection: Projection): Promise<Position>;

@@ -63,6 +63,7 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
       read(projection, (shape) => readModel.find(shape, query))) as ReadModel['find'],
     count: (projection: Projection, filters: readonly Filter[]) =>
       read(projection, (shape) => readModel.count(shape, filters)),
+    list: (projection, query) => read(projection, (shape) => readModel.list(shape, query)),
     async checkpoint(projection) {
       const position = await readModel.checkpoint(projection);
       if (position !== BEGINNING || projection.readsOlder === undefined) return position;

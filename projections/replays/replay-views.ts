@@ -31,5 +31,6 @@ export function readModelOfReplay(readModel: ReadModel, name: string): ReadModel
     get: (projection, key) => readModel.get(replayedAs(projection, name), key),
     find: (projection, query) => readModel.find(replayedAs(projection, name), query),
     count: (projection, filters) => readModel.count(replayedAs(projection, name), filters),
+    list: (projection, query) => readModel.list(replayedAs(projection, name), query),
   });
 }

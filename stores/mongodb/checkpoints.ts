@@ -61,6 +61,22 @@ export class Checkpoint {
     if (stored === null) throw await this.refusal(from);
   }
 
+  /**
+   * As {@link expect}, and marks that documents beyond the position are being written: until the checkpoint has moved,
+   * a list read from them is of no one instant. The mark need not outlive a crash that the documents don't outlive
+   * either, and the journal is written in order.
+   *
+   * @throws ReadModelError `FENCED`
+   */
+  async announce({ from, to }: Pick<Batch, 'from' | 'to'>): Promise<void> {
+    const stored = await this.#stored.findOneAndUpdate(
+      this.#mine(from),
+      { $set: { writing: to } },
+      { writeConcern: { w: 1, journal: false } },
+    );
+    if (stored === null) throw await this.refusal(from);
+  }
+
   /** Moves it, with the landmark where there is one. @throws ReadModelError `FENCED` as {@link expect} */
   async move(
     { from, to, landmark }: Pick<Batch, 'from' | 'to' | 'landmark'>,
@@ -68,7 +84,10 @@ export class Checkpoint {
   ): Promise<void> {
     const moved = await this.#stored.updateOne(
       this.#mine(from),
-      { $set: { position: to, fence: this.#fence, ...(landmark && { landmark }) } },
+      {
+        $set: { position: to, fence: this.#fence, ...(landmark && { landmark }) },
+        $unset: { writing: '' },
+      },
       session === undefined ? {} : { session },
     );
     if (moved.matchedCount === 0) throw await this.refusal(from);

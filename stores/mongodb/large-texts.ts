@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Position } from '../../domain/event-store.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
 import type { StoredDocument } from './layout.ts';
@@ -50,9 +50,14 @@ export function partsOf(text: string): readonly string[] | null {
 export class LargeTexts {
   readonly #parts: Collection<StoredPart>;
   readonly #rows: Collection<StoredDocument>;
+  readonly #session: { readonly session?: ClientSession };
 
-  /** @param collection the generation's */
-  constructor(db: Db, collection: string) {
+  /**
+   * @param collection the generation's
+   * @param session whose transaction is read in
+   */
+  constructor(db: Db, collection: string, session?: ClientSession) {
+    this.#session = session === undefined ? {} : { session };
     this.#rows = db.collection<StoredDocument>(collection);
     this.#parts = db.collection<StoredPart>(partsCollectionOf(collection));
   }
@@ -91,7 +96,9 @@ export class LargeTexts {
     let row: R = read;
     for (let attempt = 1; row.parts !== undefined; attempt += 1) {
       const ids = Array.from({ length: row.parts }, (_, n) => idOf(row._id, row._pos, n));
-      const stored = await this.#parts.find({ _id: { $in: ids } }, { batchSize: 1 }).toArray();
+      const stored = await this.#parts
+        .find({ _id: { $in: ids } }, { batchSize: 1, ...this.#session })
+        .toArray();
       const texts = new Map(stored.map(({ _id, text }) => [_id, text]));
       if (texts.size === ids.length) {
         return { ...row, d: ids.map((id) => texts.get(id)).join('') };
@@ -99,7 +106,7 @@ export class LargeTexts {
       if (attempt === ATTEMPTS) {
         throw new ReadModelError('UNAVAILABLE', `Parts of the document ${row._id} are missing`);
       }
-      const now = await this.#rows.findOne({ _id: row._id, live: true });
+      const now = await this.#rows.findOne({ _id: row._id, live: true }, this.#session);
       if (now === null) return null;
       row = { ...row, _pos: now._pos, parts: now.parts, d: now.d };
     }

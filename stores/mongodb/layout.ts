@@ -45,6 +45,8 @@ export interface StoredCheckpoint {
   readonly fence: number;
   /** An event of the log that the generation was made of; what older releases have written lacks it. */
   readonly landmark?: Landmark;
+  /** The writer has written documents beyond the position, or is about to: how far it will move. */
+  readonly writing?: Position;
   /** Written only to wait for the journal. */
   readonly settled?: boolean;
   /** The session in which the last writer has its transactions, where it has any. */

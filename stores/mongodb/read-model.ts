@@ -4,6 +4,8 @@ import type { JsonObject } from '../../domain/json.ts';
 import {
   type Filter,
   type KeptDocument,
+  type Listed,
+  type ListQuery,
   type Projection,
   type Query,
   type ReadModel,
@@ -23,6 +25,7 @@ import {
 import { LargeTexts, partsCollectionOf } from './large-texts.ts';
 import { LiveGenerations } from './live-generations.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
+import { readList } from './snapshot-lists.ts';
 import { MongoViewWriter, type WriterConnection } from './view-writer.ts';
 
 /** {@link openMongoReadModel}'s options. */
@@ -103,20 +106,28 @@ class MongoReadModel implements ReadModel {
     projection: Projection<D>,
     filters: readonly Filter[],
   ): Promise<number> {
-    return this.#read('count', projection, async (db, collection) => {
-      const documents = db.collection<StoredDocument>(collection);
-      const condition = conditionOf(projection, filters);
-      const sharded = (await this.#shared.connection.deployment()) === 'sharded';
-      // Looking at each of a million entries takes the server half a second, its own number nothing. That may be a
-      // little off from when the server crashed until its `validate` or another generation. A shard's number is never
-      // to be relied on: it also counts documents that are on their way to another shard.
-      const { maxTimeMS } = this.#shared.connection;
-      if (filters.length > 0 || sharded) return documents.countDocuments(condition, { maxTimeMS });
-      const [all, tombstones] = await Promise.all([
-        documents.estimatedDocumentCount({ maxTimeMS }),
-        documents.countDocuments({ gone: { $gt: new Date(0) } }, { maxTimeMS }),
-      ]);
-      return Math.max(0, all - tombstones);
+    return this.#read('count', projection, (db, collection) =>
+      this.#count(db, collection, projection, filters),
+    );
+  }
+
+  list(projection: Projection, query: ListQuery): Promise<Listed> {
+    const { connection } = this.#shared;
+    return this.#read('list', projection, (db, collection) => {
+      const { maxTimeMS } = connection;
+      const parts = {
+        db,
+        collection,
+        projection,
+        maxTimeMS,
+        count: (filters: readonly Filter[]) => this.#count(db, collection, projection, filters),
+        startSession: async () =>
+          (await connection.hasTransactions())
+            ? connection.client.startSession({ causalConsistency: false })
+            : null,
+        giveUpTransactions: (cause: unknown) => connection.giveUpTransactions(cause),
+      };
+      return readList(parts, query);
     });
   }
 
@@ -208,6 +219,27 @@ class MongoReadModel implements ReadModel {
     await this.#shared.release();
   }
 
+  async #count(
+    db: Db,
+    collection: string,
+    projection: Projection,
+    filters: readonly Filter[],
+  ): Promise<number> {
+    const documents = db.collection<StoredDocument>(collection);
+    const condition = conditionOf(projection, filters);
+    const sharded = (await this.#shared.connection.deployment()) === 'sharded';
+    // Looking at each of a million entries takes the server half a second, its own number nothing. That may be a
+    // little off from when the server crashed until its `validate` or another generation. A shard's number is never
+    // to be relied on: it also counts documents that are on their way to another shard.
+    const { maxTimeMS } = this.#shared.connection;
+    if (filters.length > 0 || sharded) return documents.countDocuments(condition, { maxTimeMS });
+    const [all, tombstones] = await Promise.all([
+      documents.estimatedDocumentCount({ maxTimeMS }),
+      documents.countDocuments({ gone: { $gt: new Date(0) } }, { maxTimeMS }),
+    ]);
+    return Math.max(0, all - tombstones);
+  }
+
   /** Of the live generation. */
   #checkpoint(operation: string, projection: Projection): Promise<StoredCheckpoint | null> {
     return this.#run(operation, async (db) => {
@@ -260,5 +292,7 @@ function noView(projection: Projection): ReadModelError {
 }
 
 function isNothing(result: unknown): boolean {
-  return result === null || result === 0 || (Array.isArray(result) && result.length === 0);
+  if (result === null || result === 0) return true;
+  if (Array.isArray(result)) return result.length === 0;
+  return typeof result === 'object' && 'documents' in result && isNothing(result.documents);
 }

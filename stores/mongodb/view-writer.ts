@@ -68,7 +68,8 @@ const RELAXED: WriteConcernSettings = { w: 1, journal: false };
  *
  * Where there are no transactions, a batch is three steps, each right by itself:
  *
- * 1. Look: is the checkpoint `from`, and no larger fence known? Else refuse, before anything is written.
+ * 1. Look: is the checkpoint `from`, and no larger fence known? Else refuse, before anything is written. Mark that
+ *    documents are being written, for whoever reads a list (see `snapshot-lists.ts`).
  * 2. Write the documents, each guarded: only where the kept position is smaller. A delete is a tombstone
  *    with a position, so that it guards like any document.
  * 3. Move the checkpoint, in one conditional write: only where it is still `from` and the fence not larger.
@@ -171,7 +172,8 @@ export class MongoViewWriter implements ViewWriter {
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
       if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
         const checkpoint = this.#checkpoint(db);
-        await checkpoint.expect(batch.from);
+        // Nobody reads a generation that is filled in bulk.
+        await (this.#bulk ? checkpoint.expect(batch.from) : checkpoint.announce(batch));
         await this.#writeGuarded(db, documents);
         await checkpoint.move(batch);
       }

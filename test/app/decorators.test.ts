@@ -36,6 +36,7 @@ const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } =
   get: [projection, 'a'],
   find: [projection, { filters: [], sort: [], limit: 1 }],
   count: [projection, []],
+  list: [projection, { filters: [], sort: [], limit: 1 }],
   checkpoint: [projection],
   landmark: [projection],
   version: [projection],
@@ -124,7 +125,7 @@ describe('the read model of a replay', () => {
       const [noted] = behind.noted;
       expect([noted?.[0], noted?.[1].slice(1)]).to.deep.equal([method, given.slice(1)]);
       const asked = noted?.[1][0] as { readonly name: string } | undefined;
-      const named = ['get', 'find', 'count'].includes(method) ? '_replay_then' : '';
+      const named = ['get', 'find', 'count', 'list'].includes(method) ? '_replay_then' : '';
       if (asked !== undefined) expect(asked.name).to.equal(`${projection.name}${named}`);
     });
   }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { BEGINNING } from '../../domain/event-store.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
+import { describeLists } from './read-model-lists.ts';
 import { describeQueries } from './read-model-queries.ts';
 import {
   at,
@@ -50,6 +51,7 @@ export function describeReadModelContract(
 
     describeDocuments(() => harness().readModel);
     describeQueries(harness);
+    describeLists(harness);
     describeWriting(harness);
     if (engine.writesCheckpointLast === true) describeInterruptedWriting(harness);
     describeGenerations(harness);

@@ -178,6 +178,7 @@ export function faultyReadModel(readModel: ReadModel, state: { away: boolean }):
     count: guarded((projection: Projection, filters) =>
       readModel.count(projection, filters),
     ) as ReadModel['count'],
+    list: guarded((projection: Projection, query) => readModel.list(projection, query)),
     checkpoint: guarded((projection: Projection) => readModel.checkpoint(projection)),
   });
 }

@@ -1,3 +1,4 @@
+import type { Cut } from '../../../projections/read-model.ts';
 import type { DatabaseFault } from '../database.ts';
 import type { CompiledQuery } from './query-sql.ts';
 
@@ -18,6 +19,16 @@ export interface ReadRequest {
   readonly query: CompiledQuery;
   /** How many rows; undefined for a query that counts. */
   readonly limit: number | undefined;
+  /** What belongs to a page of a list besides its rows; undefined for any other query. */
+  readonly list?: ListRequest | undefined;
+}
+
+/** What is read in the same transaction as the rows of a page, and what bounds these. */
+export interface ListRequest {
+  /** null where nothing is counted. */
+  readonly counted: CompiledQuery | null;
+  readonly mostBytes: number;
+  readonly cut: Cut | undefined;
 }
 
 export type ToReader =
@@ -33,6 +44,14 @@ export type ReadReply = { readonly id: number } & (
       readonly texts: readonly string[];
     }
   | { readonly kind: 'count'; readonly count: number }
+  | {
+      readonly kind: 'list';
+      /** Key and text of each document, one after the other. */
+      readonly texts: readonly string[];
+      readonly hasMore: boolean;
+      readonly total: number | null;
+      readonly position: string;
+    }
   | {
       readonly kind: 'failed';
       readonly fault: DatabaseFault | undefined;

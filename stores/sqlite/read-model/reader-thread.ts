@@ -6,8 +6,15 @@ import {
   type Database,
   type Statement as Prepared,
 } from '../database.ts';
-import { COMMON, type Plan, type Statement } from './query-sql.ts';
-import type { ReaderSettings, ReadReply, ReadRequest, ToReader } from './reader-protocol.ts';
+import { cutDocument } from '../../../projections/cut-document.ts';
+import { COMMON, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
+import type {
+  ListRequest,
+  ReaderSettings,
+  ReadReply,
+  ReadRequest,
+  ToReader,
+} from './reader-protocol.ts';
 import { LAYOUT_VERSION, type Cell } from './view-table.ts';
 
 /**
@@ -41,16 +48,17 @@ class Connection {
   }
 
   answer(request: ReadRequest): ReadReply {
-    const { id, query, limit } = request;
-    // One transaction, so that all statements of a plan see the same state.
+    const { id, query, limit, list } = request;
+    // One transaction, so that all statements see the same state.
     this.#database.exec('BEGIN');
     try {
-      const { probe, plans } = query;
-      const common = probe !== null && this.#number(probe) >= COMMON;
-      const plan = common ? plans.common : plans.rare;
-      if (limit !== undefined) return { id, kind: 'rows', texts: this.#texts(plan, limit) };
-      const counted = plan.reduce((sum, statement) => sum + this.#number(statement), 0);
-      return { id, kind: 'count', count: counted };
+      const plan = this.#planOf(query);
+      if (limit === undefined) return { id, kind: 'count', count: this.#count(plan) };
+      if (list === undefined) return { id, kind: 'rows', texts: this.#texts(plan, limit) };
+      const page = this.#page(plan, limit, list);
+      const total = list.counted === null ? null : this.#count(this.#planOf(list.counted));
+      const [place] = this.#rows('SELECT position FROM checkpoint', []);
+      return { id, kind: 'list', ...page, total, position: String(place?.[0] ?? '') };
     } finally {
       // A disk that fails has ended it already; to end it again would say that, and not what was wrong.
       if (this.#database.isTransaction) this.#database.exec('COMMIT');
@@ -73,11 +81,47 @@ class Connection {
     return texts;
   }
 
+  /** Row by row, so that of large documents no more than what goes on is in memory. */
+  #page(
+    plan: Plan,
+    limit: number,
+    { mostBytes, cut }: ListRequest,
+  ): { readonly texts: readonly string[]; readonly hasMore: boolean } {
+    const texts: string[] = [];
+    let missing = limit;
+    let bytes = 0;
+    for (const { sql, parameters } of plan) {
+      // One more than is wanted tells whether there are more.
+      const rows = this.#prepared(sql).iterate(missing + 1, ...parameters);
+      for (const [key, , stored] of rows as Iterable<readonly Cell[]>) {
+        if (missing === 0) return { texts, hasMore: true };
+        const text = cut === undefined ? String(stored) : cutDocument(String(stored), cut);
+        bytes += Buffer.byteLength(text);
+        if (bytes > mostBytes && texts.length > 0) return { texts, hasMore: true };
+        texts.push(String(key), text);
+        missing -= 1;
+      }
+    }
+    return { texts, hasMore: false };
+  }
+
+  #planOf({ probe, plans }: CompiledQuery): Plan {
+    return probe !== null && this.#number(probe) >= COMMON ? plans.common : plans.rare;
+  }
+
+  #count(plan: Plan): number {
+    return plan.reduce((sum, statement) => sum + this.#number(statement), 0);
+  }
+
   #number({ sql, parameters }: Statement): number {
     return Number(this.#rows(sql, parameters)[0]?.[0] ?? 0);
   }
 
   #rows(sql: string, parameters: readonly Cell[]): readonly (readonly Cell[])[] {
+    return this.#prepared(sql).all(...parameters) as (readonly Cell[])[];
+  }
+
+  #prepared(sql: string): Prepared {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       const oldest = this.#statements.keys().next();
@@ -87,7 +131,7 @@ class Connection {
       statement = prepareForArrays(this.#database, sql);
       this.#statements.set(sql, statement);
     }
-    return statement.all(...parameters) as (readonly Cell[])[];
+    return statement;
   }
 }
 

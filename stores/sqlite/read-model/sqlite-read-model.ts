@@ -6,6 +6,9 @@ import {
   ReadModelError,
   type Filter,
   type KeptDocument,
+  type Listed,
+  type ListedDocument,
+  type ListQuery,
   type Projection,
   type Query,
   type ReadModel,
@@ -19,7 +22,7 @@ import { KnownPlaces } from './known-places.ts';
 import { LiveView } from './live-view.ts';
 import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
-import type { ReadReply } from './reader-protocol.ts';
+import type { ListRequest, ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
 import type { ViewFiles } from './view-files.ts';
 import { SqliteViewWriter } from './view-writer.ts';
@@ -83,6 +86,23 @@ export class SqliteReadModel implements ReadModel {
   ): Promise<number> {
     const reply = await this.#ask(projection, compileCount(projection, filters), undefined);
     return reply.kind === 'count' ? reply.count : 0;
+  }
+
+  async list(projection: Projection, query: ListQuery): Promise<Listed> {
+    const limit = Math.max(0, Math.trunc(query.limit));
+    const { counted = query.filters, mostBytes = Infinity, cut } = query;
+    const reply = await this.#ask(projection, compileFind(projection, query), limit, {
+      counted: counted === null ? null : compileCount(projection, counted),
+      mostBytes,
+      cut,
+    });
+    if (reply.kind !== 'list') throw new Error(`a list was answered with ${reply.kind}`);
+    const { texts, hasMore, total, position } = reply;
+    const documents: ListedDocument[] = [];
+    for (let i = 0; i + 1 < texts.length; i += 2) {
+      documents.push({ key: texts[i] ?? '', text: texts[i + 1] ?? '' });
+    }
+    return { documents, hasMore, total, position };
   }
 
   async checkpoint(projection: Projection): Promise<Position> {
@@ -228,11 +248,12 @@ export class SqliteReadModel implements ReadModel {
     projection: Projection,
     query: CompiledQuery,
     limit: number | undefined,
+    list?: ListRequest,
   ): Promise<ReadReply> {
     for (let attempt = 0; ; attempt += 1) {
       const view = this.#live(projection);
       const reply = await this.#pool
-        .ask(view.number, view.file, query, limit)
+        .ask(view.number, view.file, query, limit, list)
         .catch((error: unknown) => {
           throw new ReadModelError('UNAVAILABLE', `the view ${view.file} can't be read`, error);
         });

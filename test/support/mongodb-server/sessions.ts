@@ -120,6 +120,7 @@ export class Sessions {
       end(session);
       session.number = number;
       session.transaction = new Transaction(this.#storage);
+      if (asDoc(command['readConcern'])['level'] === 'snapshot') session.transaction.copyAll();
       session.answered = undefined;
     }
     const { transaction } = session;

@@ -114,6 +114,11 @@ export class Storage implements Tables {
     return this.#tables.delete(namespace);
   }
 
+  /** All collections of all databases. */
+  namespaces(): string[] {
+    return [...this.#tables.keys()];
+  }
+
   /** Names of a database's collections, without the database. */
   names(database: string): string[] {
     const prefix = `${database}.`;
@@ -175,6 +180,11 @@ export class Transaction implements Tables {
     });
     this.#copies.set(namespace, { before, table });
     return table;
+  }
+
+  /** Reads all collections as they are now, also those that it touches only later: the read concern `snapshot`. */
+  copyAll(): void {
+    for (const namespace of this.#storage.namespaces()) this.open(namespace);
   }
 
   /** Lets others change what it has; to be called when it is over, however it ended. */

@@ -1,0 +1,207 @@
+import { expect } from 'chai';
+import { BEGINNING } from '../../domain/event-store.ts';
+import type { Cut, Listed, ListQuery, Projection } from '../../projections/read-model.ts';
+import { Signal } from '../support/signals.ts';
+import {
+  at,
+  fill,
+  rejectsWith,
+  thing,
+  thingsProjection,
+  writerOf,
+  type ReadModelHarness,
+  type Thing,
+} from './read-model-things.ts';
+
+const everything: ListQuery = { filters: [], sort: [], limit: 1_000 };
+
+/** Batches that are written while lists are read. */
+const BATCHES = 60;
+
+/** Lists: a page, its total and its position at once. */
+export function describeLists(harness: () => ReadModelHarness): void {
+  describe('a list', () => {
+    it('is of one instant while documents are being written', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [thing('k000', 1, { team: 'red' })]);
+      const reader = await harness().another();
+      let over = false;
+      const seen = new Signal<Listed>('a list');
+      // Without transactions, a list needs a moment without writing: after each batch there is one.
+      const writing = writeOneByOne(harness, projection, () => seen.next()).finally(
+        () => (over = true),
+      );
+      const reading = async (query: ListQuery): Promise<void> => {
+        while (!over) seen.send(await reader.list(projection, query));
+      };
+      const ofTeam: ListQuery = {
+        ...everything,
+        filters: [{ field: 'team', op: 'eq', value: 'red' }],
+      };
+      await Promise.all([writing, reading(everything), reading(ofTeam)]);
+      for (const { documents, total, position, hasMore } of seen.values) {
+        expect({ total, position, hasMore }).to.deep.equal({
+          total: documents.length,
+          position: at(documents.length),
+          hasMore: false,
+        });
+      }
+    });
+
+    it('mixes no two generations when reads are switched from one to the other meanwhile', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const few = Array.from({ length: 3 }, (_, i) => thing(`k${i}`, i + 1, { name: 'first' }));
+      const many = Array.from({ length: 30 }, (_, i) => thing(`k${i}`, i + 1, { name: 'second' }));
+      await fill(readModel, projection, many, 2);
+      await fill(readModel, projection, few, 1);
+      const names = new Set<unknown>();
+      for (let turn = 0; turn < 30; turn += 1) {
+        const listing = Array.from({ length: 3 }, () => readModel.list(projection, everything));
+        await readModel.switchTo(projection, turn % 2 === 0 ? 2 : 1);
+        for (const { documents, total, position } of await Promise.all(listing)) {
+          const found = new Set(documents.map(({ text }) => (JSON.parse(text) as Thing).name));
+          expect(found.size).to.equal(1);
+          for (const name of found) names.add(name);
+          const expected = found.has('first') ? 3 : 30;
+          expect([documents.length, total, position]).to.deep.equal([
+            expected,
+            expected,
+            at(expected),
+          ]);
+        }
+      }
+      expect([...names]).to.have.members(['first', 'second']);
+    });
+
+    it('says whether more follow its page, from the start and after a place', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, fiveOf({ name: 'n' }));
+      const pages = [
+        { limit: 2 },
+        { limit: 5 },
+        { limit: 2, offset: 3 },
+        { limit: 2, after: { values: [], key: 'k1' } },
+        { limit: 3, after: { values: [], key: 'k1' } },
+        { limit: 0 },
+      ];
+      const found: unknown[] = [];
+      for (const page of pages) {
+        const { documents, hasMore, total } = await readModel.list(projection, {
+          ...everything,
+          ...page,
+        });
+        found.push([documents.map(({ key }) => key).join(' '), hasMore, total]);
+      }
+      expect(found).to.deep.equal([
+        ['k0 k1', true, 5],
+        ['k0 k1 k2 k3 k4', false, 5],
+        ['k3 k4', false, 5],
+        ['k2 k3', true, 5],
+        ['k2 k3 k4', false, 5],
+        ['', true, 5],
+      ]);
+    });
+
+    it('counts by filters of its own, or not at all', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, [
+        ...fiveOf({ team: 'red' }),
+        thing('k9', 9, { team: 'blue' }),
+      ]);
+      const counted = [{ field: 'team', op: 'eq', value: 'blue' }] as const;
+      expect((await readModel.list(projection, { ...everything, counted })).total).to.equal(1);
+      expect((await readModel.list(projection, { ...everything, counted: null })).total).to.equal(
+        null,
+      );
+    });
+
+    it('ends early where its documents have too many bytes, but never before the first', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      // Each has about 2,000 bytes and 1,000 characters.
+      await fill(readModel, projection, fiveOf({ about: 'ü'.repeat(1_000) }));
+      const sizes: unknown[] = [];
+      for (const mostBytes of [1, 5_000, 100_000]) {
+        const page = await readModel.list(projection, { ...everything, mostBytes });
+        sizes.push([page.documents.length, page.hasMore, page.total]);
+      }
+      expect(sizes).to.deep.equal([
+        [1, true, 5],
+        [2, true, 5],
+        [5, false, 5],
+      ]);
+    });
+
+    it('cuts what is over the limit, and leaves everything else as it is', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const long = 'ü'.repeat(1_000);
+      const about = { first: long, list: [{ result: long }, { result: 'short' }] };
+      await fill(readModel, projection, [
+        thing('a', 1, { name: 'large', team: 'red', about }),
+        thing('b', 2, { name: 'small', team: 'red', about: { first: 'short' } }),
+      ]);
+      const cut: Cut = {
+        over: 1_000,
+        values: [
+          { path: ['about', 'first'], preview: false },
+          { path: ['about', 'list', '*', 'result'], preview: true },
+        ],
+        without: ['team'],
+      };
+      // Room for what is left after the cut.
+      const page = await readModel.list(projection, { ...everything, cut, mostBytes: 3_000 });
+      const marker = { truncated: true, size_bytes: 2_002 };
+      expect(page.documents.map(({ text }) => JSON.parse(text) as Thing)).to.deep.equal([
+        {
+          name: 'large',
+          about: {
+            first: marker,
+            list: [{ result: { ...marker, preview: `"${'ü'.repeat(999)}` } }, { result: 'short' }],
+          },
+        },
+        { name: 'small', team: 'red', about: { first: 'short' } },
+      ]);
+    });
+
+    it('is refused while there is no view', async () => {
+      const { readModel } = harness();
+      await rejectsWith('NO_VIEW', readModel.list(thingsProjection(), everything));
+    });
+
+    it('of an empty view is empty, and at the beginning', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, []);
+      expect(await readModel.list(projection, everything)).to.deep.equal({
+        documents: [],
+        hasMore: false,
+        total: 0,
+        position: BEGINNING,
+      });
+    });
+  });
+}
+
+const fiveOf = (document: Thing) =>
+  Array.from({ length: 5 }, (_, i) => thing(`k${i}`, i + 1, document));
+
+/** A document with each batch, so that its number tells the position. @param written called after each batch */
+async function writeOneByOne(
+  harness: () => ReadModelHarness,
+  projection: Projection,
+  written: () => Promise<unknown>,
+): Promise<void> {
+  const writer = await writerOf(harness().readModel, projection);
+  for (let number = 1; number <= BATCHES; number += 1) {
+    const key = `k${String(number).padStart(3, '0')}`;
+    const documents = [thing(key, number + 1, { team: 'red', name: key })];
+    await writer.write({ documents, from: at(number), to: at(number + 1) });
+    await written();
+  }
+  await writer.close();
+}
