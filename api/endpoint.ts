@@ -48,6 +48,10 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
 export interface Answer {
   readonly status?: number;
   readonly body: unknown;
+  /** The body as JSON text, where it is written out already: sent in place of `body`. */
+  readonly text?: string;
+  /** Of the snapshot that the answer was read from; default: what its views had passed before. */
+  readonly readPosition?: Position;
   readonly headers?: Readonly<Record<string, string>>;
   /** Position of the command's last event: reads of the same agent wait for it. */
   readonly position?: Position | null;
@@ -88,6 +92,8 @@ export interface Endpoint {
    * who asks, nor from when. It is kept until one of them changes; one that is asked for with a query is not.
    */
   readonly follows?: readonly Projection[];
+  /** Its answers may have megabytes: a few are made at a time, each caller's in its turn. */
+  readonly bulky?: boolean;
   /** A command that may carry an Idempotency-Key. */
   readonly idempotent?: boolean;
   /** A command that heeds `If-Match`. */

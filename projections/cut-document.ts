@@ -21,7 +21,7 @@ export function cutDocument(text: string, cut: Cut): string {
       ? whole
       : Object.fromEntries(Object.entries(whole).filter(([field]) => !without.has(field)));
   for (const { path, preview } of cut.values) {
-    document = replaced(document, path, (value) => standIn(value, cut.over, preview));
+    document = replaced(document, path, (value) => cutValue(value, cut.over, preview));
   }
   return JSON.stringify(document);
 }
@@ -31,7 +31,11 @@ function isOver(text: string, bytes: number): boolean {
   return text.length * MOST_BYTES_EACH > bytes && utf8Length(text) > bytes;
 }
 
-function standIn(value: JsonValue, over: number, preview: boolean): JsonValue {
+/**
+ * A value, or `{truncated: true, size_bytes}` in its place where its JSON text has more bytes in UTF-8.
+ * @param preview whether what stands for it has its beginning
+ */
+export function cutValue(value: JsonValue, over: number, preview = false): JsonValue {
   if (typeof value !== 'object' && typeof value !== 'string') return value;
   const text = JSON.stringify(value);
   if (!isOver(text, over)) return value;

@@ -20,6 +20,7 @@ import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, momentAsked } from './history/audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
+import { readPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from '../schemas/schemas.ts';
 import { hashSecret, newSecret } from '../access/secrets.ts';
@@ -63,6 +64,7 @@ const list = endpoint<unknown, AgentQuery>({
   summary: 'Lists agents, newest first',
   scopes,
   query: AgentQuery,
+  bulky: true,
   reads: [agentsProjection],
   answers: { 200: AgentList },
   refusals: viewRefusals,
@@ -72,18 +74,17 @@ const list = endpoint<unknown, AgentQuery>({
     const { readModel } = (await placeOfReading(call, 'GET /agents')).dependencies;
     const filters = agentFilters({ name: query.name_filter, scope: query.scope_filter });
     const { limit, offset } = query;
-    const [found, total] = await Promise.all([
-      readModel.find(agentsProjection, {
-        filters,
-        sort: [{ field: 'created_at', direction: 'descending' }],
-        limit,
-        offset,
-      }),
-      readModel.count(agentsProjection, filters),
-    ]);
+    const { items, total, position } = await readPage(
+      readModel,
+      agentsProjection,
+      { filters, sort: [{ field: 'created_at', direction: 'descending' }], limit, offset },
+      (agent) => showAgent(agent.id, agent),
+    );
     return {
-      body: found.map(({ key, document }) => showAgent(key, document)),
+      body: null,
+      text: `[${items.join(',')}]`,
       headers: { 'X-Total-Count': String(total) },
+      readPosition: position,
     };
   },
 });

@@ -1,14 +1,19 @@
 import { Type } from '@sinclair/typebox';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type {
+  Cut,
   FieldKind,
-  Filter,
   KeptDocument,
+  ListedDocument,
+  ListQuery,
   Projection,
   Query,
   ReadModel,
   Sort,
 } from '../../projections/read-model.ts';
+import type { Answer } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 
 /** Query parameters of every list. */
@@ -36,67 +41,137 @@ export interface Page<T> {
   readonly next_cursor: string | null;
 }
 
+/** Most bytes of a list's items, so that with the rest a response has no more than 4 MiB. */
+export const MOST_BYTES = 4 * 1024 * 1024 - 16 * 1024;
+
+/** Bytes of documents that are read for a page. What a list shows of one is less than that, of runs much less. */
+const MOST_READ = 8 * 1024 * 1024;
+
+/** Characters of documents that are parsed and written out again in one go: other requests come in between. */
+const AT_ONCE = 256 * 1024;
+
+/** Bytes over which a payload is left out of a list. A response with a single record has all of it. */
+export const MOST_LISTED = 64 * 1024;
+
+/** Cuts payloads that are large. */
+export const cutPayload: Cut = {
+  over: MOST_LISTED,
+  values: [{ path: ['payload'], preview: false }],
+};
+
+/** A page of a view, and where it stands. */
+export interface ReadPage<D extends JsonObject> {
+  /** JSON, each. */
+  readonly items: readonly string[];
+  /** Of the last item; undefined where there are no items. */
+  readonly last: Place<D> | undefined;
+  readonly hasMore: boolean;
+  /** null where nothing was counted. */
+  readonly total: number | null;
+  readonly position: Position;
+}
+
+interface Place<D extends JsonObject> {
+  readonly key: string;
+  readonly document: D;
+}
+
 /**
- * One page of a view, and how many there are in all.
+ * Reads a page of a view and its total from one snapshot. It ends early before its items have more than
+ * {@link MOST_BYTES}, as JSON text in UTF-8.
  *
- * @param show what is kept of a document
- * @param slice documents that are read at a time, where each may be large; default: all at once
+ * @param show what a list shows of a document
  */
-export async function listPage<D extends JsonObject, T>(
+export async function readPage<D extends JsonObject>(
   readModel: ReadModel,
   projection: Projection<D>,
-  asked: { readonly filters: readonly Filter[]; readonly sort: readonly Sort[] },
-  page: PageQuery,
-  show: (document: D) => T,
-  slice = Infinity,
-): Promise<Page<T>> {
-  const { filters, sort } = asked;
-  const { limit, offset, cursor } = page;
-  const after = cursor === undefined ? null : parseCursor(cursor, sort, projection);
-  const place = after === null ? { offset } : { after };
-  const [{ items, last, has_more }, total] = await Promise.all([
-    readItems(readModel, projection, { filters, sort, limit, ...place }, show, slice),
-    readModel.count(projection, filters),
-  ]);
-  return {
-    items,
-    total,
-    limit,
-    offset,
-    has_more,
-    next_cursor: has_more && last ? cursorOf(last, sort) : null,
-  };
-}
-
-interface Items<D extends JsonObject, T> {
-  readonly items: readonly T[];
-  /** Of the last item. */
-  readonly last: KeptDocument<D> | undefined;
-  readonly has_more: boolean;
-}
-
-/** Reads a page slice by slice; of those before the last, nothing is held but what is shown. */
-async function readItems<D extends JsonObject, T>(
-  readModel: ReadModel,
-  projection: Projection<D>,
-  { filters, sort, limit, ...from }: Query,
-  show: (document: D) => T,
-  slice: number,
-): Promise<Items<D, T>> {
-  const items: T[] = [];
-  let last: KeptDocument<D> | undefined;
-  for (let place: Pick<Query, 'offset' | 'after'> = from; ;) {
-    const missing = limit - items.length;
-    // One more than is shown tells whether there is more.
-    const asked = Math.min(slice, missing + 1);
-    const found = await readModel.find(projection, { filters, sort, limit: asked, ...place });
-    const shown = found.slice(0, missing);
-    for (const { document } of shown) items.push(show(document));
-    last = shown.at(-1) ?? last;
-    const has_more = found.length > missing;
-    if (has_more || found.length < asked || last === undefined) return { items, last, has_more };
-    place = { after: placeOf(last, sort) };
+  query: ListQuery,
+  show: (document: D) => unknown,
+): Promise<ReadPage<D>> {
+  const listed = await readModel.list(projection, { mostBytes: MOST_READ, ...query });
+  const { total, position } = listed;
+  const items: string[] = [];
+  const room = new Room();
+  let last: Place<D> | undefined;
+  for (const [number, some] of slicesOf(listed.documents).entries()) {
+    if (number > 0) await nextTurn();
+    const documents = some.map(({ text }) => JSON.parse(text) as D);
+    const shown = await Promise.all(documents.map(show));
+    for (const [index, { key }] of some.entries()) {
+      const item = JSON.stringify(shown[index]);
+      if (!room.takes(item)) return { items, last, hasMore: true, total, position };
+      items.push(item);
+      last = { key, document: documents[index] as D };
+    }
   }
+  return { items, last, hasMore: listed.hasMore, total, position };
+}
+
+/** Counts the bytes of a list's items. The first fits, whatever its size. */
+export class Room {
+  #bytes = 0;
+
+  /** Whether an item fits as well. @param item JSON */
+  takes(item: string): boolean {
+    const isFirst = this.#bytes === 0;
+    this.#bytes += Buffer.byteLength(item) + 1;
+    return isFirst || this.#bytes <= MOST_BYTES;
+  }
+}
+
+/** As many items as have room in a response, as JSON. */
+export function fitting(items: readonly unknown[]): readonly string[] {
+  const room = new Room();
+  const texts: string[] = [];
+  for (const item of items) {
+    const text = JSON.stringify(item);
+    if (!room.takes(text)) break;
+    texts.push(text);
+  }
+  return texts;
+}
+
+/** Documents in groups of about {@link AT_ONCE} characters. */
+function slicesOf(documents: readonly ListedDocument[]): readonly (readonly ListedDocument[])[] {
+  const slices: ListedDocument[][] = [];
+  let characters = Infinity;
+  for (const document of documents) {
+    if (characters > AT_ONCE) {
+      slices.push([]);
+      characters = 0;
+    }
+    slices.at(-1)?.push(document);
+    characters += document.text.length;
+  }
+  return slices;
+}
+
+/** The text of a response with a list. @param rest its other fields, at least one */
+export function listText(name: string, items: readonly string[], rest: object): string {
+  return `{"${name}":[${items.join(',')}],${JSON.stringify(rest).slice(1)}`;
+}
+
+/**
+ * Answers with a page of a view: its items, its total and its position are of one snapshot.
+ *
+ * @param asked.cut what is left out of large documents; default: nothing
+ * @param show what the list shows of a document
+ */
+export async function listPage<D extends JsonObject>(
+  readModel: ReadModel,
+  projection: Projection<D>,
+  asked: Pick<ListQuery, 'filters' | 'sort' | 'cut'>,
+  page: PageQuery,
+  show: (document: D) => unknown,
+): Promise<Answer> {
+  const { limit, offset, cursor } = page;
+  const after = cursor === undefined ? null : parseCursor(cursor, asked.sort, projection);
+  const place = after === null ? { offset } : { after };
+  const read = await readPage(readModel, projection, { ...asked, limit, ...place }, show);
+  const { items, last, hasMore: has_more, total, position } = read;
+  const next_cursor = has_more && last ? cursorOf(last, asked.sort) : null;
+  const text = listText('items', items, { total, limit, offset, has_more, next_cursor });
+  return { body: null, text, readPosition: position };
 }
 
 /** A page on which nothing can be. */
@@ -105,13 +180,16 @@ export function emptyPage<T>({ limit, offset }: PageQuery): Page<T> {
 }
 
 /** What goes on behind a document in a list of this order. */
-export function cursorOf(kept: KeptDocument, sort: readonly Sort[]): string {
+export function cursorOf(
+  kept: Pick<KeptDocument, 'key' | 'document'>,
+  sort: readonly Sort[],
+): string {
   const { values, key } = placeOf(kept, sort);
   return Buffer.from(JSON.stringify([orderOf(sort), values, key])).toString('base64url');
 }
 
 function placeOf(
-  { key, document }: KeptDocument,
+  { key, document }: Pick<KeptDocument, 'key' | 'document'>,
   sort: readonly Sort[],
 ): NonNullable<Query['after']> {
   // A view is sorted by fields that hold no objects or lists.

@@ -157,6 +157,7 @@ const parked = endpoint<unknown, ParkedQuery>({
   summary: 'Lists the keys of a view that are held back since an event could not be folded',
   scopes,
   query: ParkedQuery,
+  bulky: true,
   refusals,
   answers: { 200: ParkedKeyPage },
   async handle(call) {
@@ -169,7 +170,7 @@ const parked = endpoint<unknown, ParkedQuery>({
       sort: [{ field: 'key', direction: 'ascending' }],
     } as const;
     try {
-      return { body: await listPage(readModel, parkedProjection, asked, call.query, show) };
+      return await listPage(readModel, parkedProjection, asked, call.query, show);
     } catch (error) {
       // Nothing was ever parked.
       if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;

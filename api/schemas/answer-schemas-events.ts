@@ -36,6 +36,10 @@ export const RecentEvents = Type.Object(
   {
     total_events: count,
     events: Type.Array(closed({ ...published, payload: AnyObject, source_agent_id: id })),
+    truncated: Type.Boolean({
+      description:
+        'true where the response ends before `count` events, as it has 4 MiB; older events are there, and are asked for by topic or in `GET /streams/{stream}`',
+    }),
   },
   { title: 'RecentEvents', additionalProperties: false },
 );

@@ -1,10 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { BEGINNING } from '../../domain/event-store.ts';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { isUuid, newId } from '../../domain/ids.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
 import { endWith, layOpen, requestIdOf, setHeader } from './answer-headers.ts';
 import { Authentication } from '../access/authentication.ts';
 import { readJson } from './body.ts';
+import { BulkyAnswers } from './bulky-answers.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call, Endpoint } from '../endpoint.ts';
 import { HttpError, badRequest } from '../errors.ts';
@@ -26,6 +27,7 @@ export interface Shared {
   readonly authentication: Authentication;
   readonly ownWrites: OwnWrites;
   readonly keys: IdempotencyKeys;
+  readonly bulky: BulkyAnswers;
   readonly refused: RefusedRequests;
 }
 
@@ -37,6 +39,7 @@ export function share(dependencies: ApiDependencies): Shared {
     authentication,
     ownWrites: new OwnWrites(dependencies),
     keys: new IdempotencyKeys(store, clock, telemetry.log),
+    bulky: new BulkyAnswers(),
     refused: new RefusedRequests(dependencies, authentication),
   };
 }
@@ -97,7 +100,7 @@ export function unknownPath({ method, path }: Request): HttpError {
  * and only then what the endpoint itself finds.
  */
 function servant(endpoint: Endpoint, shared: Shared): Serve {
-  const { dependencies, authentication, ownWrites, keys, refused } = shared;
+  const { dependencies, authentication, ownWrites, keys, bulky, refused } = shared;
   const { reads } = endpoint;
   const action = `${endpoint.method.toUpperCase()} ${writtenPath(endpoint.paths[0])}`;
   const checkBody = endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body);
@@ -134,6 +137,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const revision = endpoint.ifMatch === true ? expectedRevision(request) : undefined;
     const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
     let keeping: Keeping | null = null;
+    let passedBefore: Position | null = null;
     const after = positionAsked(asked);
     if (reads === undefined) {
       // What is read from the log itself is there as soon as it stands there.
@@ -148,6 +152,8 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       // How far a view is, is kept a little later than it has come; `after` was waited for.
       const position = after !== undefined && after > reached.position ? after : reached.position;
       if (position !== BEGINNING) setHeader(response, 'X-Read-Position', position);
+      // Of several views, each was read at an instant of its own: what all had passed before is what holds.
+      if (reads.length === 1) passedBefore = position;
       if (follows !== undefined && !hasQuery) {
         const version = ownWrites.versionOf(follows, reached);
         if (version !== null) {
@@ -190,6 +196,13 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
             async (commandId) =>
               endpoint.handle({ ...made, context: { ...made.context, commandId } }),
           );
+    if (endpoint.bulky === true && caller !== null) {
+      await bulky.inTurn(caller.agentId, response, async () => {
+        seen.answer = await endpoint.handle(call);
+        send(response, seen.answer, passedBefore);
+      });
+      return;
+    }
     const answer =
       dependencies.telemetry.traces === undefined || endpoint.method === 'get'
         ? await carryOut(call)
@@ -197,7 +210,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     if (answer.position && caller !== null) ownWrites.note(caller.agentId, answer.position);
     seen.answer = answer;
     if (answer.stream === undefined) {
-      if (keeping === null) send(response, answer);
+      if (keeping === null) send(response, answer, passedBefore);
       else sendKept(response, kept.keep(keeping.key, keeping.version, answer));
       return;
     }
@@ -306,8 +319,15 @@ function sendKept(response: Response, { status, headers, text }: KeptAnswer): vo
   endWith(response, status, text);
 }
 
-function send(response: Response, answer: Answer): void {
+/** @param passed what the one view that was read had passed before; null where there is not one */
+function send(response: Response, answer: Answer, passed: Position | null): void {
   for (const name in answer.headers) setHeader(response, name, answer.headers[name] ?? '');
   if (answer.position) setHeader(response, 'X-Event-Position', answer.position);
-  sendJson(response, answer.status ?? 200, answer.body);
+  const { readPosition } = answer;
+  // Where `after` was given, the view has passed that, though its checkpoint may be kept later.
+  if (passed !== null && readPosition !== undefined && readPosition > passed) {
+    setHeader(response, 'X-Read-Position', readPosition);
+  }
+  if (answer.text === undefined) sendJson(response, answer.status ?? 200, answer.body);
+  else endWith(response, answer.status ?? 200, answer.text);
 }

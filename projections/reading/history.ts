@@ -1,7 +1,9 @@
 import { changesBetween, type Change } from '../../domain/differences.ts';
 import { sound, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { jsonBytes } from '../../domain/pipeline/size.ts';
 import { streams } from '../../domain/streams.ts';
+import { cutValue } from '../cut-document.ts';
 import { agentsProjection, type AgentDocument } from '../views/agents.ts';
 import { withFiresUpTo } from './as-of.ts';
 import { runsProjection, type RunDocument } from '../views/runs.ts';
@@ -34,9 +36,14 @@ export interface HistorySpan {
   readonly limit: number;
 }
 
-/** Events that are read at a time, and characters of changes after which a page ends early. */
+/** Events that are read at a time. */
 const READ = 100;
-const PAGE_CHARACTERS = 4 * 1024 * 1024;
+
+/** Bytes of items before which a page ends early, so that with the rest a response has no more than 4 MiB. */
+const MOST_BYTES = 4 * 1024 * 1024 - 16 * 1024;
+
+/** Bytes over which a value is left out of a change. The record as it was shows all of it. */
+const MOST_VALUE = 64 * 1024;
 
 /** Of a record that something happened to: how each event folds, and what of the record is compared. */
 interface Recorded<D> {
@@ -119,13 +126,12 @@ async function historyOf<D>(
 ): Promise<HistoryPage | null> {
   const items: HistoryItem[] = [];
   let document: D | null = null;
-  let characters = 0;
+  let bytes = 0;
   for (let next = 0; ;) {
     const page = await store.readStream(stream, { from: next, limit: READ, faulty: true });
     for (const event of page) {
       next = event.revision + 1;
-      const isFull = items.length === limit || characters > PAGE_CHARACTERS;
-      if (isFull || (event.fault !== undefined && items.length > 0)) {
+      if (items.length === limit || (event.fault !== undefined && items.length > 0)) {
         return { items, next: event.revision };
       }
       sound(event);
@@ -136,8 +142,10 @@ async function historyOf<D>(
       const known: D | null = before === undefined ? document : await before(document, event);
       document = evolve(known, event);
       const changes = changesBetween(shown(known, show), shown(document, show));
-      characters += JSON.stringify(changes).length;
-      items.push(itemOf(event, changes));
+      const item = itemOf(event, changes.map(cutChange));
+      bytes += jsonBytes(item) + 1;
+      if (bytes > MOST_BYTES && items.length > 0) return { items, next: event.revision };
+      items.push(item);
     }
     if (page.length < READ) return next === 0 ? null : { items, next: null };
   }
@@ -145,6 +153,10 @@ async function historyOf<D>(
 
 function shown<D>(document: D | null, show: (document: D) => object): JsonObject | null {
   return document === null ? null : (show(document) as JsonObject);
+}
+
+function cutChange({ path, before, after }: Change): Change {
+  return { path, before: cutValue(before, MOST_VALUE), after: cutValue(after, MOST_VALUE) };
 }
 
 function itemOf(

@@ -62,9 +62,9 @@ export class TopicIndex {
     return this.listeners.matching(topic);
   }
 
-  /** Some of the patterns that active event tasks listen to; see {@link Listeners.page}. */
-  page(...asked: Parameters<Listeners['page']>): ListenedPage {
-    return this.listeners.page(...asked);
+  /** Some of the patterns that active event tasks listen to, and up to where: see {@link Listeners.page}. */
+  page(...asked: Parameters<Listeners['page']>): ListenedPage & { readonly position: Position } {
+    return { ...this.listeners.page(...asked), position: this.reached };
   }
 
   /**

@@ -61,17 +61,12 @@ export const publishedProjection: Projection<PublishedDocument | TopicExtentDocu
  * Publications, newest first, of one topic or of all.
  * @param last to go on after it; null: from the newest. Not by their number: that changes with each that comes
  */
-export function recentQuery(
-  topic: string | undefined,
-  limit: number,
-  last: { readonly key: string; readonly document: PublishedDocument } | null,
-): Query {
+export function recentQuery(topic: string | undefined, limit: number): Query {
   const listed: Filter = { field: 'listed', op: 'eq', value: true };
   return {
     filters: topic === undefined ? [listed] : [{ field: 'topic', op: 'eq', value: topic }, listed],
     sort: [{ field: 'position', direction: 'descending' }],
     limit,
-    ...(last === null ? {} : { after: { values: [last.document.position], key: last.key } }),
   };
 }
 

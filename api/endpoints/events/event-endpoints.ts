@@ -7,7 +7,7 @@ import { topicsProjection } from '../../../projections/views/topics.ts';
 import { EventPublished, Topics } from '../../schemas/answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
-import { cursorOf, parseCursor } from '../listing.ts';
+import { cursorOf, fitting, listText, parseCursor } from '../listing.ts';
 import { PublishEvent, TopicsQuery } from '../../schemas/schemas.ts';
 
 /** How long it is waited to know the tasks that were just changed. Milliseconds. */
@@ -55,6 +55,7 @@ const topics = endpoint<unknown, TopicsQuery>({
   summary: 'Topics that at least one active task listens to, in order of their text',
   scopes: ['tasks:read'],
   query: TopicsQuery,
+  bulky: true,
   reads: [topicsProjection],
   answers: { 200: Topics },
   async handle({ dependencies, query }) {
@@ -64,14 +65,16 @@ const topics = endpoint<unknown, TopicsQuery>({
     // What the view has passed is promised already; who listens is known in memory, without reading them all.
     await knowTasks(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
     const place = { after, limit, offset: after === null ? offset : 0 };
-    const { total, topics: listened, hasMore } = dependencies.topics.page(place, MOST_IDS);
-    const last = listened.at(-1);
+    const page = dependencies.topics.page(place, MOST_IDS);
+    const items = fitting(page.topics);
+    const last = page.topics[items.length - 1];
+    const has_more = page.hasMore || items.length < page.topics.length;
     const next_cursor =
-      hasMore && last !== undefined
-        ? cursorOf({ key: last.topic, position: '', document: { topic: last.topic } }, byTopic)
+      has_more && last !== undefined
+        ? cursorOf({ key: last.topic, document: { topic: last.topic } }, byTopic)
         : null;
-    const body = { total_topics: total, topics: listened, limit, offset, has_more: hasMore };
-    return { body: { ...body, next_cursor } };
+    const rest = { total_topics: page.total, limit, offset, has_more, next_cursor };
+    return { body: null, text: listText('topics', items, rest), readPosition: page.position };
   },
 });
 

@@ -10,11 +10,8 @@ import {
 import type { KeptDocument } from '../../../projections/read-model.ts';
 import { EventsRemoved, RecentEvents } from '../../schemas/answer-schemas-events.ts';
 import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
+import { cutPayload, listText, readPage } from '../listing.ts';
 import { CleanupQuery, RecentQuery } from '../../schemas/schemas.ts';
-
-/** Publications to a page, and how many bytes of payloads an answer has at most. */
-const PAGE = 100;
-const MOST_BYTES = 16 * 1024 * 1024;
 
 /** Topics trimmed at one time, and for how long one request goes on. Milliseconds. */
 const SIDE_BY_SIDE = 16;
@@ -30,11 +27,20 @@ const recent = endpoint<unknown, RecentQuery>({
   summary: 'The latest publications, newest first',
   scopes: ['events:read'],
   query: RecentQuery,
+  bulky: true,
   reads: [publishedProjection],
   answers: { 200: RecentEvents },
   async handle(call) {
-    const events = await recentEvents(call);
-    return { body: { total_events: events.length, events } };
+    const { dependencies, query } = call;
+    const { items, hasMore, position } = await readPage(
+      dependencies.readModel,
+      publishedProjection,
+      { ...recentQuery(query.topic, query.count), counted: null, cut: cutPayload },
+      (document) => shown(document as PublishedDocument),
+    );
+    const truncated = hasMore && items.length < query.count;
+    const text = listText('events', items, { total_events: items.length, truncated });
+    return { body: null, text, readPosition: position };
   },
 });
 
@@ -64,28 +70,6 @@ const cleanup = endpoint<unknown, CleanupQuery>({
 });
 
 export const publishedEndpoints: readonly Endpoint[] = [recent, cleanup];
-
-async function recentEvents({
-  dependencies: { readModel },
-  query: { topic, count },
-}: Call<unknown, RecentQuery>): Promise<readonly object[]> {
-  const events: object[] = [];
-  let bytes = 0;
-  let last: Parameters<typeof recentQuery>[2] = null;
-  while (events.length < count && bytes < MOST_BYTES) {
-    const limit = Math.min(PAGE, count - events.length);
-    const query = recentQuery(topic, limit, last);
-    const page: readonly Kept[] = await readModel.find(publishedProjection, query);
-    for (const { key, document } of page) {
-      if (!document.listed || bytes >= MOST_BYTES) continue;
-      bytes += JSON.stringify(document.payload).length;
-      events.push(shown(document));
-      last = { key, document };
-    }
-    if (page.length < limit) break;
-  }
-  return events;
-}
 
 function shown(document: PublishedDocument): object {
   const { event_id, stream_id, topic, payload, source_agent_id, published_at, triggered_tasks } =

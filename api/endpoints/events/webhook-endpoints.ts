@@ -23,7 +23,7 @@ import {
   type Endpoint,
 } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
-import { listPage, pageParameters } from '../listing.ts';
+import { cutPayload, listPage, pageParameters } from '../listing.ts';
 
 const scopes = ['admin'] as const;
 
@@ -91,14 +91,14 @@ const list = endpoint<unknown, DeliveryQuery>({
   summary: "Lists what was sent to an agent's webhook and what it answered, newest first",
   scopes,
   query: DeliveryQuery,
+  bulky: true,
   reads: [webhooksProjection],
   answers: { 200: WebhookDeliveryPage },
   async handle(call) {
     const { dependencies, query } = call;
     const id = await agentIn(call);
-    const asked = webhooksOf(id, query);
-    const { readModel } = dependencies;
-    return { body: await listPage(readModel, webhooksProjection, asked, query, (each) => each) };
+    const asked = { ...webhooksOf(id, query), cut: cutPayload };
+    return listPage(dependencies.readModel, webhooksProjection, asked, query, (each) => each);
   },
 });
 

@@ -24,10 +24,10 @@ import { eventStream } from '../../schemas/answer-schemas.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { auditOfStream } from './audit-of-stream.ts';
 import { AuditLiveQuery, AuditQuery } from '../../schemas/audit-schemas.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { endpoint, type Answer, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { instant, instantsOf } from './instant.ts';
-import { cursorOf, parseCursor } from '../listing.ts';
+import { cursorOf, listText, parseCursor, readPage } from '../listing.ts';
 import { openEventStream } from '../../live/live-endpoints.ts';
 
 const SERVICE = 'service';
@@ -42,6 +42,7 @@ const list = endpoint<unknown, AuditQuery>({
   summary: 'Tells who did what, and what was refused, newest first',
   scopes: [auditScope],
   query: AuditQuery,
+  bulky: true,
   reads: [auditProjection],
   answers: { 200: AuditPage },
   async handle(call) {
@@ -57,12 +58,9 @@ const list = endpoint<unknown, AuditQuery>({
     if (wanted.actor === SERVICE) {
       return { body: await byTheService({ store, readModel }, wanted, query) };
     }
-    return {
-      body:
-        stream !== undefined && isAuditedInLog(stream)
-          ? await auditOfStream(store, { ...wanted, stream }, query)
-          : await byAgents(readModel, wanted, query),
-    };
+    return stream !== undefined && isAuditedInLog(stream)
+      ? { body: await auditOfStream(store, { ...wanted, stream }, query) }
+      : byAgents(readModel, wanted, query);
   },
 });
 
@@ -106,27 +104,27 @@ async function byAgents(
   readModel: ReadModel,
   wanted: AuditFilters,
   { limit, cursor }: AuditQuery,
-): Promise<AuditPage> {
+): Promise<Answer> {
   const filters = auditFilters(wanted);
   const after = cursor === undefined ? null : parseCursor(cursor, newestAudited, auditProjection);
   // More than one equality is on no index: counting would read every document of the first.
   const countable = filters.filter(({ op }) => op === 'eq').length <= 1;
-  const [found, total] = await Promise.all([
-    readModel.find(auditProjection, {
+  const read = await readPage(
+    readModel,
+    auditProjection,
+    {
       filters,
       sort: newestAudited,
-      limit: limit + 1,
+      limit,
+      counted: countable ? filters : null,
       ...(after === null ? {} : { after }),
-    }),
-    countable ? readModel.count(auditProjection, filters) : null,
-  ]);
-  const shown = found.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    items: shown.map(({ document }) => document),
-    total,
-    next_cursor: found.length > limit && last ? cursorOf(last, newestAudited) : null,
-  };
+    },
+    (document) => document,
+  );
+  const { items, last, hasMore, total, position } = read;
+  const next_cursor = hasMore && last ? cursorOf(last, newestAudited) : null;
+  const text = listText('items', items, { total, next_cursor });
+  return { body: null, text, readPosition: position };
 }
 
 interface Parts {

@@ -46,9 +46,7 @@ export async function auditOfStream(
     items,
     total: countable ? found.length : null,
     next_cursor:
-      left.length > limit && last
-        ? cursorOf({ key, position: key, document: last }, newestAudited)
-        : null,
+      left.length > limit && last ? cursorOf({ key, document: last }, newestAudited) : null,
   };
 }
 

@@ -35,6 +35,7 @@ function historyEndpoint(kind: string, path: string, read: Read): Endpoint {
     summary: `Tells what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
     scopes: [auditScope],
     query: HistoryQuery,
+    bulky: true,
     answers: { 200: History },
     async handle(call) {
       const id = idIn(call, parameter);

@@ -9,11 +9,11 @@ import { auditScope, recordReading } from './audit-access.ts';
 import { EventsQuery, StreamsQuery } from '../../schemas/audit-schemas.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';
+import { listText, Room } from '../listing.ts';
 import { showEvent } from '../events/event-records.ts';
 
-/** Events that are read at a time, and characters of them after which a page ends early: each may have 512 KiB. */
+/** Events that are read at a time: each may have 512 KiB. */
 const READ = 20;
-const PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 const list = endpoint<unknown, StreamsQuery>({
   method: 'get',
@@ -21,6 +21,7 @@ const list = endpoint<unknown, StreamsQuery>({
   summary: 'Lists the streams of the log whose names begin with a prefix',
   scopes: [auditScope],
   query: StreamsQuery,
+  bulky: true,
   answers: { 200: StreamPage },
   async handle(call) {
     const { prefix, limit, cursor } = call.query;
@@ -43,18 +44,19 @@ const read = endpoint<unknown, EventsQuery>({
   summary: 'Shows the events of a stream',
   scopes: [auditScope],
   query: EventsQuery,
+  bulky: true,
   answers: { 200: StreamEvents },
   refusals: ['not_found'],
   async handle(call) {
     const { dependencies, parameters, query } = call;
     const stream = parameters['stream'] ?? '';
     await recordReading(call, 'GET /streams/{stream}');
-    const events = await page(dependencies.store, stream, query);
-    if (events.length === 0 && !(await isThere(dependencies.store, stream))) {
+    const { items, last } = await page(dependencies.store, stream, query);
+    if (last === undefined && !(await isThere(dependencies.store, stream))) {
       throw notFound('stream', stream);
     }
-    const next_from = await nextFrom(dependencies.store, stream, query, events);
-    return { body: { stream, items: events.map(showEvent), next_from } };
+    const next_from = await nextFrom(dependencies.store, stream, query, last);
+    return { body: null, text: listText('items', items, { stream, next_from }) };
   },
 });
 
@@ -70,32 +72,38 @@ async function listed(store: EventStore, options: Parameters<EventStore['listStr
   }
 }
 
-/** @throws EventStoreError `CORRUPT_EVENT` where the first event can't be read; later ones end the page */
+/**
+ * Events as JSON, and the last of them. They come whole, as nothing else shows what the log has.
+ * @throws EventStoreError `CORRUPT_EVENT` where the first event can't be read; later ones end the page
+ */
 async function page(
   store: EventStore,
   stream: string,
   { from, direction, limit }: EventsQuery,
-): Promise<readonly RecordedEvent[]> {
-  const events: RecordedEvent[] = [];
-  let characters = 0;
-  for (let at = from; events.length < limit && characters < PAGE_CHARACTERS;) {
-    const wanted = Math.min(READ, limit - events.length);
+): Promise<{ readonly items: readonly string[]; readonly last: RecordedEvent | undefined }> {
+  const items: string[] = [];
+  const room = new Room();
+  let shown: RecordedEvent | undefined;
+  for (let at = from; items.length < limit;) {
+    const wanted = Math.min(READ, limit - items.length);
     const options = { direction, limit: wanted, faulty: true };
     const part = await store.readStream(
       stream,
       at === undefined ? options : { ...options, from: at },
     );
     for (const event of part) {
-      if (event.fault !== undefined && events.length > 0) return events;
-      events.push(sound(event));
-      characters += JSON.stringify(event.data).length;
+      if (event.fault !== undefined && items.length > 0) return { items, last: shown };
+      const item = JSON.stringify(showEvent(sound(event)));
+      if (!room.takes(item)) return { items, last: shown };
+      items.push(item);
+      shown = event;
     }
     const last = part.at(-1);
     if (last === undefined || part.length < wanted) break;
     at = last.revision + (direction === 'forwards' ? 1 : -1);
     if (at < 0) break;
   }
-  return events;
+  return { items, last: shown };
 }
 
 /** Where to go on; null where there is nothing behind the page. */
@@ -103,9 +111,8 @@ async function nextFrom(
   store: EventStore,
   stream: string,
   { direction }: EventsQuery,
-  events: readonly RecordedEvent[],
+  last: RecordedEvent | undefined,
 ): Promise<number | null> {
-  const last = events.at(-1);
   if (last === undefined) return null;
   const from = last.revision + (direction === 'forwards' ? 1 : -1);
   if (from < 0) return null;

@@ -1,3 +1,4 @@
+import type { Position } from '../../../domain/event-store.ts';
 import { load } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
 import { runFold } from '../../../domain/runs/run.ts';
@@ -31,14 +32,11 @@ import { notFound } from '../../errors.ts';
 import { instantsOf, readSpanOf, zoneOfTask } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
-import { showInList, showRun } from './run-records.ts';
+import { cutRuns, showInList, showRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
 import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
 const scopes = ['runs:read'] as const;
-
-/** Runs of a list that are read at a time, as one may have megabytes of results: a page of the default limit, and one. */
-const SLICE = 51;
 
 const list = endpoint<unknown, RunQuery>({
   method: 'get',
@@ -46,6 +44,7 @@ const list = endpoint<unknown, RunQuery>({
   summary: 'Lists runs, newest first',
   scopes,
   query: RunQuery,
+  bulky: true,
   reads: [runsProjection],
   answers: { 200: RunPage },
   refusals: viewRefusals,
@@ -64,7 +63,7 @@ const list = endpoint<unknown, RunQuery>({
     if (listing === null) return { body: emptyPage(query) };
     const show = (run: RunDocument): object => showInList(run, query.include_errors);
     const { readModel } = dependencies;
-    return { body: await listPage(readModel, runsProjection, listing, query, show, SLICE) };
+    return listPage(readModel, runsProjection, { ...listing, cut: cutRuns }, query, show);
   },
 });
 
@@ -74,6 +73,7 @@ const one = endpoint<unknown, PastQuery>({
   summary: 'Shows a run with its attempts, steps and output, as it is or as it was',
   scopes,
   query: PastQuery,
+  bulky: true,
   reads: [runsProjection],
   answers: { 200: Run },
   async handle(call) {
@@ -118,6 +118,7 @@ const latest = endpoint({
   summary: 'The most recent run of a task, or null when it never ran',
   scopes,
   query: ReadQuery,
+  bulky: true,
   reads: [runsProjection],
   answers: { 200: LatestRun },
   async handle(call) {
@@ -142,8 +143,8 @@ const stats = endpoint<unknown, DaysQuery>({
     const place = await placeOfReading(call, 'GET /task/{task_id}/stats');
     const { now } = place;
     const taskId = await knownTask(call);
-    const days = await daysOf(place, taskId, firstDayOf(query.days, now));
-    return { body: taskStatistics(taskId, query.days, days, now) };
+    const { days, position } = await daysOf(place, taskId, firstDayOf(query.days, now));
+    return { body: taskStatistics(taskId, query.days, days, now), readPosition: position };
   },
 });
 
@@ -160,29 +161,31 @@ const summary = endpoint<unknown, DaysQuery>({
   async handle(call) {
     const { query } = call;
     const place = await placeOfReading(call, 'GET /stats/summary');
-    const { dependencies, now } = place;
-    const firstDay = firstDayOf(query.days, now);
-    const [days, tasks] = await Promise.all([
-      daysOf(place, null, firstDay),
-      dependencies.readModel.count(statisticsProjection, tasksExecutedSince(firstDay)),
-    ]);
-    return { body: statisticsSummary(query.days, days, tasks, now) };
+    const { now } = place;
+    const { days, tasks, position } = await daysOf(place, null, firstDayOf(query.days, now));
+    return { body: statisticsSummary(query.days, days, tasks, now), readPosition: position };
   },
 });
 
 /** `/runs/stats/summary` before `/runs/:run_id`, which would take it for an id. */
 export const runEndpoints: readonly Endpoint[] = [list, summary, latest, stats, one, cancel];
 
+/** The days of a task, or of all; and for all how many tasks have run. From one snapshot. */
 async function daysOf(
   { dependencies }: Pick<Call, 'dependencies'>,
   taskId: string | null,
   firstDay: string,
-): Promise<readonly DayDocument[]> {
-  const found = await dependencies.readModel.find(
-    statisticsProjection,
-    daysSince(taskId, firstDay),
-  );
-  return found.map(({ document }) => document as DayDocument);
+): Promise<{
+  readonly days: readonly DayDocument[];
+  readonly tasks: number;
+  readonly position: Position;
+}> {
+  const { documents, total, position } = await dependencies.readModel.list(statisticsProjection, {
+    ...daysSince(taskId, firstDay),
+    counted: taskId === null ? tasksExecutedSince(firstDay) : null,
+  });
+  const days = documents.map(({ text }) => JSON.parse(text) as DayDocument);
+  return { days, tasks: total ?? 0, position };
 }
 
 /** @throws HttpError 404 for a task that never was */

@@ -99,6 +99,7 @@ const list = endpoint<unknown, BackfillQuery>({
   summary: "Lists a task's backfills with their progress, newest first",
   scopes: read,
   query: BackfillQuery,
+  bulky: true,
   reads: [backfillsProjection],
   answers: { 200: BackfillPage },
   async handle(call) {
@@ -107,8 +108,7 @@ const list = endpoint<unknown, BackfillQuery>({
     const { state } = await dependencies.tasks.get(id);
     if (state.status === 'none') throw notFound('task', id);
     const { readModel } = dependencies;
-    const page = await listPage(readModel, backfillsProjection, backfillsOf(id), query, show);
-    return { body: page };
+    return listPage(readModel, backfillsProjection, backfillsOf(id), query, show);
   },
 });
 

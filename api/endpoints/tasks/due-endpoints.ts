@@ -31,6 +31,7 @@ const list = endpoint<unknown, DueQuery>({
   summary: 'Lists active tasks by when they run next, soonest first',
   scopes: ['tasks:read'],
   query: DueQuery,
+  bulky: true,
   reads: [dueProjection, tasksProjection],
   answers: { 200: DueTaskPage },
   async handle({ dependencies, query }) {
@@ -41,14 +42,16 @@ const list = endpoint<unknown, DueQuery>({
       filters.push({ field: 'next_run_at', op: 'lte', value: until });
     }
     const sort = [{ field: 'next_run_at', direction: 'ascending' }] as const;
-    const page = await listPage(readModel, dueProjection, { filters, sort }, query, (due) => due);
-    const items = await Promise.all(
-      page.items.map(async ({ task_id, next_run_at }) => {
+    return listPage(
+      readModel,
+      dueProjection,
+      { filters, sort },
+      query,
+      async ({ task_id, next_run_at }) => {
         const task = await readModel.get(tasksProjection, task_id);
         return { task_id, title: task?.document.title ?? '', next_run_at: next_run_at ?? '' };
-      }),
+      },
     );
-    return { body: { ...page, items } };
   },
 });
 

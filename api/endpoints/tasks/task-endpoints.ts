@@ -13,7 +13,7 @@ import { PastQuery, momentAsked } from '../history/audit-access.ts';
 import { createdId, endpoint, idIn, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
 import { zoneOfTask } from '../history/instant.ts';
-import { listPage } from '../listing.ts';
+import { cutPayload, listPage } from '../listing.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
 import { checkDefinition } from './task-definitions.ts';
@@ -61,6 +61,7 @@ const list = endpoint<unknown, TaskQuery>({
   summary: 'Lists tasks, newest first',
   scopes: read,
   query: TaskQuery,
+  bulky: true,
   reads: [tasksProjection],
   answers: { 200: TaskPage },
   refusals: viewRefusals,
@@ -69,19 +70,13 @@ const list = endpoint<unknown, TaskQuery>({
     const { dependencies } = await placeOfReading(call, 'GET /tasks');
     const filters = taskFilters({ ...query, created_by: query.created_by?.toLowerCase() });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
-    const page = await listPage(
+    return listPage(
       dependencies.readModel,
       tasksProjection,
-      { filters, sort },
+      { filters, sort, cut: cutPayload },
       query,
-      (task) => task,
+      async (task) => showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
     );
-    const items = await Promise.all(
-      page.items.map(async (task) =>
-        showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
-      ),
-    );
-    return { body: { ...page, items } };
   },
 });
 
