@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { setOwn } from '../domain/pipeline/own.ts';
-import { bareMarker, markerOf, utf8Length } from '../domain/pipeline/size.ts';
+import { bareMarker, markerOf } from '../domain/pipeline/size.ts';
 import type { Cut } from './read-model.ts';
 
 /** UTF-8 bytes of a UTF-16 unit at most. */
@@ -28,7 +28,8 @@ export function cutDocument(text: string, cut: Cut): string {
 
 /** Whether a text has more bytes in UTF-8. Most are so short that they need not be counted. */
 function isOver(text: string, bytes: number): boolean {
-  return text.length * MOST_BYTES_EACH > bytes && utf8Length(text) > bytes;
+  if (text.length > bytes) return true;
+  return text.length * MOST_BYTES_EACH > bytes && Buffer.byteLength(text) > bytes;
 }
 
 /**
@@ -39,7 +40,7 @@ export function cutValue(value: JsonValue, over: number, preview = false): JsonV
   if (typeof value !== 'object' && typeof value !== 'string') return value;
   const text = JSON.stringify(value);
   if (!isOver(text, over)) return value;
-  const bytes = utf8Length(text);
+  const bytes = Buffer.byteLength(text);
   return (preview ? markerOf(text, bytes) : bareMarker(bytes)) as JsonObject;
 }
 

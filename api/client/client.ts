@@ -53,7 +53,7 @@ export type {
   StatisticsSummary,
   TaskStatistics,
 } from '../schemas/answer-schemas-runs.ts';
-export type { Task, TaskPage } from '../schemas/answer-schemas-tasks.ts';
+export type { Task, TaskItem, TaskPage } from '../schemas/answer-schemas-tasks.ts';
 export type { WebhookDelivery } from '../schemas/answer-schemas-webhooks.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from '../schemas/schemas.ts';
 

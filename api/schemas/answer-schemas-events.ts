@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { AnyObject, closed, Nullable } from '../../domain/events/schema-parts.ts';
-import { count, done, id, time } from './answer-schemas.ts';
+import { closed, Nullable } from '../../domain/events/schema-parts.ts';
+import { count, done, id, listedPayload, time } from './answer-schemas.ts';
 
 /** What the endpoints of published events answer. */
 
@@ -35,7 +35,7 @@ export type Topics = Static<typeof Topics>;
 export const RecentEvents = Type.Object(
   {
     total_events: count,
-    events: Type.Array(closed({ ...published, payload: AnyObject, source_agent_id: id })),
+    events: Type.Array(closed({ ...published, payload: listedPayload, source_agent_id: id })),
     truncated: Type.Boolean({
       description:
         'true where the response ends before `count` events, as it has 4 MiB; older events are there, and are asked for by topic or in `GET /streams/{stream}`',

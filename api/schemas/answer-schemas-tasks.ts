@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { taskStatuses } from '../../domain/vocabulary.ts';
-import { count, done, id, pageOf, time } from './answer-schemas.ts';
+import { count, done, id, listedPayload, pageOf, time } from './answer-schemas.ts';
 import { Run } from './answer-schemas-runs.ts';
 
 /** What the endpoints of tasks answer. */
@@ -29,7 +29,14 @@ export const Task = Type.Object(
 );
 export type Task = Static<typeof Task>;
 
-export const TaskPage = pageOf('TaskPage', Task);
+/** A task in a list. */
+export const TaskItem = Type.Object(
+  { ...Task.properties, payload: listedPayload },
+  { title: 'TaskItem', additionalProperties: false },
+);
+export type TaskItem = Static<typeof TaskItem>;
+
+export const TaskPage = pageOf('TaskPage', TaskItem);
 export type TaskPage = Static<typeof TaskPage>;
 
 export const RunRequested = done({

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { webhookEnds, webhookStates, webhookTypes } from '../../domain/vocabulary.ts';
-import { count, done, id, pageOf, time } from './answer-schemas.ts';
+import { count, done, id, listedPayload, pageOf, time } from './answer-schemas.ts';
 
 /** What the endpoints of webhooks answer. */
 
@@ -31,7 +31,7 @@ export const WebhookDelivery = Type.Object(
     event_id: Nullable(Type.String()),
     task_id: Nullable(id),
     run_id: Nullable(id),
-    payload: AnyObject,
+    payload: listedPayload,
     state: OneOf(webhookStates),
     end: Type.Union([OneOf(webhookEnds), Type.Null()], {
       description: 'of a failed one: why it is not tried again',

@@ -1,5 +1,5 @@
 import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typebox';
-import { OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { AnyObject, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 
 /**
@@ -29,7 +29,10 @@ export const done = <T extends TProperties>(details: T) =>
 export const pageOf = <T extends TSchema>(title: string, item: T) =>
   Type.Object(
     {
-      items: Type.Array(item),
+      items: Type.Array(item, {
+        description:
+          'fewer than `limit` where the page ends early, as a response has 4 MiB at most; `has_more` tells',
+      }),
       total: count,
       limit: Type.Integer({ minimum: 1, maximum: 200 }),
       offset: count,
@@ -40,6 +43,21 @@ export const pageOf = <T extends TSchema>(title: string, item: T) =>
     },
     { title, additionalProperties: false },
   );
+
+/** What stands in a list for a value that is too large for it. */
+export const Truncated = Type.Object(
+  {
+    truncated: Type.Literal(true),
+    size_bytes: Type.Integer({ minimum: 0, description: 'of its JSON text, in UTF-8' }),
+  },
+  { title: 'Truncated', additionalProperties: false },
+);
+export type Truncated = Static<typeof Truncated>;
+
+/** A payload in a list. */
+export const listedPayload = Type.Union([Truncated, AnyObject], {
+  description: 'one over 64 KiB is left out, and its size stands for it',
+});
 
 /** An answer that goes on for long: server-sent events. */
 export const eventStream = Type.String({

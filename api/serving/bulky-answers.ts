@@ -14,10 +14,15 @@ const PATIENCE = 5_000;
  */
 export class BulkyAnswers {
   readonly #turns: FairTurns;
+  readonly #patience: number;
 
-  /** @param atOnce how many at a time; default 8 */
-  constructor(atOnce = AT_ONCE) {
+  /**
+   * @param atOnce how many at a time; default 8
+   * @param patience milliseconds for which a client may take its answer alone; default 5,000
+   */
+  constructor(atOnce = AT_ONCE, patience = PATIENCE) {
     this.#turns = new FairTurns(atOnce);
+    this.#patience = patience;
   }
 
   /**
@@ -30,22 +35,24 @@ export class BulkyAnswers {
     await this.#turns.take(who, Infinity, async () => {
       if (response.closed) return;
       await make();
-      await sent(response);
+      await sent(response, this.#patience);
     });
   }
 }
 
 /** Resolves once a response was handed over to the system, its client has left, or has taken too long. */
-function sent(response: Response): Promise<void> {
+function sent(response: Response, patience: number): Promise<void> {
   // What fits into the socket's buffer is gone by now.
   if (response.closed || response.writableFinished || response.writableLength === 0) {
     return Promise.resolve();
   }
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, PATIENCE);
-    response.once('close', () => {
+    const over = (): void => {
       clearTimeout(timer);
+      response.off('close', over);
       resolve();
-    });
+    };
+    const timer = setTimeout(over, patience);
+    response.once('close', over);
   });
 }

@@ -95,13 +95,19 @@ const MOST_TITLES = 100;
  */
 export function setup({ routes, core, callerOf }: ExtensionContext): void {
   routes.get('/api/tasks', async (request, response) => {
-    const asked = { onBehalfOf: request, query: { limit: SHOWN } };
-    const answer = await core.request('GET', '/tasks', asked);
-    if (answer.status !== 200) throw refusal(answer);
-    const { items } = answer.body as { readonly items: readonly ListedTask[] };
-    const tasks = items.map(({ id, title, status, next_run_at }) => {
-      return { id, title, status, next_run: next_run_at };
-    });
+    const tasks: object[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { limit: SHOWN - tasks.length, cursor };
+      const answer = await core.request('GET', '/tasks', { onBehalfOf: request, query });
+      if (answer.status !== 200) throw refusal(answer);
+      // A page of large tasks ends before its limit.
+      const page = answer.body as ListedPage;
+      for (const { id, title, status, next_run_at } of page.items) {
+        tasks.push({ id, title, status, next_run: next_run_at });
+      }
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined && tasks.length < SHOWN);
     response.json({ tasks });
   });
 
@@ -162,6 +168,11 @@ interface ListedTask {
   readonly title: string;
   readonly status: string;
   readonly next_run_at: string | null;
+}
+
+interface ListedPage {
+  readonly items: readonly ListedTask[];
+  readonly next_cursor: string | null;
 }
 
 /** Headers of the service's answer that belong to the task. */

@@ -111,6 +111,8 @@ export function warningsOf(
   anchor: string,
   { tools }: Pick<ApiDependencies, 'tools'>,
 ): readonly string[] {
+  // A list leaves out large payloads.
+  if (!('pipeline' in definition.payload)) return warningsOfSchedule(definition);
   const { warnings } = checkPayload(definition.payload as JsonObject, tools);
   return [...warningsOfSchedule(definition, anchor), ...warnings];
 }

@@ -6,7 +6,7 @@ import { planOf, type Plan, type Step } from './apply-plan.ts';
 import { CommandFault, exitCodes } from '../calling/faults.ts';
 import { listAll } from '../calling/listing.ts';
 import { printable } from '../terminal/paint.ts';
-import type { TaskRecord } from '../calling/records.ts';
+import type { TaskItem, TaskRecord } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
 import { part, readDocument } from '../terminal/values.ts';
 
@@ -22,8 +22,8 @@ export async function apply(
   const document = await readDocument(file, session.surroundings);
   const wanted = readWanted(document, await session.caller());
   const query = { tag: setTag(wanted.set) };
-  const { items } = await listAll<TaskRecord>(session.client, '/tasks', query, { all: true });
-  const plan = planOf(wanted, items);
+  const { items } = await listAll<TaskItem>(session.client, '/tasks', query, { all: true });
+  const plan = planOf(wanted, await wholeTasks(session, items));
   const outcomes = dryRun
     ? plan.steps.map((step) => tried(step, session.clock.now()))
     : await carryOut(session, plan);
@@ -92,6 +92,23 @@ async function carryOutOne({ client }: Session, step: Step): Promise<string> {
     await client.ask((api) => api.tasks[kind](task.id));
   }
   return task.id;
+}
+
+/** Tasks with their payloads: a list leaves out large ones, which could then not be compared. */
+async function wholeTasks(
+  { client }: Session,
+  items: readonly TaskItem[],
+): Promise<readonly TaskRecord[]> {
+  const tasks: TaskRecord[] = [];
+  for (const item of items) {
+    tasks.push(isWhole(item) ? item : await client.ask((api) => api.tasks.get(item.id)));
+  }
+  return tasks;
+}
+
+/** Every payload has a pipeline. */
+function isWhole(item: TaskItem): item is TaskItem & TaskRecord {
+  return 'pipeline' in item.payload;
 }
 
 const nameOf = (step: Step): string => (step.kind === 'create' ? step.wanted.name : step.name);

@@ -4,6 +4,7 @@ import type {
   Run,
   RunItem,
   Task,
+  TaskItem,
   WebhookDelivery,
 } from '../../../api/client/client.ts';
 
@@ -18,6 +19,8 @@ export interface Listed<T> {
 }
 
 export type TaskRecord = Task;
+/** A task in a list, where a large payload is left out. */
+export type { TaskItem };
 export type RunRecord = RunItem;
 /** One run, with what only the run itself shows. */
 export type RunDetails = Run;

@@ -8,7 +8,7 @@ import { addAsOf, addHistory, type AsOf } from '../records/history-commands.ts';
 import { addPaging, listAll, shownOf, type Paging } from '../calling/listing.ts';
 import { paintState } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
-import type { Done, TaskRecord } from '../calling/records.ts';
+import type { Done, TaskItem, TaskRecord } from '../calling/records.ts';
 import { ended } from '../runs/run-follow.ts';
 import { showRun } from '../runs/run-screen.ts';
 import type { Session } from '../calling/session.ts';
@@ -69,7 +69,7 @@ function addList(line: CommandLine, group: Command): void {
   line.does<ListOptions>(list, examples, async (session, options) => {
     const { status, kind, tag, search, createdBy, view } = options;
     const query = { status, schedule_kind: kind, tag, search, created_by: createdBy, view };
-    const page = await listAll<TaskRecord>(session.client, '/tasks', query, options);
+    const page = await listAll<TaskItem>(session.client, '/tasks', query, options);
     session.answer(page, () => {
       const rows = page.items.map((task) => [
         task.id,
@@ -95,8 +95,9 @@ const columns = ({ paint }: Session): readonly Column[] => [
   { title: 'LAST RUN' },
 ];
 
-const stateOf = ({ status, exhausted }: TaskRecord): string => (exhausted ? 'exhausted' : status);
-const scheduleText = (task: TaskDefinition): string =>
+const stateOf = ({ status, exhausted }: Pick<TaskRecord, 'status' | 'exhausted'>): string =>
+  exhausted ? 'exhausted' : status;
+const scheduleText = (task: Pick<TaskDefinition, 'schedule_kind' | 'schedule_expr'>): string =>
   `${task.schedule_kind} ${task.schedule_expr ?? '#'}`;
 
 function showTask(session: Session, task: TaskRecord): string {

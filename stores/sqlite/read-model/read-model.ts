@@ -6,10 +6,7 @@ import { SqliteReadModel } from './sqlite-read-model.ts';
 import { registerFile, ViewFiles } from './view-files.ts';
 import { unavailable } from './faults.ts';
 
-/**
- * Reading threads unless said otherwise. A list that takes long takes two of them, for its page and for its total; the
- * others are for what is read meanwhile.
- */
+/** Reading threads unless said otherwise: half of them for lists, half for everything else. */
 const DEFAULT_READERS = 4;
 
 /**
@@ -18,7 +15,7 @@ const DEFAULT_READERS = 4;
  *
  * @param options.directory where the files lie; made when it is not there
  * @param options.readOnly to look at what is there: nothing is made or thrown away, what is damaged neither. Default: false
- * @param options.readers threads for queries at most, at least 1; default 4. They start when first needed.
+ * @param options.readers threads for queries at most, at least 2; default 4. They start when first needed.
  * @throws ReadModelError `UNAVAILABLE` when the folder can't be used, or is a newer release's
  */
 export async function openSqliteReadModel(options: {
@@ -30,10 +27,12 @@ export async function openSqliteReadModel(options: {
   const { directory, telemetry, readOnly = false } = options;
   try {
     if (!readOnly) makeFolder(directory);
-    const size = Math.max(1, options.readers ?? DEFAULT_READERS);
+    const half = Math.max(1, Math.floor((options.readers ?? DEFAULT_READERS) / 2));
+    const poolOf = (): ReaderPool => new ReaderPool(half, { immutable: readOnly });
     return new SqliteReadModel({
       files: new ViewFiles(directory, telemetry, readOnly),
-      pool: new ReaderPool(size, { immutable: readOnly }),
+      pool: poolOf(),
+      lists: poolOf(),
       telemetry,
     });
   } catch (error) {

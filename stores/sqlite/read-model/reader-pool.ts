@@ -20,7 +20,6 @@ const IDLE = 10_000;
 const HEAP = { maxYoungGenerationSizeMb: 8 } as const;
 
 interface Waiting {
-  readonly isList: boolean;
   readonly resolve: (reply: ReadReply) => void;
   readonly reject: (error: Error) => void;
 }
@@ -31,7 +30,6 @@ class Reader {
   readonly #waiting = new Map<number, Waiting>();
   #batch: ReadRequest[] = [];
   readonly #onIdle: (reader: Reader) => void;
-  #lists = 0;
   /** What it is asked before that, it answers a tenth of a second later. */
   hasStarted = false;
   /** Settles once the thread has gone, for whatever reason. */
@@ -64,22 +62,13 @@ class Reader {
     return this.#waiting.size;
   }
 
-  /** Pages of lists that it has been asked for and that it has not answered. */
-  get lists(): number {
-    return this.#lists;
-  }
-
   ask(request: ReadRequest): Promise<ReadReply> {
     // A thread keeps the process alive only while somebody waits for it.
     if (this.#waiting.size === 0) this.#worker.ref();
     // What is asked within one turn goes over together.
     if (this.#batch.length === 0) queueMicrotask(() => this.#flush());
     this.#batch.push(request);
-    const isList = request.list !== undefined;
-    if (isList) this.#lists += 1;
-    return new Promise((resolve, reject) =>
-      this.#waiting.set(request.id, { isList, resolve, reject }),
-    );
+    return new Promise((resolve, reject) => this.#waiting.set(request.id, { resolve, reject }));
   }
 
   tell(message: ToReader): void {
@@ -105,7 +94,6 @@ class Reader {
     for (const reply of replies) {
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
-      if (waiting?.isList === true) this.#lists -= 1;
       waiting?.resolve(reply);
     }
     if (this.#waiting.size > 0) return;
@@ -158,7 +146,7 @@ export class ReaderPool {
     list?: ListRequest,
   ): Promise<ReadReply> {
     this.#requests += 1;
-    const reader = this.#idlest(list !== undefined);
+    const reader = this.#idlest();
     clearTimeout(this.#timers.get(reader));
     this.#timers.delete(reader);
     return reader.ask({ id: this.#requests, view, file, query, limit, list });
@@ -197,22 +185,15 @@ export class ReaderPool {
     this.#timers.delete(reader);
   }
 
-  /**
-   * A page of large documents may take a thread for half a second. So one of the threads takes none, where there are
-   * several: what is small and asked for meanwhile, by the health endpoints say, is answered at once.
-   */
-  #idlest(isList: boolean): Reader {
+  #idlest(): Reader {
     let best: Reader | undefined;
     let starting = false;
-    const listing = [...this.#readers].filter(({ lists }) => lists > 0).length;
-    const areEnoughListing = isList && this.#size > 1 && listing >= this.#size - 1;
     for (const reader of this.#readers) {
+      if (best === undefined || reader.load < best.load) best = reader;
       starting ||= !reader.hasStarted;
-      if (areEnoughListing && reader.lists === 0) continue;
-      if (best === undefined || isBetter(reader, best)) best = reader;
     }
     // To start takes longer than most queries: what comes together with the first needs no thread each.
-    const enough = starting || areEnoughListing || this.#readers.size >= this.#size;
+    const enough = starting || this.#readers.size >= this.#size;
     if (best !== undefined && (best.load === 0 || enough)) return best;
     const started = new Reader(
       this.#settings,
@@ -222,8 +203,4 @@ export class ReaderPool {
     this.#readers.add(started);
     return started;
   }
-}
-
-function isBetter(one: Reader, other: Reader): boolean {
-  return one.lists === other.lists ? one.load < other.load : one.lists < other.lists;
 }

@@ -6,7 +6,7 @@ import {
   type Database,
   type Statement as Prepared,
 } from '../database.ts';
-import { cutDocument } from '../../../projections/cut-document.ts';
+import { CutTexts } from './cut-texts.ts';
 import { COMMON, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
 import type {
   ListRequest,
@@ -33,6 +33,7 @@ const { immutable } = workerData as ReaderSettings;
 class Connection {
   readonly #database: Database;
   readonly #statements = new Map<string, Prepared>();
+  readonly #cutTexts = new CutTexts();
 
   constructor(file: string) {
     this.#database = openDatabase({
@@ -93,12 +94,13 @@ class Connection {
     for (const { sql, parameters } of plan) {
       // One more than is wanted tells whether there are more.
       const rows = this.#prepared(sql).iterate(missing + 1, ...parameters);
-      for (const [key, , stored] of rows as Iterable<readonly Cell[]>) {
+      for (const row of rows as Iterable<readonly Cell[]>) {
         if (missing === 0) return { texts, hasMore: true };
-        const text = cut === undefined ? String(stored) : cutDocument(String(stored), cut);
+        const [key, position, stored] = row.map(String) as [string, string, string];
+        const text = cut === undefined ? stored : this.#cutTexts.of(key, position, stored, cut);
         bytes += Buffer.byteLength(text);
         if (bytes > mostBytes && texts.length > 0) return { texts, hasMore: true };
-        texts.push(String(key), text);
+        texts.push(key, text);
         missing -= 1;
       }
     }

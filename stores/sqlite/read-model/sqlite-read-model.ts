@@ -39,6 +39,8 @@ interface Kept {
 export class SqliteReadModel implements ReadModel {
   readonly #files: ViewFiles;
   readonly #pool: ReaderPool;
+  /** A page of large documents takes a thread for half a second: what is small waits for none of them. */
+  readonly #lists: ReaderPool;
   readonly #telemetry: Telemetry;
   readonly #views = new Map<string, Kept>();
   readonly #knownPlaces = new KnownPlaces();
@@ -48,10 +50,13 @@ export class SqliteReadModel implements ReadModel {
   constructor(parts: {
     readonly files: ViewFiles;
     readonly pool: ReaderPool;
+    /** For lists alone. */
+    readonly lists: ReaderPool;
     readonly telemetry: Telemetry;
   }) {
     this.#files = parts.files;
     this.#pool = parts.pool;
+    this.#lists = parts.lists;
     this.#telemetry = parts.telemetry;
   }
 
@@ -224,7 +229,7 @@ export class SqliteReadModel implements ReadModel {
   async #close(): Promise<void> {
     // One that can't be closed in order keeps nothing else open.
     const closed = await Promise.allSettled([...this.#writers].map((writer) => writer.close()));
-    await this.#pool.close();
+    await Promise.all([this.#pool.close(), this.#lists.close()]);
     for (const { view } of this.#views.values()) view.close();
     this.#views.clear();
     this.#files.close();
@@ -252,7 +257,8 @@ export class SqliteReadModel implements ReadModel {
   ): Promise<ReadReply> {
     for (let attempt = 0; ; attempt += 1) {
       const view = this.#live(projection);
-      const reply = await this.#pool
+      const pool = list === undefined ? this.#pool : this.#lists;
+      const reply = await pool
         .ask(view.number, view.file, query, limit, list)
         .catch((error: unknown) => {
           throw new ReadModelError('UNAVAILABLE', `the view ${view.file} can't be read`, error);
@@ -326,7 +332,7 @@ export class SqliteReadModel implements ReadModel {
     const kept = this.#views.get(nameOf(projection));
     if (kept === undefined) return;
     this.#views.delete(nameOf(projection));
-    this.#pool.forget(kept.view.number);
+    for (const pool of [this.#pool, this.#lists]) pool.forget(kept.view.number);
     kept.view.close();
   }
 

@@ -31,7 +31,7 @@ describe('an embedded view that the disk does not give', () => {
   beforeEach(async () => {
     pool = new ReaderPool(1);
     files = new ViewFiles(directory(), silent);
-    readModel = new SqliteReadModel({ files, pool, telemetry: silent });
+    readModel = new SqliteReadModel({ files, pool, lists: pool, telemetry: silent });
     const writer = await writerOf(readModel, projection);
     const documents = Array.from({ length: 500 }, (_, i) =>
       thing(`k${i}`, 1, { name: `name ${i}`, about: 'x'.repeat(2_000) }),

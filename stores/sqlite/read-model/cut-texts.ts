@@ -1,0 +1,40 @@
+import { cutDocument } from '../../../projections/cut-document.ts';
+import type { Cut } from '../../../projections/read-model.ts';
+import { WeighedCache } from '../../../projections/reading/weighed-cache.ts';
+
+/** How many are kept, and of how many characters together. */
+const MOST = 10_000;
+const MOST_CHARACTERS = 4 * 1024 * 1024;
+
+interface CutText {
+  readonly position: string;
+  readonly cut: string;
+  readonly text: string;
+}
+
+/**
+ * Cuts the documents of one view for lists, and keeps what it has cut: to parse a large document and write it out again
+ * takes milliseconds, and the same ones are listed again and again.
+ */
+export class CutTexts {
+  readonly #kept = new WeighedCache<CutText>({
+    entries: MOST,
+    weight: MOST_CHARACTERS,
+    weigh: ({ text }) => text.length,
+  });
+
+  /**
+   * @param position of the document: what is kept of an earlier one does not count
+   * @param text the whole document
+   */
+  of(key: string, position: string, text: string, cut: Cut): string {
+    // What may be cut has at least a third as many characters as bytes.
+    if (text.length * 3 <= cut.over) return text;
+    const shape = JSON.stringify(cut);
+    const known = this.#kept.get(key);
+    if (known?.position === position && known.cut === shape) return known.text;
+    const made = cutDocument(text, cut);
+    if (made !== text) this.#kept.set(key, { position, cut: shape, text: made });
+    return made;
+  }
+}
