@@ -1,4 +1,4 @@
-import type { Cut } from '../../../projections/read-model.ts';
+import type { Cut, Listed } from '../../../projections/read-model.ts';
 import type { DatabaseFault } from '../database.ts';
 import type { CompiledQuery } from './query-sql.ts';
 
@@ -46,11 +46,7 @@ export type ReadReply = { readonly id: number } & (
   | { readonly kind: 'count'; readonly count: number }
   | {
       readonly kind: 'list';
-      /** Key and text of each document, one after the other. */
-      readonly texts: readonly string[];
-      readonly hasMore: boolean;
-      readonly total: number | null;
-      readonly position: string;
+      readonly listed: Listed;
     }
   | {
       readonly kind: 'failed';

@@ -6,6 +6,7 @@ import {
   type Database,
   type Statement as Prepared,
 } from '../database.ts';
+import type { Listed, ListedDocument } from '../../../projections/read-model.ts';
 import { CutTexts } from './cut-texts.ts';
 import { COMMON, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
 import type {
@@ -59,7 +60,8 @@ class Connection {
       const page = this.#page(plan, limit, list);
       const total = list.counted === null ? null : this.#count(this.#planOf(list.counted));
       const [place] = this.#rows('SELECT position FROM checkpoint', []);
-      return { id, kind: 'list', ...page, total, position: String(place?.[0] ?? '') };
+      const position = String(place?.[0] ?? '');
+      return { id, kind: 'list', listed: { ...page, total, position } };
     } finally {
       // A disk that fails has ended it already; to end it again would say that, and not what was wrong.
       if (this.#database.isTransaction) this.#database.exec('COMMIT');
@@ -87,24 +89,24 @@ class Connection {
     plan: Plan,
     limit: number,
     { mostBytes, cut }: ListRequest,
-  ): { readonly texts: readonly string[]; readonly hasMore: boolean } {
-    const texts: string[] = [];
+  ): Pick<Listed, 'documents' | 'hasMore'> {
+    const documents: ListedDocument[] = [];
     let missing = limit;
     let bytes = 0;
     for (const { sql, parameters } of plan) {
       // One more than is wanted tells whether there are more.
       const rows = this.#prepared(sql).iterate(missing + 1, ...parameters);
       for (const row of rows as Iterable<readonly Cell[]>) {
-        if (missing === 0) return { texts, hasMore: true };
+        if (missing === 0) return { documents, hasMore: true };
         const [key, position, stored] = row.map(String) as [string, string, string];
         const text = cut === undefined ? stored : this.#cutTexts.of(key, position, stored, cut);
         bytes += Buffer.byteLength(text);
-        if (bytes > mostBytes && texts.length > 0) return { texts, hasMore: true };
-        texts.push(key, text);
+        if (bytes > mostBytes && documents.length > 0) return { documents, hasMore: true };
+        documents.push({ key, text });
         missing -= 1;
       }
     }
-    return { texts, hasMore: false };
+    return { documents, hasMore: false };
   }
 
   #planOf({ probe, plans }: CompiledQuery): Plan {

@@ -7,7 +7,6 @@ import {
   type Filter,
   type KeptDocument,
   type Listed,
-  type ListedDocument,
   type ListQuery,
   type Projection,
   type Query,
@@ -102,12 +101,7 @@ export class SqliteReadModel implements ReadModel {
       cut,
     });
     if (reply.kind !== 'list') throw new Error(`a list was answered with ${reply.kind}`);
-    const { texts, hasMore, total, position } = reply;
-    const documents: ListedDocument[] = [];
-    for (let i = 0; i + 1 < texts.length; i += 2) {
-      documents.push({ key: texts[i] ?? '', text: texts[i + 1] ?? '' });
-    }
-    return { documents, hasMore, total, position };
+    return reply.listed;
   }
 
   async checkpoint(projection: Projection): Promise<Position> {

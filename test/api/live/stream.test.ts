@@ -95,11 +95,11 @@ describe('the stream of publications', () => {
   it('shows each once, also where more are published while it reads', async () => {
     const { admin, readModel } = api();
     for (let index = 0; index < 150; index += 1) await publish('busy', { index });
-    const find = readModel.find.bind(readModel);
+    const list = readModel.list.bind(readModel);
     let pages = 0;
-    readModel.find = async (...given) => {
-      const page = await find(...given);
+    readModel.list = async (...given) => {
       pages += 1;
+      const page = await list(...given);
       if (pages > 1) return page;
       await publish('busy', { late: true });
       // A read of the same agent sees its own writes: the view is past this one.
@@ -107,9 +107,10 @@ describe('the stream of publications', () => {
       return page;
     };
     const events = await recent('?topic=busy&count=150').finally(() => {
-      readModel.find = find;
+      readModel.list = list;
     });
-    expect(pages).to.equal(3);
+    // The late one is asked for by itself, which is a list as well.
+    expect(pages).to.equal(2);
     expect(new Set(idsOf(events)).size).to.equal(150);
     expect(events.at(-1)?.['payload']).to.deep.equal({ index: 0 });
   });
