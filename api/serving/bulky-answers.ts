@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import { FairTurns } from '../access/fair-turns.ts';
 
 /** Answers with megabytes that are made and sent at a time. Each has up to 8 MiB of documents in memory, and its text. */
-const AT_ONCE = 8;
+const AT_ONCE = 4;
 
 /** How long a client that is slow to take its answer keeps others waiting. Milliseconds. */
 const PATIENCE = 5_000;
@@ -17,7 +17,7 @@ export class BulkyAnswers {
   readonly #patience: number;
 
   /**
-   * @param atOnce how many at a time; default 8
+   * @param atOnce how many at a time; default 4
    * @param patience milliseconds for which a client may take its answer alone; default 5,000
    */
   constructor(atOnce = AT_ONCE, patience = PATIENCE) {
