@@ -56,6 +56,25 @@ describe('a service with extensions', () => {
       }
     });
 
+    it('lists all tasks on the page, also where they are too large for one response', async () => {
+      const { client, id } = service().admin;
+      const payload = { pipeline: [{ uses: 'echo', with: { text: 'x'.repeat(60_000) } }] };
+      const titles = Array.from({ length: 80 }, (_, number) => `Large ${number}`);
+      for (const title of titles) {
+        const made = await client.post('/tasks', {
+          ...morning,
+          title,
+          description: title,
+          created_by: id,
+          payload,
+        });
+        expect(made.status, made.text).to.equal(201);
+      }
+      const tasks = (await client.get('/ext/webui/api/tasks')).at('tasks') as { title: string }[];
+      const shown = tasks.map(({ title }) => title).filter((title) => title.startsWith('Large '));
+      expect(shown).to.deep.equal([...titles].reverse());
+    });
+
     it('gives the titles of tasks, and nothing of those that are not there', async () => {
       const { client } = service().admin;
       const task = await client.post('/ext/webui/api/tasks', { ...morning, title: 'By its id' });

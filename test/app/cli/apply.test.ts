@@ -59,6 +59,15 @@ describe('svc apply', () => {
     ...fields,
   });
 
+  it('leaves a task alone whose payload is too large for a list', async () => {
+    const set = newSet();
+    const text = 'x'.repeat(70_000);
+    const large = hourly('large', { payload: { pipeline: [{ uses: 'echo', with: { text } }] } });
+    expect((await apply(set, [large])).steps).to.deep.equal(['create large']);
+    const again = await apply(set, [large]);
+    expect([again.code, again.steps, again.unchanged]).to.deep.equal([0, [], 1]);
+  });
+
   it('creates what is not there, and finds it again', async () => {
     const set = newSet();
     const tasks = [hourly('one', { tags: ['mine'] }), hourly('two', { paused: true })];
