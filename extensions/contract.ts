@@ -362,6 +362,7 @@ export const extensionErrorCodes = [
   'forbidden',
   'not_found',
   'conflict',
+  'precondition_failed',
   'payload_too_large',
   'unsupported_media_type',
   'rate_limit_exceeded',

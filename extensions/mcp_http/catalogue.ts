@@ -7,14 +7,15 @@ import {
   type ExtensionContext,
   type ToolView,
 } from '../contract.ts';
+import { inputSchemaOf, type InputSchema } from './input-schema.ts';
 import { serviceTools, type Parameters, type ServiceTool } from './service-tools.ts';
+import { exposedNames } from './tool-names.ts';
 
 /** A tool as clients see it. */
 interface ToolDescription {
   readonly name: string;
   readonly description: string;
-  /** JSON schema, of an object. */
-  readonly parameters: { readonly type: 'object' } & Readonly<Record<string, unknown>>;
+  readonly parameters: InputSchema;
 }
 
 /** Who calls a tool. */
@@ -55,9 +56,11 @@ const LONGEST_MESSAGE = 4000;
 
 type Parts = Pick<ExtensionContext, 'core' | 'log' | 'toolRegistry'>;
 
-type Entry =
+/** A tool, under the name that clients see. */
+export type Entry = { readonly name: string } & (
   | { readonly kind: 'service'; readonly tool: ServiceTool }
-  | { readonly kind: 'registered'; readonly tool: ToolView };
+  | { readonly kind: 'registered'; readonly tool: ToolView }
+);
 
 /** All tools: requests of the service's interface, and what is registered for pipelines. */
 export class Catalogue {
@@ -71,24 +74,27 @@ export class Catalogue {
   constructor(context: Parts, mostTime = MOST_TIME) {
     this.#context = context;
     this.#mostTime = mostTime;
-    for (const tool of serviceTools) this.#own.set(tool.name, { kind: 'service', tool });
+    for (const tool of serviceTools) {
+      this.#own.set(tool.name, { name: tool.name, kind: 'service', tool });
+    }
   }
 
   /** Those that the caller may call. */
   list(caller: ExtensionCaller): readonly Entry[] {
-    const registered = this.#context.toolRegistry
-      .listTools()
-      .filter(({ name }) => !this.#own.has(name))
-      .map((tool) => ({ kind: 'registered', tool }) as const);
-    return [...this.#own.values(), ...registered].filter((entry) => may(caller, scopeOf(entry)));
+    const entries = [...this.#own.values(), ...this.#registered().values()];
+    return entries.filter((entry) => may(caller, scopeOf(entry)));
   }
 
-  /** @throws ExtensionError `not_found`; `forbidden` where the caller lacks its scope */
+  /**
+   * Finds a tool by the name that clients see, or by the one that pipelines use.
+   * @throws ExtensionError `not_found`; `forbidden` where the caller lacks its scope
+   */
   get(name: string, caller: ExtensionCaller): Entry {
-    const registered = this.#context.toolRegistry.getTool(name);
+    const registered = this.#registered();
     const entry =
       this.#own.get(name) ??
-      (registered === undefined ? undefined : ({ kind: 'registered', tool: registered } as const));
+      registered.get(name) ??
+      [...registered.values()].find(({ tool }) => tool.name === name);
     if (entry === undefined) {
       const details = { resource: 'tool', id: name };
       throw new ExtensionError('not_found', `there is no tool ${name}`, details);
@@ -119,6 +125,17 @@ export class Catalogue {
     return entry.kind === 'service'
       ? this.#request(entry.tool, parameters, invoker)
       : this.#call(entry.tool, parameters, invoker);
+  }
+
+  /** The tools of pipelines, by the name that clients see. */
+  #registered(): ReadonlyMap<string, Entry> {
+    const tools = new Map(this.#context.toolRegistry.listTools().map((tool) => [tool.name, tool]));
+    const found = new Map<string, Entry>();
+    for (const [name, ofPipelines] of exposedNames([...this.#own.keys()], [...tools.keys()])) {
+      const tool = tools.get(ofPipelines);
+      if (tool !== undefined) found.set(name, { name, kind: 'registered', tool });
+    }
+    return found;
   }
 
   async #request(
@@ -155,11 +172,14 @@ export class Catalogue {
   }
 }
 
-/** A tool as `GET tools` shows it. */
-export function describe(entry: Entry): ToolDescription {
-  const { name, description } = entry.tool;
+/** A tool as clients see it. */
+export function describe({ name, ...entry }: Entry): ToolDescription {
+  const { name: ofPipelines, description } = entry.tool;
   const schema = entry.kind === 'service' ? entry.tool.parameters : entry.tool.schema;
-  return { name, description, parameters: { properties: {}, ...schema, type: 'object' } };
+  // A pipeline that a client writes needs the other name.
+  const told =
+    name === ofPipelines ? description : `${description} In a pipeline: \`${ofPipelines}\`.`;
+  return { name, description: told, parameters: inputSchemaOf(schema) };
 }
 
 /** Whether calling it is known to change nothing. */
@@ -202,7 +222,9 @@ function faultsOf({ errors }: ValidateFunction): ExtensionError {
 /** What the service's interface calls by other names than the tools do. */
 const otherNames: Readonly<Record<string, string>> = {
   id: 'task_id',
+  'If-Match': 'if_revision',
   'Idempotency-Key': 'idempotency_key',
+  'X-Reason': 'reason',
 };
 
 /** A refusal of what was asked, with its fields named as those of the call. */

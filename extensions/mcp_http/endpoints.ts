@@ -94,7 +94,8 @@ export const endpoints: readonly EndpointDescription[] = [
         result: Type.Object({}),
       }),
     },
-    refusals: ['conflict', 'payload_too_large'],
+    // What the service refuses of a tool's request is answered as it says it.
+    refusals: ['conflict', 'precondition_failed', 'payload_too_large'],
   },
   {
     method: 'get',

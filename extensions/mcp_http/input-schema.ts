@@ -1,35 +1,92 @@
 /** A schema of a tool's parameters in the form that the Model Context Protocol has for it. */
 export interface InputSchema {
   readonly type: 'object';
-  [keyword: string]: unknown;
+  readonly properties: Readonly<Record<string, object>>;
+  readonly [keyword: string]: unknown;
 }
 
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const single = [
+  'additionalProperties',
+  'contains',
+  'else',
+  'if',
+  'items',
+  'not',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+];
+const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const byName = ['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'];
+
+/** Keywords that only an array can meet. */
+const ofArrays = ['contains', 'maxItems', 'minItems', 'prefixItems', 'uniqueItems'];
+
 /**
- * The protocol knows less than JSON Schema: properties are objects there, and clients refuse a whole list of tools for one
- * that says otherwise. So `true` is written as `{}`, `false` as `{"not": {}}`, and what is no such list at all is left out.
+ * Clients know less than JSON Schema, and refuse a whole list of tools for one schema that says more. Each property is
+ * therefore an object (`true` becomes `{}`, `false` becomes `{"not": {}}`), each array has `items`, which are one
+ * schema (a list of them becomes `prefixItems`), and keywords of the wrong type are left out.
  * @param schema JSON schema of an object
  */
 export function inputSchemaOf(schema: object): InputSchema {
-  const { properties, required, ...rest } = schema as Readonly<Record<string, unknown>>;
+  const { properties, required, ...rest } = schema as Schema;
   return {
-    ...rest,
+    ...plain(rest),
+    properties: isObject(properties) ? named(properties, asObject) : {},
     type: 'object',
-    ...(isObject(properties) ? { properties: withObjects(properties) } : {}),
-    ...(isListOfTexts(required) ? { required } : {}),
+    ...(isListOfStrings(required) ? { required } : {}),
   };
 }
 
-function withObjects(properties: object): object {
+function plain(schema: Schema): Schema {
+  const written: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'items' && Array.isArray(value)) {
+      written['prefixItems'] = value.map(asObject);
+      written['items'] = asObject(schema['additionalItems']);
+    } else if (keyword === 'additionalItems' && Array.isArray(schema['items'])) {
+      continue;
+    } else if (keyword === 'items') {
+      written[keyword] = asObject(value);
+    } else if (single.includes(keyword)) {
+      written[keyword] = isObject(value) ? plain(value) : value;
+    } else if (lists.includes(keyword) && Array.isArray(value)) {
+      written[keyword] = value.map(asObject);
+    } else if (byName.includes(keyword) && isObject(value)) {
+      written[keyword] = named(value, keyword === 'properties' ? asObject : asSchema);
+    } else {
+      written[keyword] = value;
+    }
+  }
+  return isArray(schema) && !('items' in written) ? { ...written, items: {} } : written;
+}
+
+/** Whether a schema is one of arrays, by its type or by what it says of them. */
+function isArray(schema: Schema): boolean {
+  const { type } = schema;
+  if (type === undefined) return ofArrays.some((keyword) => keyword in schema);
+  return type === 'array' || (Array.isArray(type) && type.includes('array'));
+}
+
+function named(schemas: Schema, written: (schema: unknown) => unknown): Record<string, object> {
   return Object.fromEntries(
-    Object.entries(properties).map(([name, schema]: [string, unknown]) => [
-      name,
-      isObject(schema) ? schema : schema === false ? { not: {} } : {},
-    ]),
+    Object.entries(schemas).map(([name, schema]) => [name, written(schema) as object]),
   );
 }
 
-const isObject = (value: unknown): value is object =>
+const asSchema = (schema: unknown): unknown => (isObject(schema) ? plain(schema) : schema);
+
+function asObject(schema: unknown): object {
+  if (isObject(schema)) return plain(schema);
+  return schema === false ? { not: {} } : {};
+}
+
+const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isListOfTexts = (value: unknown): boolean =>
+const isListOfStrings = (value: unknown): boolean =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');

@@ -16,7 +16,6 @@ import {
   type Catalogue,
   type Invoker,
 } from './catalogue.ts';
-import { inputSchemaOf } from './input-schema.ts';
 
 const INSTRUCTIONS =
   'Schedules tasks, each a pipeline of tools. Look at a schedule with preview_schedule before create_task; ' +
@@ -46,7 +45,7 @@ export async function answerMcp(
     tools: catalogue.list(caller).map((entry) => {
       const { name, description, parameters } = describe(entry);
       const annotations = { readOnlyHint: changesNothing(entry) };
-      return { name, description, inputSchema: inputSchemaOf(parameters), annotations };
+      return { name, description, inputSchema: parameters, annotations };
     }),
   }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {

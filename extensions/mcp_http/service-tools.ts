@@ -1,13 +1,13 @@
 import { Type, type TObject, type TProperties } from '@sinclair/typebox';
 import type { ExtensionCaller } from '../contract.ts';
-import { previewParameters, taskParameters } from './task-parameters.ts';
+import { changeParameters, previewParameters, taskParameters } from './task-parameters.ts';
 
 /** Parameters of a call, checked against the tool's schema. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
 /** A request of the service's own interface. */
 export interface ServiceRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT';
   /** Encoded. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -29,11 +29,24 @@ export interface ServiceTool {
   result?(body: Parameters): Parameters;
 }
 
-const id = (of: string): TProperties => ({ [`${of}_id`]: Type.String({ minLength: 1 }) });
+const id = (of: string): TProperties => ({
+  [`${of}_id`]: Type.String({ minLength: 1, description: `id of the ${of}, a UUID` }),
+});
 const optional = (description: string) => Type.Optional(Type.String({ description, minLength: 1 }));
-const limit = Type.Optional(Type.Integer({ minimum: 1, description: 'most items of the page' }));
+const limit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'most items of the page' }),
+);
 const cursor = optional('`next_cursor` of the page before');
 const key = optional('a repetition with the same key is the same command');
+const reason = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 500, description: 'why; recorded with the command' }),
+);
+const ifRevision = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    description: '`revision` of the task as you know it; refused if the task has changed since',
+  }),
+);
 const closed = (properties: TProperties): TObject =>
   Type.Object(properties, { additionalProperties: false });
 
@@ -72,6 +85,25 @@ export const serviceTools: readonly ServiceTool[] = [
     request: ({ idempotency_key, ...task }, { agentId }) =>
       command('/tasks', { idempotency_key }, { body: { created_by: agentId, ...task } }),
     result: (task) => ({ task_id: task['id'], message: 'the task is created', task }),
+  },
+  {
+    name: 'update_task',
+    description: 'Changes the given fields of a task; the others keep their values.',
+    parameters: closed({
+      ...id('task'),
+      ...changeParameters,
+      if_revision: ifRevision,
+      reason,
+    }),
+    scope: 'tasks:write',
+    readOnly: false,
+    request: ({ task_id, if_revision, reason: why, ...body }) => ({
+      method: 'PUT',
+      path: `/tasks/${part(task_id)}`,
+      headers: headersOf({ if_revision, reason: why }),
+      body,
+    }),
+    result: (task) => ({ task_id: task['id'], message: 'the task is changed', task }),
   },
   {
     name: 'preview_schedule',
@@ -116,7 +148,14 @@ export const serviceTools: readonly ServiceTool[] = [
     description: 'Resumes a paused task.',
     parameters: closed({
       ...id('task'),
-      missed: optional('which fires that the pause held back run: skip, latest or all; skip'),
+      missed: Type.Optional(
+        Type.Unsafe<string>({
+          type: 'string',
+          enum: ['skip', 'latest', 'all'],
+          default: 'skip',
+          description: 'which of the fires that the pause held back run now',
+        }),
+      ),
       idempotency_key: key,
     }),
     scope: 'tasks:write',
@@ -127,6 +166,39 @@ export const serviceTools: readonly ServiceTool[] = [
         { idempotency_key },
         { query: { missed: scalar(missed) } },
       ),
+    result: done,
+  },
+  {
+    name: 'snooze_task',
+    description: 'Delays the next fire of a task; the ones after it keep their times.',
+    parameters: closed({
+      ...id('task'),
+      delay_seconds: Type.Integer({
+        minimum: 1,
+        maximum: 604_800,
+        description: 'seconds of delay, at most a week; repeated snoozes add up',
+      }),
+      reason,
+      idempotency_key: key,
+    }),
+    scope: 'tasks:write',
+    readOnly: false,
+    request: ({ task_id, delay_seconds, reason: why, idempotency_key }) =>
+      command(
+        `/tasks/${part(task_id)}/snooze`,
+        { idempotency_key, reason: why },
+        { body: { delay_seconds } },
+      ),
+    result: done,
+  },
+  {
+    name: 'cancel_task',
+    description: 'Cancels a task permanently, and its unfinished runs. This cannot be undone.',
+    parameters: closed({ ...id('task'), reason, idempotency_key: key }),
+    scope: 'tasks:write',
+    readOnly: false,
+    request: ({ task_id, reason: why, idempotency_key }) =>
+      command(`/tasks/${part(task_id)}/cancel`, { idempotency_key, reason: why }),
     result: done,
   },
   {
@@ -166,11 +238,84 @@ export const serviceTools: readonly ServiceTool[] = [
     request: ({ run_id }) => reading(`/runs/${part(run_id)}`),
   },
   {
+    name: 'cancel_run',
+    description: 'Cancels a run that has not ended.',
+    parameters: closed({ ...id('run'), reason, idempotency_key: key }),
+    scope: 'tasks:write',
+    readOnly: false,
+    request: ({ run_id, reason: why, idempotency_key }) =>
+      command(`/runs/${part(run_id)}/cancel`, { idempotency_key, reason: why }),
+    result: done,
+  },
+  {
+    name: 'retry_run',
+    description: 'Starts a new run in place of a failed one.',
+    parameters: closed({
+      ...id('run'),
+      from: Type.Optional(
+        Type.Unsafe<string>({
+          type: 'string',
+          enum: ['failed_step', 'start'],
+          default: 'failed_step',
+          description: 'begin at the failed step with the earlier results, or at the start',
+        }),
+      ),
+      reason,
+      idempotency_key: key,
+    }),
+    scope: 'tasks:write',
+    readOnly: false,
+    request: ({ run_id, from, reason: why, idempotency_key }) =>
+      command(
+        `/runs/${part(run_id)}/retry`,
+        { idempotency_key, reason: why },
+        { query: { from: scalar(from) } },
+      ),
+    result: done,
+  },
+  {
+    name: 'publish_event',
+    description:
+      'Publishes an event under a topic. It triggers the tasks of kind event that match.',
+    parameters: closed({
+      topic: Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'characters A-Z a-z 0-9 _ . : / -; dots separate its segments',
+      }),
+      payload: Type.Optional(
+        Type.Unsafe<object>({
+          type: 'object',
+          default: {},
+          description: 'what the triggered runs read as `${event.payload}`',
+        }),
+      ),
+      source_agent_id: optional('id of the agent that publishes; you, if left out'),
+      reason,
+      idempotency_key: key,
+    }),
+    scope: 'events:publish',
+    readOnly: false,
+    request: ({ reason: why, idempotency_key, ...event }, { agentId }) =>
+      command(
+        '/events',
+        { idempotency_key, reason: why },
+        { body: { source_agent_id: agentId, payload: {}, ...event } },
+      ),
+    result: done,
+  },
+  {
     name: 'run_events',
     description: 'Shows what happened to a run, event by event, as it stands in the log.',
     parameters: closed({
       ...id('run'),
-      from: Type.Optional(Type.Integer({ minimum: 0, description: '`next_from` of before' })),
+      from: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          default: 0,
+          description: 'revision to start at: `next_from` of the page before',
+        }),
+      ),
       limit,
     }),
     // What the log itself holds is for auditors, as at `GET /streams/{stream}`.
@@ -189,13 +334,24 @@ function reading(path: string, parameters: Parameters = {}): ServiceRequest {
 
 function command(
   path: string,
-  { idempotency_key: given }: Parameters,
+  given: Parameters,
   more: Pick<ServiceRequest, 'body' | 'query'> = {},
 ): ServiceRequest {
-  const headers: Record<string, string> =
-    typeof given === 'string' ? { 'idempotency-key': given } : {};
-  return { method: 'POST', path, headers, ...more };
+  return { method: 'POST', path, headers: headersOf(given), ...more };
 }
+
+/** The headers of a command that are parameters of its tool. */
+function headersOf({ idempotency_key, if_revision, reason }: Parameters): Record<string, string> {
+  return {
+    ...(typeof idempotency_key === 'string' ? { 'idempotency-key': idempotency_key } : {}),
+    ...(typeof if_revision === 'number' ? { 'if-match': `"${if_revision}"` } : {}),
+    ...(typeof reason === 'string' ? { 'x-reason': headerOf(reason) } : {}),
+  };
+}
+
+/** A header carries bytes on one line: UTF-8, one character a byte. */
+const headerOf = (text: string): string =>
+  Buffer.from(text.replaceAll(/\p{Cc}+/gu, ' ').trim()).toString('latin1');
 
 /** `{success, message, details: {…}}` → `{…, message}` */
 function done({ message, details }: Parameters): Parameters {

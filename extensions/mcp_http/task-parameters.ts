@@ -2,88 +2,161 @@ import { Type, type TObject, type TSchema } from '@sinclair/typebox';
 
 const text = (description: string, limits: object = {}): TSchema =>
   Type.String({ description, minLength: 1, ...limits });
-const whole = (description: string, minimum: number, maximum?: number): TSchema =>
-  Type.Integer({ description, minimum, ...(maximum === undefined ? {} : { maximum }) });
-const oneOf = (description: string, values: readonly string[]): TSchema =>
-  Type.Unsafe<string>({ type: 'string', description, enum: values });
-const nullable = (schema: TSchema): TSchema => Type.Union([schema, Type.Null()]);
+const whole = (description: string, limits: object): TSchema =>
+  Type.Integer({ description, ...limits });
+const oneOf = (description: string, values: readonly string[], more: object = {}): TSchema =>
+  Type.Unsafe<string>({ type: 'string', description, enum: values, ...more });
+/** A field that may be null, which is its default. */
+const nullable = (description: string, schema: TSchema): TSchema =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description, default: null }));
+/** A field that the service fills in where it is left out. */
+const filled = (schema: TSchema, value: unknown): TSchema =>
+  Type.Optional({ ...schema, default: value });
 
 const kinds = ['cron', 'rrule', 'once', 'event'];
 
-const expression = text(
-  'cron: five or six fields, such as `0 9 * * MON-FRI`. rrule: RFC 5545. once: ISO 8601. event: null or left out, or a topic pattern',
+const expression = nullable(
+  'cron: five or six fields, such as `0 9 * * MON-FRI`. rrule: RFC 5545. once: ISO 8601. event: a topic pattern, or null for every topic',
+  text('the expression'),
 );
-const zone = text('IANA time zone in which the schedule counts; UTC');
-const startsAt = nullable(text('no fire before this instant'));
-const endsAt = nullable(text('no fire after this instant'));
-const maxRuns = nullable(whole('the schedule ends after so many fires', 1));
+const zone = filled(text('IANA time zone of the schedule'), 'UTC');
+const startsAt = nullable('no fire before this instant', text('an instant, ISO 8601'));
+const endsAt = nullable('no fire after this instant', text('an instant, ISO 8601'));
+const maxRuns = nullable('the schedule ends after this many fires', whole('fires', { minimum: 1 }));
+
+const step = {
+  type: 'object',
+  description:
+    'one step: `uses` names its tool, `with` holds the arguments of the tool. A group has `parallel` instead of both',
+  properties: {
+    id: { type: 'string', description: 'name of the step, unique in its pipeline' },
+    uses: { type: 'string', description: 'the tool, by its name in pipelines: `http.request`' },
+    with: { description: 'arguments of the tool; strings may hold `${…}`' },
+    save_as: { type: 'string', description: 'another name for the result' },
+    if: { description: 'the step runs only if this JMESPath expression holds' },
+    timeout_seconds: { type: 'number', default: 30, description: 'most seconds of one try' },
+    max_retries: { type: 'integer', default: 0, description: 'further tries of the step' },
+    on_error: {
+      type: 'string',
+      enum: ['fail', 'continue'],
+      default: 'fail',
+      description: 'what a failure does to the run',
+    },
+    for_each: { description: 'an array, or an expression that gives one: one call for each item' },
+    parallel: {
+      type: 'array',
+      items: { type: 'object' },
+      description: 'steps that run at the same time, each with `uses`',
+    },
+  },
+};
 
 /**
- * What `create_task` takes: the fields of `POST /tasks`, told so that a language model can fill them in. What the
- * service says of them (bounds, whether a schedule can be read) holds as well and is answered by itself.
+ * What `create_task` takes: the fields of `POST /tasks`, described so that a language model can fill them in. The
+ * service checks its own bounds as well, and reports them itself.
  */
 export const taskParameters: Readonly<Record<string, TSchema>> = {
   title: text('short name', { maxLength: 200 }),
   description: text('what the task is for', { maxLength: 2000 }),
   schedule_kind: oneOf('how it is scheduled; event: runs when an event is published', kinds),
-  schedule_expr: Type.Optional(nullable(expression)),
+  schedule_expr: expression,
   payload: Type.Unsafe<object>({
     type: 'object',
     description:
-      'what a run does: `pipeline`, an array of steps `{"id"?, "uses": <tool>, "with": <its arguments>, "save_as"?, "if"?}`, and `params`, an object that steps read as `${params.name}`. `${steps.<id>.<field>}` is the result of an earlier step',
-    properties: { pipeline: { type: 'array' }, params: { type: 'object' } },
+      'what a run does: `pipeline`, the steps in their order, and `params`, which steps read as `${params.name}`. `${steps.<id>.<field>}` is the result of an earlier step',
+    properties: {
+      pipeline: { type: 'array', items: step, description: 'the steps, in their order' },
+      params: { type: 'object', default: {}, description: 'values that the steps read' },
+    },
     required: ['pipeline'],
   }),
-  created_by: Type.Optional(text('id of the agent that owns it; the caller')),
-  timezone: Type.Optional(zone),
-  priority: Type.Optional(whole('1 goes first; 5', 1, 9)),
-  max_retries: Type.Optional(whole('3', 0, 50)),
-  backoff_strategy: Type.Optional(
-    oneOf('exponential_jitter', ['exponential_jitter', 'linear', 'fixed']),
+  created_by: Type.Optional(text('id of the agent that owns the task; you, if left out')),
+  timezone: zone,
+  priority: filled(whole('1 goes first', { minimum: 1, maximum: 9 }), 5),
+  max_retries: filled(whole('retries of a failed run', { minimum: 0, maximum: 50 }), 3),
+  backoff_strategy: filled(
+    oneOf('how the delay before a retry grows', ['exponential_jitter', 'linear', 'fixed']),
+    'exponential_jitter',
   ),
-  retry_delay_seconds: Type.Optional(Type.Number({ description: '1', minimum: 0 })),
-  retry_max_delay_seconds: Type.Optional(Type.Number({ description: '300', minimum: 0 })),
-  timeout_seconds: Type.Optional(
-    nullable(Type.Number({ description: 'of a run, retries included', exclusiveMinimum: 0 })),
+  retry_delay_seconds: filled(
+    Type.Number({ description: 'delay before the first retry, in seconds', minimum: 0 }),
+    1,
   ),
-  concurrency_key: Type.Optional(
-    nullable(text('tasks of one owner with the same key share a limit of runs')),
+  retry_max_delay_seconds: filled(
+    Type.Number({ description: 'longest delay before a retry, in seconds', minimum: 0 }),
+    300,
   ),
-  concurrency_limit: Type.Optional(whole('of the key; 1', 1)),
-  overlap_policy: Type.Optional(
-    oneOf('while another run of the task is unfinished; allow', [
+  timeout_seconds: nullable(
+    'most seconds that a run may take, retries included; null: no limit',
+    Type.Number({ exclusiveMinimum: 0 }),
+  ),
+  concurrency_key: nullable(
+    'tasks of one owner with the same key share a limit of runs',
+    text('the key', { maxLength: 200 }),
+  ),
+  concurrency_limit: filled(whole('most runs of the key at a time', { minimum: 1 }), 1),
+  overlap_policy: filled(
+    oneOf('what a new run does while another run of the task is unfinished', [
       'allow',
       'skip',
       'queue',
       'cancel_running',
     ]),
+    'allow',
   ),
-  dedupe_key: Type.Optional(nullable(text('a run with a key that was used is a duplicate'))),
-  dedupe_window_seconds: Type.Optional(nullable(whole('how long a dedupe key counts', 0))),
-  misfire_policy: Type.Optional(
-    oneOf('which of the fires that came too late run; latest', ['latest', 'skip', 'all']),
+  dedupe_key: nullable(
+    'a run whose key has been used is a duplicate and does not run',
+    text('the key', { maxLength: 200 }),
   ),
-  misfire_grace_seconds: Type.Optional(whole('what is too late; 60', 0)),
-  starts_at: Type.Optional(startsAt),
-  ends_at: Type.Optional(endsAt),
-  max_runs: Type.Optional(maxRuns),
-  jitter_seconds: Type.Optional(whole('spreads tasks that are due together; 0', 0)),
-  tags: Type.Optional(Type.Array(text('a tag'), { description: 'for finding it' })),
-  pause_after_failures: Type.Optional(nullable(whole('pauses the task after so many', 1))),
+  dedupe_window_seconds: nullable(
+    'seconds for which a used key counts; null: while its run is unfinished',
+    whole('seconds', { minimum: 0 }),
+  ),
+  misfire_policy: filled(
+    oneOf('which of the fires that came too late run', ['latest', 'skip', 'all']),
+    'latest',
+  ),
+  misfire_grace_seconds: filled(
+    whole('seconds after which a fire is too late', { minimum: 0 }),
+    60,
+  ),
+  starts_at: startsAt,
+  ends_at: endsAt,
+  max_runs: maxRuns,
+  jitter_seconds: filled(
+    whole('spreads tasks that are due together over so many seconds', { minimum: 0 }),
+    0,
+  ),
+  tags: filled(Type.Array(text('a tag'), { description: 'labels for finding the task' }), []),
+  pause_after_failures: nullable(
+    'pauses the task after this many failed runs in a row',
+    whole('failed runs', { minimum: 1 }),
+  ),
 };
+
+/** What `update_task` takes: each field may be left out and then keeps its value, so none has a default. */
+export const changeParameters: Readonly<Record<string, TSchema>> = Object.fromEntries(
+  Object.entries(taskParameters).map(([name, { default: _none, ...schema }]) => [
+    name,
+    Type.Optional(schema as TSchema),
+  ]),
+);
+
+/** The field of a schedule: a default would count as given beside `task_id`. */
+const given = (name: string): TSchema => changeParameters[name] ?? Type.Unknown();
 
 /** What `preview_schedule` takes: a schedule, or the id of a task that has one. */
 export const previewParameters: TObject = Type.Object(
   {
-    task_id: Type.Optional(text('a task, instead of the fields of a schedule')),
-    schedule_kind: Type.Optional(oneOf('how it is scheduled', kinds)),
-    schedule_expr: Type.Optional(nullable(expression)),
-    timezone: Type.Optional(zone),
-    starts_at: Type.Optional(startsAt),
-    ends_at: Type.Optional(endsAt),
-    max_runs: Type.Optional(maxRuns),
-    from: Type.Optional(text('fires strictly after this instant; now')),
-    count: Type.Optional(whole('how many; 10', 1, 1000)),
+    task_id: Type.Optional(text('id of a task, instead of the fields of a schedule')),
+    schedule_kind: given('schedule_kind'),
+    schedule_expr: given('schedule_expr'),
+    timezone: given('timezone'),
+    starts_at: given('starts_at'),
+    ends_at: given('ends_at'),
+    max_runs: given('max_runs'),
+    from: Type.Optional(text('only fires after this instant; now, if left out')),
+    count: filled(whole('how many fires', { minimum: 1, maximum: 1000 }), 10),
   },
   { additionalProperties: false },
 );

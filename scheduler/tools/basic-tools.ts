@@ -18,7 +18,7 @@ const closed = { additionalProperties: false };
 
 const echo = defineTool({
   name: 'echo',
-  description: 'Gives back what it is given.',
+  description: 'Returns its arguments as its result.',
   schema: Type.Unknown(),
   synchronous: true,
   run: (args) => args,
@@ -29,10 +29,18 @@ const log = defineTool({
   description: "Adds a line to the run's log.",
   schema: Type.Object(
     {
-      /** What is not text is written as JSON. */
-      message: Type.Unknown(),
-      level: Type.Optional(Type.Unsafe<LogLevel>({ type: 'string', enum: [...logLevels] })),
-      data: Type.Optional(Type.Unknown()),
+      message: Type.Unknown({
+        description: 'the message; a value that is not a string is written as JSON',
+      }),
+      level: Type.Optional(
+        Type.Unsafe<LogLevel>({
+          type: 'string',
+          enum: [...logLevels],
+          default: 'info',
+          description: 'how important the line is',
+        }),
+      ),
+      data: Type.Optional(Type.Unknown({ description: 'any JSON, kept beside the message' })),
     },
     closed,
   ),
@@ -46,7 +54,16 @@ const log = defineTool({
 const sleep = defineTool({
   name: 'sleep',
   description: 'Waits for a number of seconds.',
-  schema: Type.Object({ seconds: Type.Number({ minimum: 0, maximum: 86_400 }) }, closed),
+  schema: Type.Object(
+    {
+      seconds: Type.Number({
+        minimum: 0,
+        maximum: 86_400,
+        description: 'how long it waits; the time limit of the step must be longer',
+      }),
+    },
+    closed,
+  ),
   run: async ({ seconds }, { clock, signal }) => {
     await clock.sleep(seconds * 1000, signal);
     return { slept_seconds: seconds };
@@ -57,7 +74,12 @@ const fail = defineTool({
   name: 'fail',
   description: 'Fails with a message.',
   schema: Type.Object(
-    { message: Type.Unknown(), retryable: Type.Optional(Type.Boolean()) },
+    {
+      message: Type.Unknown({ description: 'the error of the step' }),
+      retryable: Type.Optional(
+        Type.Boolean({ default: true, description: 'whether the step or its run may be retried' }),
+      ),
+    },
     closed,
   ),
   synchronous: true,
@@ -69,7 +91,16 @@ const fail = defineTool({
 const transform = defineTool({
   name: 'transform',
   description: 'Evaluates a JMESPath expression over its input.',
-  schema: Type.Object({ expression: Type.String({ minLength: 1 }), input: Type.Unknown() }, closed),
+  schema: Type.Object(
+    {
+      expression: Type.String({
+        minLength: 1,
+        description: 'a JMESPath expression, without `${…}` around it',
+      }),
+      input: Type.Unknown({ description: 'the value over which it is evaluated' }),
+    },
+    closed,
+  ),
   synchronous: true,
   evaluates: true,
   run: ({ expression, input }, call) => {

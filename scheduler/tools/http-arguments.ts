@@ -6,8 +6,10 @@ export type Method = (typeof methods)[number];
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
 const statusPattern = Type.Union([
   Type.Integer({ minimum: 100, maximum: 599 }),
-  /** `2xx` and the like. */
-  Type.String({ pattern: '^[1-5](\\d\\d|xx)$' }),
+  Type.String({
+    pattern: '^[1-5](\\d\\d|xx)$',
+    description: 'a status such as 204, or a class of them such as 2xx',
+  }),
 ]);
 
 export const HttpArguments = Type.Object(
@@ -16,17 +18,27 @@ export const HttpArguments = Type.Object(
       Type.Unsafe<string>({
         type: 'string',
         enum: [...methods, ...methods.map((method) => method.toLowerCase())],
+        default: 'GET',
+        description: 'the method, in upper or lower case',
       }),
     ),
-    /** http or https. */
-    url: Type.String({ minLength: 1, maxLength: 8192 }),
-    headers: Type.Optional(Type.Record(Type.String(), scalar)),
-    /** Added to the URL's query; an array gives the name several times. */
-    query: Type.Optional(Type.Record(Type.String(), Type.Union([scalar, Type.Array(scalar)]))),
-    /** Text as it is; anything else as JSON. */
-    body: Type.Optional(Type.Unknown()),
+    url: Type.String({ minLength: 1, maxLength: 8192, description: 'an http or https URL' }),
+    headers: Type.Optional(
+      Type.Record(Type.String(), scalar, { description: 'headers of the request, by name' }),
+    ),
+    query: Type.Optional(
+      Type.Record(Type.String(), Type.Union([scalar, Type.Array(scalar)]), {
+        description: 'added to the query of the URL; an array repeats its name',
+      }),
+    ),
+    body: Type.Optional(
+      Type.Unknown({ description: 'a string is sent as it is, any other value as JSON' }),
+    ),
     expect_status: Type.Optional(
-      Type.Union([statusPattern, Type.Array(statusPattern, { minItems: 1 })]),
+      Type.Union([statusPattern, Type.Array(statusPattern, { minItems: 1 })], {
+        default: '2xx',
+        description: 'the status, or the statuses, that count as success',
+      }),
     ),
   },
   { additionalProperties: false },

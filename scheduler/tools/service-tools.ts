@@ -44,8 +44,14 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
     description: 'Publishes an event under a topic.',
     schema: Type.Object(
       {
-        topic: Type.String({ pattern: '^[A-Za-z0-9_.:/-]{1,200}$' }),
-        payload: Type.Unsafe<JsonObject>({ type: 'object' }),
+        topic: Type.String({
+          pattern: '^[A-Za-z0-9_.:/-]{1,200}$',
+          description: 'a topic of 1 to 200 characters A-Z a-z 0-9 _ . : / -',
+        }),
+        payload: Type.Unsafe<JsonObject>({
+          type: 'object',
+          description: 'the content of the event, any JSON object',
+        }),
       },
       { additionalProperties: false },
     ),
@@ -58,9 +64,15 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
   });
   const run = defineTool({
     name: 'tasks.run',
-    description: 'Runs a task now.',
+    description: 'Requests a run of another task, now.',
     schema: Type.Object(
-      { task_id: Type.String({ minLength: 1, maxLength: 64 }) },
+      {
+        task_id: Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: 'id of the task, a UUID',
+        }),
+      },
       { additionalProperties: false },
     ),
     withoutSecrets: true,

@@ -38,7 +38,7 @@ describe('the endpoint of the Model Context Protocol', () => {
     expect(got.structuredContent).to.include({ id: task_id, title: morning.title });
     const [content] = got.content as readonly { readonly text: string }[];
     expect(JSON.parse(content?.text ?? '')).to.deep.equal(got.structuredContent);
-    const greeting = { name: 'hello.greet', arguments: { name: 'Ada' } };
+    const greeting = { name: 'hello_greet', arguments: { name: 'Ada' } };
     const greeted = await client.callTool(greeting);
     expect(greeted.structuredContent).to.deep.equal({ message: 'Hello, Ada!' });
     const echoed = await client.callTool({ name: 'echo', arguments: { a: [1] } });

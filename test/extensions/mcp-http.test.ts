@@ -84,7 +84,11 @@ describe('the tool protocol over plain HTTP', () => {
 
   it('has the schema of one tool, and of all', async () => {
     const one = await admin.get('/ext/mcp_http/tools/pause_task/schema');
-    expect(one.at('properties.task_id')).to.deep.equal({ type: 'string', minLength: 1 });
+    expect(one.at('properties.task_id')).to.deep.equal({
+      type: 'string',
+      minLength: 1,
+      description: 'id of the task, a UUID',
+    });
     const all = await admin.get('/ext/mcp_http/schema');
     expect(all.at('tools.pause_task')).to.deep.equal(one.json);
     expect(all.json).to.include({ server: 'mcp_http' });
@@ -219,10 +223,16 @@ describe('the tool protocol over plain HTTP', () => {
   it('has the tools of other extensions', async () => {
     const { json } = await admin.get('/ext/mcp_http/tools');
     const tools = json['tools'] as readonly Readonly<Record<string, unknown>>[];
-    const greet = tools.find(({ name }) => name === 'hello.greet');
-    expect(greet).to.deep.include({ description: 'Greets somebody.' });
-    const greeted = await invoke('hello.greet', { name: 'Ada' });
-    expect(greeted.json).to.deep.equal({ success: true, result: { message: 'Hello, Ada!' } });
+    const greet = tools.find(({ name }) => name === 'hello_greet');
+    expect(greet).to.deep.include({
+      description: 'Greets somebody. In a pipeline: `hello.greet`.',
+    });
+    for (const name of ['hello_greet', 'hello.greet']) {
+      const greeted = await invoke(name, { name: 'Ada' });
+      expect(greeted.json).to.deep.equal({ success: true, result: { message: 'Hello, Ada!' } });
+      const schema = await admin.get(`/ext/mcp_http/tools/${name}/schema`);
+      expect(schema.json).to.deep.equal(greet?.['parameters']);
+    }
     const refused = await invoke('hello.greet', {});
     expect([refused.status, refused.at('error')]).to.deep.equal([400, 'bad_request']);
   });

@@ -4,18 +4,53 @@ import { inputSchemaOf } from '../../extensions/mcp_http/input-schema.ts';
 
 describe('the parameters of a tool, in the Model Context Protocol', () => {
   const schemas: readonly (readonly [what: string, schema: object, written: object])[] = [
-    ['of no property', {}, { type: 'object' }],
+    ['of no property', {}, { type: 'object', properties: {} }],
     [
       'whose properties may be anything, or must not be there',
       { type: 'object', properties: { a: true, b: false, c: { type: 'string' } } },
       { type: 'object', properties: { a: {}, b: { not: {} }, c: { type: 'string' } } },
     ],
-    ['that may be null', { type: ['object', 'null'] }, { type: 'object' }],
-    ['whose properties are no list', { properties: [], required: true }, { type: 'object' }],
+    ['that may be null', { type: ['object', 'null'] }, { type: 'object', properties: {} }],
+    [
+      'whose properties are no list',
+      { properties: [], required: true },
+      { type: 'object', properties: {} },
+    ],
     [
       'with other keywords',
       { required: ['a'], additionalProperties: false, allOf: [true] },
-      { type: 'object', required: ['a'], additionalProperties: false, allOf: [true] },
+      { type: 'object', properties: {}, required: ['a'], additionalProperties: false, allOf: [{}] },
+    ],
+    [
+      'with arrays whose items may be anything, wherever they stand',
+      {
+        properties: {
+          a: { type: 'array' },
+          b: { type: ['array', 'null'], items: true },
+          c: { anyOf: [{ type: 'array', minItems: 1 }, { type: 'null' }] },
+          d: { type: 'object', additionalProperties: { uniqueItems: true } },
+          e: { type: 'array', items: [{ type: 'string' }, true], additionalItems: false },
+          f: { type: 'object', patternProperties: { '^x': { items: { type: 'array' } } } },
+          g: { enum: [{ type: 'array' }], default: { type: 'array' } },
+        },
+        $defs: { list: { type: 'array' } },
+      },
+      {
+        type: 'object',
+        properties: {
+          a: { type: 'array', items: {} },
+          b: { type: ['array', 'null'], items: {} },
+          c: { anyOf: [{ type: 'array', minItems: 1, items: {} }, { type: 'null' }] },
+          d: { type: 'object', additionalProperties: { uniqueItems: true, items: {} } },
+          e: { type: 'array', prefixItems: [{ type: 'string' }, {}], items: { not: {} } },
+          f: {
+            type: 'object',
+            patternProperties: { '^x': { items: { type: 'array', items: {} } } },
+          },
+          g: { enum: [{ type: 'array' }], default: { type: 'array' } },
+        },
+        $defs: { list: { type: 'array', items: {} } },
+      },
     ],
     [
       'whose properties are named as what every object has',

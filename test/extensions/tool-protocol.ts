@@ -13,18 +13,24 @@ export const serviceTools = [
   'list_tasks',
   'get_task',
   'create_task',
+  'update_task',
   'preview_schedule',
   'run_task',
   'pause_task',
   'resume_task',
+  'snooze_task',
+  'cancel_task',
   'explain_task',
   'list_runs',
   'get_run',
+  'cancel_run',
+  'retry_run',
+  'publish_event',
   'run_events',
 ];
 
-/** Some of those that are registered for pipelines. */
-export const registered = ['echo', 'sleep', 'http.request', 'events.publish', 'hello.greet'];
+/** Some of those that are registered for pipelines, by the names that clients see. */
+export const registered = ['echo', 'sleep', 'http_request', 'events_publish', 'hello_greet'];
 
 /** A task that can be created. */
 export const morning = {

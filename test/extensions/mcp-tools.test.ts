@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { taskDefaults } from '../../domain/tasks/task-definition.ts';
+import { EXPOSED_NAME } from '../../extensions/mcp_http/tool-names.ts';
+import { morning, useToolService } from './tool-protocol.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Every schema within one, itself included. */
+function schemasIn(value: unknown): readonly Schema[] {
+  if (Array.isArray(value)) return value.flatMap(schemasIn);
+  if (typeof value !== 'object' || value === null) return [];
+  const schema = value as Schema;
+  const { default: _default, enum: _enum, ...parts } = schema;
+  return [schema, ...Object.values(parts).flatMap(schemasIn)];
+}
+
+describe('the tools for language models', () => {
+  const service = useToolService();
+  const invoke = (tool: string, parameters: object) =>
+    service().admin.client.post('/ext/mcp_http/invoke', { tool, parameters });
+  const result = async (tool: string, parameters: object): Promise<Schema> => {
+    const answer = await invoke(tool, parameters);
+    expect([answer.status, answer.at('success')], answer.text).to.deep.equal([200, true]);
+    return answer.at('result') as Schema;
+  };
+  const create = async (more: object = {}): Promise<string> =>
+    (await result('create_task', { ...morning, ...more }))['task_id'] as string;
+  const listed = async () => {
+    const { json } = await service().admin.client.get('/ext/mcp_http/tools');
+    return json['tools'] as readonly { readonly name: string; readonly parameters: Schema }[];
+  };
+
+  it('have names, and arrays with items, that every client takes', async () => {
+    for (const { name, parameters } of await listed()) {
+      expect(name).to.match(EXPOSED_NAME);
+      const arrays = schemasIn(parameters).filter(({ type }) => [type].flat().includes('array'));
+      for (const schema of arrays) expect(schema, name).to.have.property('items').an('object');
+    }
+  });
+
+  it('describe every parameter', async () => {
+    const own = (await listed()).filter(({ name }) => name !== 'hello_greet');
+    const bare = own.flatMap(({ name, parameters }) =>
+      Object.entries(parameters['properties'] as Readonly<Record<string, Schema>>)
+        .filter(([, { description }]) => typeof description !== 'string')
+        .map(([parameter]) => `${name}.${parameter}`),
+    );
+    expect(bare).to.deep.equal([]);
+  });
+
+  it('declare the defaults that a created task has', async () => {
+    const { parameters } = (await listed()).find(({ name }) => name === 'create_task') ?? {};
+    const properties = Object.entries(parameters?.['properties'] as Record<string, Schema>);
+    const declared = properties
+      .filter(([, schema]) => 'default' in schema)
+      .map(([name, schema]) => [name, schema['default']] as const);
+    const { schedule_expr: _given, ...rest } = Object.fromEntries(declared);
+    expect({ schedule_expr: null, ...rest }).to.deep.equal({ ...taskDefaults });
+    const { timezone: _zone, ...plain } = morning;
+    const { task } = await result('create_task', plain);
+    expect(task).to.deep.include(rest);
+  });
+
+  it('change the given fields of a task, and only at the revision that the caller knows', async () => {
+    const task_id = await create({ tags: ['kept'] });
+    const changed = await result('update_task', { task_id, title: 'Évening', reason: 'später ✓' });
+    expect(changed['task']).to.deep.include({ title: 'Évening', tags: ['kept'], revision: 1 });
+    const history = await service().admin.client.get(`/tasks/${task_id}/history`);
+    expect(history.at('items.1.reason')).to.equal('später ✓');
+    const stale = await invoke('update_task', { task_id, title: 'Night', if_revision: 0 });
+    expect([stale.status, stale.at('error')]).to.deep.equal([412, 'precondition_failed']);
+    const fault = await invoke('update_task', { task_id, priority: 10 });
+    expect([fault.status, fault.at('details.field')]).to.deep.equal([400, 'parameters.priority']);
+  });
+
+  it('snooze and cancel a task', async () => {
+    const task_id = await create();
+    const snoozed = await result('snooze_task', { task_id, delay_seconds: 60 });
+    expect(snoozed).to.include({ task_id, delay_seconds: 60 });
+    const canceled = await result('cancel_task', { task_id, reason: 'no longer needed' });
+    expect(canceled).to.include({ task_id, new_status: 'canceled' });
+    const again = await invoke('snooze_task', { task_id, delay_seconds: 60 });
+    expect(again.status).to.equal(409);
+  });
+
+  it('cancel a run, and retry one that has failed', async () => {
+    const failing = { pipeline: [{ uses: 'fail', with: { message: 'no', retryable: false } }] };
+    const task_id = await create({ payload: failing, max_retries: 0 });
+    const { run_id, run } = await result('run_task', { task_id, wait_seconds: 30 });
+    expect(run).to.include({ state: 'failed' });
+    const retried = await result('retry_run', { run_id, from: 'start' });
+    expect(retried).to.include({ retry_of: run_id, task_id });
+    const long = { pipeline: [{ uses: 'sleep', with: { seconds: 20 } }] };
+    const started = await result('run_task', { task_id: await create({ payload: long }) });
+    const canceled = await result('cancel_run', { run_id: started['run_id'] });
+    expect(canceled).to.include({ run_id: started['run_id'] });
+  });
+
+  it('publish an event as the caller, once for a key', async () => {
+    const event = { topic: 'orders.created', idempotency_key: 'order 1' };
+    const one = await result('publish_event', event);
+    expect(one).to.include({ topic: 'orders.created' }).and.have.property('event_id');
+    const two = await result('publish_event', event);
+    expect(two['event_id']).to.equal(one['event_id']);
+    const recent = await service().admin.client.get('/stream/recent?topic=orders.created');
+    expect(recent.at('events.0')).to.deep.include({
+      payload: {},
+      source_agent_id: service().admin.id,
+    });
+    const fault = await invoke('publish_event', { topic: 'no spaces' });
+    expect([fault.status, fault.at('details.field')]).to.deep.equal([400, 'parameters.topic']);
+  });
+});
