@@ -39,6 +39,7 @@ import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
 import { PageAccess } from './access/page-access.ts';
 import { projectionEndpoints } from './endpoints/projection-endpoints.ts';
 import { publishedEndpoints } from './endpoints/events/published-endpoints.ts';
+import { guardProtectedResource, serveMetadata } from './access/protected-resource.ts';
 import { rateLimiting } from './access/rate-limit.ts';
 import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
 import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
@@ -108,10 +109,12 @@ export function createApi(
     crossOrigin(settings.corsOrigins),
     rateLimiting(dependencies, shared.authentication, inner),
     bounded,
+    extensions === null ? null : guardProtectedResource(settings),
     extensions === null ? null : atExtensions(extensions),
     serveAll(endpoints, shared),
   ]);
   observe(app, observing);
+  serveMetadata(app, settings);
   serveDescription(app, endpoints, {
     version: settings.version,
     log: telemetry.log,

@@ -50,6 +50,8 @@ export interface ApiSettings {
   readonly trustProxy: number | readonly string[];
   /** Of pages that may call this service from a browser; `*`: all; undefined: none. */
   readonly corsOrigins: readonly string[] | undefined;
+  /** The address under which clients reach the service, without a slash at its end; undefined: whichever they use. */
+  readonly publicUrl: string | undefined;
   /** Requests of an agent, or an address without one, in a window; 0: without limit. */
   readonly rateLimit: number;
   readonly rateLimitWindowSeconds: number;

@@ -145,9 +145,19 @@ export function errorBody(error: HttpError, requestId: string): object {
   return { error: code, message, details, request_id: requestId };
 }
 
+/** Under what name a response holds a `WWW-Authenticate` of its own. */
+const CHALLENGE = 'challenge';
+
+/** Sets the `WWW-Authenticate` that the response carries should it become a 401. */
+export function challengeWith(response: Response, challenge: string): void {
+  response.locals[CHALLENGE] = challenge;
+}
+
 export function sendError(response: Response, error: HttpError, requestId: string): void {
   const status = errorStatuses[error.code];
   response.set(error.headers);
+  const challenge: unknown = response.locals[CHALLENGE];
+  if (status === 401 && typeof challenge === 'string') response.set('WWW-Authenticate', challenge);
   sendJson(response, status, errorBody(error, requestId));
 }
 

@@ -3,6 +3,18 @@ import { textOf } from '../schemas/answer-schemas.ts';
 import { HealthReport, Liveness, Readiness } from '../schemas/answer-schemas-health.ts';
 import type { DescribedEndpoint } from './endpoint-outcomes.ts';
 
+/** RFC 9728, section 2: what clients read of a resource that wants a token. */
+const ProtectedResource = Type.Object(
+  {
+    resource: Type.String({ format: 'uri' }),
+    resource_name: Type.String(),
+    resource_documentation: Type.String({ format: 'uri' }),
+    bearer_methods_supported: Type.Array(Type.Literal('header')),
+    scopes_supported: Type.Array(Type.String()),
+  },
+  { title: 'ProtectedResource', additionalProperties: false },
+);
+
 const open = { method: 'get', scopes: null } as const;
 
 /** What is served beside the endpoints and asks for no token; described as they are. */
@@ -30,6 +42,18 @@ export const unlistedEndpoints: readonly DescribedEndpoint[] = [
     paths: ['/ext/observability/metrics'],
     summary: 'Metrics, as Prometheus reads them',
     answers: { 200: textOf('text/plain') },
+  },
+  {
+    ...open,
+    paths: ['/.well-known/oauth-protected-resource'],
+    summary: 'How clients authenticate (RFC 9728)',
+    answers: { 200: ProtectedResource },
+  },
+  {
+    ...open,
+    paths: ['/.well-known/oauth-protected-resource/ext/mcp_http/mcp'],
+    summary: 'How clients of the Model Context Protocol authenticate (RFC 9728)',
+    answers: { 200: ProtectedResource },
   },
   {
     ...open,

@@ -24,6 +24,7 @@ const allowedHeaders = [
   'Idempotency-Key',
   'If-Match',
   'Last-Event-ID',
+  'MCP-Protocol-Version',
   'X-Reason',
   'X-Request-Id',
   'X-Scopes',

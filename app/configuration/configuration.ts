@@ -11,6 +11,7 @@ import {
   storeAddress,
   textOf,
   trustedProxies,
+  webAddress,
   wholeNumber,
   yesOrNo,
 } from './setting-readers.ts';
@@ -62,6 +63,8 @@ export interface Configuration {
   readonly maxBodyBytes: number;
   /** `SVC_CORS_ORIGINS`: origins whose pages may call, by commas, or `*`; undefined: none. */
   readonly corsOrigins: readonly string[] | undefined;
+  /** `SVC_PUBLIC_URL`: the address under which clients reach the service; undefined: the one that they use. */
+  readonly publicUrl: string | undefined;
   /** `SVC_RATE_LIMIT`: requests of an agent, or an address, in a window; 0 turns it off. 10,000. */
   readonly rateLimit: number;
   /** `SVC_RATE_LIMIT_WINDOW_SECONDS`: how long the window is, 1 to 3,600 s. 60 s. */
@@ -149,6 +152,7 @@ export function readConfiguration(env: Environment): Configuration {
       otherwise: 1_048_576,
     }),
     corsOrigins: origins(env, 'SVC_CORS_ORIGINS'),
+    publicUrl: webAddress(env, 'SVC_PUBLIC_URL'),
     rateLimit: wholeNumber(env, 'SVC_RATE_LIMIT', {
       from: 0,
       to: 1_000_000_000,

@@ -17,6 +17,7 @@ export const settings = [
   'SVC_TRUST_PROXY',
   'SVC_MAX_BODY_BYTES',
   'SVC_CORS_ORIGINS',
+  'SVC_PUBLIC_URL',
   'SVC_RATE_LIMIT',
   'SVC_RATE_LIMIT_WINDOW_SECONDS',
   'SVC_LEASE_SECONDS',
@@ -40,9 +41,6 @@ export const settings = [
   'SVC_RETAIN_REQUESTS_DAYS',
 ] as const;
 
-/** Settings of parts that this release does not have. Setting one is no error, but is not silent either. */
-export const settingsWithoutEffect = ['SVC_PUBLIC_URL'] as const;
-
 /** What the command line reads. */
 export const clientSettings = ['SVC_URL', 'SVC_TOKEN', 'SVC_AGENT_ID', 'SVC_AGENT_SECRET'] as const;
 
@@ -50,20 +48,18 @@ export const clientSettings = ['SVC_URL', 'SVC_TOKEN', 'SVC_AGENT_ID', 'SVC_AGEN
 const settingFamilies = ['SVC_SECRET_', 'SVC_TEST_'] as const;
 
 /**
- * What to tell about the names that are set: one line for each `SVC_` variable that nobody knows (with the
- * known one it resembles), and for each that has no effect in this release. Values are never shown.
+ * What to tell about the names that are set: one line for each `SVC_` variable that nobody knows, with the
+ * known one it resembles. Values are never shown.
  */
 export function warningsAbout(env: Environment): readonly string[] {
   const known: readonly string[] = [...settings, ...clientSettings, ...secretFileSettings];
-  const inert: readonly string[] = settingsWithoutEffect;
   return Object.keys(env)
     .filter((name) => name.startsWith('SVC_') && textOf(env, name) !== undefined)
     .filter((name) => !known.includes(name) && !isExtensionSetting(name))
     .filter((name) => !settingFamilies.some((family) => name.startsWith(family)))
     .sort()
     .map((name) => {
-      if (inert.includes(name)) return `${name} has no effect in this release`;
-      const meant = nearest(name, [...known, ...inert]);
+      const meant = nearest(name, known);
       return `${name} is not a setting${meant === undefined ? '' : `; is ${meant} meant?`}`;
     });
 }

@@ -168,6 +168,20 @@ export function origins(env: Environment, variable: string): readonly string[] |
   return entries;
 }
 
+/**
+ * An address of the web without a query and a fragment, without a slash at its end; undefined where none is set.
+ * @throws ConfigurationError for anything else
+ */
+export function webAddress(env: Environment, variable: string): string | undefined {
+  const text = textOf(env, variable);
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
+  if (isPlain) return url.href.replace(/\/+$/, '');
+  const wanted = 'it must be an address such as https://tasks.example';
+  throw new ConfigurationError(variable, `is ${shown(text)}; ${wanted}`);
+}
+
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text;

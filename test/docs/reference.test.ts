@@ -4,7 +4,7 @@ import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { errorStatuses } from '../../api/errors.ts';
 import { readConfiguration, type Configuration } from '../../app/configuration/configuration.ts';
 import { proxyVariables } from '../../app/configuration/http-settings.ts';
-import { settings, settingsWithoutEffect } from '../../app/configuration/known-settings.ts';
+import { settings } from '../../app/configuration/known-settings.ts';
 import { refusalCodes } from '../../domain/errors.ts';
 import { eventStoreErrorCodes } from '../../domain/event-store.ts';
 import { catalogue } from '../../domain/events/catalogue.ts';
@@ -80,9 +80,6 @@ describe("the README's table of settings", () => {
     ) as keyof Configuration;
   }
 
-  it('is completed by the settings without effect', () => {
-    expect(codeIn(read('docs/configuration.md'))).to.include.members([...settingsWithoutEffect]);
-  });
 });
 
 describe('the list of errors', () => {

@@ -28,6 +28,7 @@ const ajv = new Ajv({
   formats: {
     uuid: isUuid,
     'date-time': (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(text)),
+    uri: true,
     date: /^\d{4}-\d\d-\d\d$/,
     'http-url': true,
   },

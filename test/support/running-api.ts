@@ -295,6 +295,7 @@ const plainSettings: ApiSettings = {
   maxBodyBytes: 1_048_576,
   trustProxy: 0,
   corsOrigins: undefined,
+  publicUrl: undefined,
   rateLimit: 1_000_000,
   rateLimitWindowSeconds: 60,
   accessTokenSeconds: 3600,

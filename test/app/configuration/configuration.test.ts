@@ -37,6 +37,7 @@ describe('the configuration', () => {
       trustProxy: 0,
       maxBodyBytes: 1_048_576,
       corsOrigins: undefined,
+      publicUrl: undefined,
       rateLimit: 10_000,
       rateLimitWindowSeconds: 60,
       leaseSeconds: 30,
@@ -190,9 +191,13 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('warns of settings that have no effect in this release', () => {
-    const { warnings } = readConfiguration({ SVC_PUBLIC_URL: '5', SVC_EXT_PATHS: '' });
-    expect(warnings).to.deep.equal(['SVC_PUBLIC_URL has no effect in this release']);
+  it('reads the address under which clients reach the service', () => {
+    const publicUrl = (text: string) => readConfiguration({ SVC_PUBLIC_URL: text }).publicUrl;
+    expect(publicUrl('https://tasks.example/')).to.equal('https://tasks.example');
+    expect(publicUrl('http://host:8080/tasks/')).to.equal('http://host:8080/tasks');
+    for (const bad of ['5', 'ftp://host', 'https://host/?a=1', 'https://me:pass@host']) {
+      expect(faultOf({ SVC_PUBLIC_URL: bad }), bad).to.match(/^SVC_PUBLIC_URL .*must be an address/);
+    }
   });
 
   it('does not warn of secrets of tasks, of the command line, and of tests', () => {

@@ -1,0 +1,96 @@
+import type { Express, Request, RequestHandler } from 'express';
+import { HttpError, challengeWith } from '../errors.ts';
+import { servePlainly } from '../serving/plain-paths.ts';
+import { sendJson } from '../serving/sending.ts';
+
+/** The endpoint of the Model Context Protocol. Its clients find out by themselves how to authenticate. */
+const MCP_PATH = '/ext/mcp_http/mcp';
+
+/** Where the metadata of a protected resource are (RFC 9728, section 3.1); the path of the resource follows. */
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+
+export interface OriginSettings {
+  /** `SVC_PUBLIC_URL`: the address under which clients reach the service; undefined: the one that they used. */
+  readonly publicUrl: string | undefined;
+  /** `SVC_CORS_ORIGINS`. */
+  readonly corsOrigins: readonly string[] | undefined;
+}
+
+/**
+ * Guards the endpoint of the Model Context Protocol as its specification demands (2025-06-18 and later).
+ * A request whose `Origin` is unknown gets 403: a page that was loaded under a name that now leads to this machine
+ * (DNS rebinding) must not reach it. A 401 names the metadata of the resource (RFC 9728, section 5.1).
+ */
+export function guardProtectedResource(settings: OriginSettings): RequestHandler {
+  return (request, response, next) => {
+    if (request.path.replace(/\/$/, '').toLowerCase() === MCP_PATH) {
+      const origin = request.headers.origin;
+      if (origin !== undefined && !isKnown(origin, request, settings)) {
+        throw unknownOrigin(origin);
+      }
+      const metadata = `${baseOf(request, settings)}${WELL_KNOWN}${MCP_PATH}`;
+      const reason = request.headers.authorization === undefined ? '' : 'error="invalid_token", ';
+      challengeWith(response, `Bearer ${reason}resource_metadata="${metadata}"`);
+    }
+    next();
+  };
+}
+
+/** Serves the metadata of the whole service, and of the endpoint of the Model Context Protocol (RFC 9728). */
+export function serveMetadata(app: Express, settings: OriginSettings): void {
+  for (const path of ['', MCP_PATH]) {
+    servePlainly(app, `${WELL_KNOWN}${path}`, (response) => {
+      const base = baseOf(response.req, settings);
+      sendJson(response, 200, {
+        resource: `${base}${path}`,
+        resource_name: 'Task scheduling service',
+        resource_documentation: `${base}/docs`,
+        bearer_methods_supported: ['header'],
+        scopes_supported: scopes,
+      });
+    });
+  }
+}
+
+/** The scopes that a client may need; an agent has those that an admin gave it. */
+const scopes = [
+  'tasks:read',
+  'tasks:write',
+  'runs:read',
+  'events:publish',
+  'events:read',
+  'audit:read',
+  'ops',
+  'admin',
+];
+
+/** The address of the service without a slash at its end. */
+function baseOf(request: Request, { publicUrl }: OriginSettings): string {
+  return publicUrl ?? addressOf(request) ?? 'http://localhost';
+}
+
+/** The origin that the client used, as far as it can be told; null for a `Host` that is none. */
+function addressOf(request: Request): string | null {
+  const address = `${request.protocol}://${request.host ?? ''}`;
+  return URL.canParse(address) ? new URL(address).origin : null;
+}
+
+function isKnown(
+  origin: string,
+  request: Request,
+  { publicUrl, corsOrigins = [] }: OriginSettings,
+): boolean {
+  if (corsOrigins.includes('*') || corsOrigins.includes(origin)) return true;
+  if (publicUrl !== undefined && new URL(publicUrl).origin === origin) return true;
+  // That `Host` and `Origin` agree proves nothing for a name, which its owner can lead anywhere.
+  return origin === addressOf(request) && isOwnAddress(new URL(origin).hostname);
+}
+
+/** Whether a host is an address, or the name of this machine that no server of names is asked for (RFC 6761). */
+const isOwnAddress = (host: string): boolean =>
+  /^\d+\.\d+\.\d+\.\d+$/.test(host) || host.startsWith('[') || /(?:^|\.)localhost$/.test(host);
+
+function unknownOrigin(origin: string): HttpError {
+  const issue = 'is not an origin that SVC_PUBLIC_URL or SVC_CORS_ORIGINS names';
+  return new HttpError('forbidden', `Origin: ${origin} ${issue}`, { field: 'Origin', issue });
+}
