@@ -118,6 +118,7 @@ export function createApi(
   serveDescription(app, endpoints, {
     version: settings.version,
     log: telemetry.log,
+    tools: dependencies.tools.builtIn,
     extensions,
   });
   if (extensions !== null) {

@@ -79,6 +79,16 @@ export interface ToolSchemas {
   schemaOf(name: string): object | undefined;
   /** Another one after each tool that has come or gone. */
   readonly revision: number;
+  /** The tools of the service itself, which are there in every process. */
+  readonly builtIn: readonly DescribedTool[];
+}
+
+/** A tool, as clients know it. */
+export interface DescribedTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON schema of its arguments. */
+  readonly schema: object;
 }
 
 export interface HealthReports {

@@ -77,7 +77,15 @@ export interface Endpoint {
   readonly method: Method;
   /** One path, or several that are the same; `:id` stands for a UUID. */
   readonly paths: readonly [string, ...string[]];
+  /**
+   * The name of its method in a generated client, at most 35 characters. By a further path of the endpoint, `Alias` is
+   * added to it.
+   */
+  readonly operationId: string;
+  /** In a line. */
   readonly summary: string;
+  /** What the summary leaves out. */
+  readonly description?: string;
   /** Any one of these (or `admin`) is enough; null: no token needed; empty: any valid token. */
   readonly scopes: readonly string[] | null;
   readonly body?: TSchema;

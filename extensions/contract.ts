@@ -1,4 +1,7 @@
 import type { Request, Router } from 'express';
+import type { EndpointDescription } from './endpoint-description.ts';
+
+export type { EndpointDescription };
 
 /**
  * The contract between the service and its extensions: all that an extension knows of the service. docs/extensions.md
@@ -12,31 +15,6 @@ export interface ExtensionModule {
   shutdown?(): Promise<void> | void;
   /** What clients can ask of it: described in `/openapi.json` for as long as it is loaded. */
   readonly endpoints?: readonly EndpointDescription[];
-}
-
-/** An endpoint of an extension, as `/openapi.json` describes it. It routes nothing: the router does. */
-export interface EndpointDescription {
-  readonly method: 'get' | 'post' | 'put' | 'delete';
-  /** Below `/ext/<id>`, as the router has it: `/publish/:stream`. */
-  readonly path: string;
-  /** In a line. */
-  readonly summary: string;
-  /** Any one of these (or `admin`) is enough; empty: any valid token; null: no token is needed. */
-  readonly scopes: readonly string[] | null;
-  /** JSON schema of an object: its properties are the parameters of the query. */
-  readonly query?: object;
-  /** JSON schema of the body. */
-  readonly body?: object;
-  /**
-   * JSON schemas of what is answered where nothing is wrong, by status. `contentMediaType` names what is not JSON, and is
-   * `none` where there is no body; `{"$ref": "Task"}` is the service's own schema of that name, as `/openapi.json` has it.
-   */
-  readonly answers: Readonly<Record<number, object>>;
-  readonly answerHeaders?: readonly ('ETag' | 'Location')[];
-  /** Takes an `Idempotency-Key`. */
-  readonly idempotent?: boolean;
-  /** What it refuses beside bad requests, tokens and scopes, and what is not there. */
-  readonly refusals?: readonly ExtensionErrorCode[];
 }
 
 /** What an extension may ask for in its manifest. */

@@ -36,6 +36,7 @@ function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
 const create = endpoint<CreateAgent>({
   method: 'post',
   paths: ['/agents'],
+  operationId: 'createAgent',
   summary: 'Registers an agent',
   scopes,
   body: CreateAgent,
@@ -61,6 +62,7 @@ const create = endpoint<CreateAgent>({
 const list = endpoint<unknown, AgentQuery>({
   method: 'get',
   paths: ['/agents'],
+  operationId: 'listAgents',
   summary: 'Lists agents, newest first',
   scopes,
   query: AgentQuery,
@@ -92,6 +94,7 @@ const list = endpoint<unknown, AgentQuery>({
 const read = endpoint<unknown, PastQuery>({
   method: 'get',
   paths: ['/agents/:agent_id'],
+  operationId: 'getAgent',
   summary: 'Shows an agent, as it is or as it was',
   scopes,
   query: PastQuery,
@@ -114,6 +117,7 @@ const read = endpoint<unknown, PastQuery>({
 const update = endpoint<UpdateAgent>({
   method: 'put',
   paths: ['/agents/:agent_id'],
+  operationId: 'updateAgent',
   summary: 'Changes an agent',
   scopes,
   body: UpdateAgent,
@@ -143,6 +147,7 @@ const update = endpoint<UpdateAgent>({
 const credentials = endpoint<SetCredentials | undefined>({
   method: 'post',
   paths: ['/agents/:agent_id/credentials'],
+  operationId: 'setAgentCredentials',
   summary: 'Gives an agent a new secret, shown this once; ends its sessions',
   scopes,
   body: SetCredentials,

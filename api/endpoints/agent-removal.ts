@@ -23,6 +23,7 @@ const SIDE_BY_SIDE = 25;
 export const remove = endpoint<unknown, RemoveAgentQuery>({
   method: 'delete',
   paths: ['/agents/:agent_id'],
+  operationId: 'deleteAgent',
   summary: 'Removes an agent; its tokens stop working at once',
   scopes: ['admin'],
   query: RemoveAgentQuery,

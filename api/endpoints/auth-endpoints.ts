@@ -18,6 +18,7 @@ import { signToken, verifyAnyToken, verifyToken } from '../access/tokens.ts';
 const token = endpoint<TokenRequest>({
   method: 'post',
   paths: ['/agents/auth/token'],
+  operationId: 'issueToken',
   summary: 'Exchanges an id and a secret for tokens',
   scopes: null,
   body: TokenRequest,
@@ -58,6 +59,7 @@ const token = endpoint<TokenRequest>({
 const refresh = endpoint<RefreshRequest>({
   method: 'post',
   paths: ['/agents/auth/refresh'],
+  operationId: 'refreshToken',
   summary: 'Exchanges a refresh token for a new pair; the old one is spent',
   scopes: null,
   body: RefreshRequest,
@@ -104,6 +106,7 @@ const refresh = endpoint<RefreshRequest>({
 const revoke = endpoint<RevokeRequest>({
   method: 'post',
   paths: ['/agents/auth/revoke'],
+  operationId: 'revokeToken',
   summary: 'Ends the session of a token of either kind (RFC 7009)',
   scopes: null,
   body: RevokeRequest,

@@ -3,12 +3,15 @@ import { ExtensionHealth, ExtensionStatus } from '../schemas/answer-schemas-exte
 import type { AnswerHeader, Method } from '../endpoint.ts';
 import type { DescribedEndpoint } from '../openapi/endpoint-outcomes.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { Examples } from '../openapi/examples.ts';
+import { operationIdFrom } from '../openapi/operation-ids.ts';
 
 /** What is served of extensions, whichever there are. */
 export const hostEndpoints: readonly DescribedEndpoint[] = [
   {
     method: 'get',
     paths: ['/ext/status'],
+    operationId: 'getExtensionStatus',
     summary: 'The extensions of this process, and how they are',
     scopes: null,
     answers: { 200: ExtensionStatus },
@@ -16,6 +19,7 @@ export const hostEndpoints: readonly DescribedEndpoint[] = [
   {
     method: 'get',
     paths: ['/ext/:extension_id/health'],
+    operationId: 'getExtensionHealth',
     summary: 'How an extension is',
     scopes: [],
     answers: { 200: ExtensionHealth },
@@ -32,7 +36,10 @@ export interface DescribingExtension {
     readonly method: Method;
     /** Below `/ext/<id>`. */
     readonly path: string;
+    readonly operationId?: string;
     readonly summary: string;
+    readonly description?: string;
+    readonly examples?: Examples;
     readonly scopes: readonly string[] | null;
     readonly query?: object;
     readonly body?: object;
@@ -57,6 +64,7 @@ export function endpointsOf(
   const known = titled(core);
   return endpoints.map(({ path, query, body, answers, ...rest }) => ({
     ...rest,
+    operationId: rest.operationId ?? operationIdFrom(rest.method, `/${id}${path}`),
     refusals: [
       'not_found',
       ...(isLimited ? (['gateway_timeout'] as const) : []),

@@ -17,6 +17,7 @@ const scopes = ['ops'] as const;
 const show = endpoint({
   method: 'get',
   paths: ['/operations'],
+  operationId: 'getOperations',
   summary: 'Says whether the service is on hold, by whom and why, and how the last hold ended',
   scopes,
   query: ReadQuery,
@@ -30,6 +31,7 @@ const show = endpoint({
 const hold = endpoint<Static<typeof HoldBody>>({
   method: 'post',
   paths: ['/operations/hold'],
+  operationId: 'holdService',
   summary: 'Holds the service: nothing fires and no run starts until it is released',
   scopes,
   body: HoldBody,
@@ -45,6 +47,7 @@ const hold = endpoint<Static<typeof HoldBody>>({
 const release = endpoint<Static<typeof ReleaseBody> | undefined>({
   method: 'post',
   paths: ['/operations/release'],
+  operationId: 'releaseService',
   summary: 'Ends a hold; what was due meanwhile goes by the misfire policies, or by `missed`',
   scopes,
   body: ReleaseBody,

@@ -51,6 +51,7 @@ type ParkedQuery = Static<typeof ParkedQuery>;
 const list = endpoint({
   method: 'get',
   paths: ['/projections'],
+  operationId: 'listProjections',
   summary: 'Lists the views with their generations, their lag and their rebuilds',
   scopes,
   query: ReadQuery,
@@ -64,6 +65,7 @@ const list = endpoint({
 const rebuild = endpoint<RebuildBody | undefined>({
   method: 'post',
   paths: ['/projections/:name/rebuild'],
+  operationId: 'rebuildProjection',
   summary: 'Makes the next generation of a view beside the one that is read',
   scopes,
   body: RebuildBody,
@@ -87,6 +89,7 @@ const rebuild = endpoint<RebuildBody | undefined>({
 
 /** An order to a rebuild that is under way. */
 const change = (
+  operationId: string,
   verb: string,
   summary: string,
   message: string,
@@ -95,6 +98,7 @@ const change = (
   endpoint({
     method: 'post',
     paths: [`/projections/:name/${verb}`],
+    operationId,
     summary,
     scopes,
     idempotent: true,
@@ -112,6 +116,7 @@ const change = (
 
 /** Lets reads go to another generation, and waits until they do. */
 const redirect = (
+  operationId: string,
   verb: string,
   summary: string,
   order: (command: ProjectionCommand, seen?: SeenVersion) => Promise<Handled<ProjectionOrders>>,
@@ -119,6 +124,7 @@ const redirect = (
   endpoint<SwitchBody | undefined>({
     method: 'post',
     paths: [`/projections/:name/${verb}`],
+    operationId,
     summary,
     scopes,
     body: SwitchBody,
@@ -154,6 +160,7 @@ const redirect = (
 const parked = endpoint<unknown, ParkedQuery>({
   method: 'get',
   paths: ['/projections/:name/parked'],
+  operationId: 'listParkedKeys',
   summary: 'Lists the keys of a view that are held back since an event could not be folded',
   scopes,
   query: ParkedQuery,
@@ -184,6 +191,7 @@ const settle = (order: ParkedOrder, summary: string): Endpoint =>
   endpoint({
     method: 'post',
     paths: [`/projections/:name/parked/:key/${order}`],
+    operationId: `${order}ParkedKey`,
     summary,
     scopes,
     idempotent: true,
@@ -216,11 +224,33 @@ async function settled(call: Call, order: ParkedOrder): Promise<Answer> {
 export const projectionEndpoints: readonly Endpoint[] = [
   list,
   rebuild,
-  redirect('switch', 'Lets reads go to a rebuilt view that waits for it', switchCommand),
-  change('pause', 'Lets a rebuild rest', 'the rebuild rests', pauseRebuildCommand),
-  change('resume', 'Lets a rebuild go on', 'the rebuild goes on', resumeRebuildCommand),
-  change('cancel', 'Throws a rebuild away', 'the rebuild is thrown away', cancelRebuildCommand),
-  redirect('rollback', 'Lets reads go back to the generation before', rollbackCommand),
+  redirect(
+    'switchProjection',
+    'switch',
+    'Lets reads go to a rebuilt view that waits for it',
+    switchCommand,
+  ),
+  change('pauseRebuild', 'pause', 'Lets a rebuild rest', 'the rebuild rests', pauseRebuildCommand),
+  change(
+    'resumeRebuild',
+    'resume',
+    'Lets a rebuild go on',
+    'the rebuild goes on',
+    resumeRebuildCommand,
+  ),
+  change(
+    'cancelRebuild',
+    'cancel',
+    'Throws a rebuild away',
+    'the rebuild is thrown away',
+    cancelRebuildCommand,
+  ),
+  redirect(
+    'rollBackProjection',
+    'rollback',
+    'Lets reads go back to the generation before',
+    rollbackCommand,
+  ),
   parked,
   settle('retry', 'Folds the event that a key is held back for after all, and what follows'),
   settle('skip', 'Leaves out the event that a key is held back for, and folds what follows'),

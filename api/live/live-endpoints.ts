@@ -24,6 +24,7 @@ type LiveQuery = Static<typeof LiveQuery>;
 const runs = endpoint<unknown, LiveQuery>({
   method: 'get',
   paths: ['/runs/live'],
+  operationId: 'watchRuns',
   summary: 'Tells of every change of runs as it happens (server-sent events)',
   scopes,
   query: LiveQuery,
@@ -39,6 +40,7 @@ const TaskLiveQuery = Type.Pick(LiveQuery, ['state']);
 const task = endpoint<unknown, Pick<LiveQuery, 'state'>>({
   method: 'get',
   paths: ['/tasks/:id/live'],
+  operationId: 'watchTaskRuns',
   summary: "Tells of every change of a task's runs as it happens (server-sent events)",
   scopes,
   query: TaskLiveQuery,

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import type { Express } from 'express';
 import type { JsonObject } from '../../domain/json.ts';
 import type { Log } from '../../observability/telemetry.ts';
+import type { DescribedTool } from '../dependencies.ts';
 import type { Endpoint } from '../endpoint.ts';
 import {
   endpointsOf,
@@ -37,6 +38,8 @@ export function serveDescription(
   about: {
     readonly version: string;
     readonly log: Log;
+    /** The built-in ones. */
+    readonly tools: readonly DescribedTool[];
     /** null: there are none in this process. */
     readonly extensions: { described(): readonly DescribingExtension[] } | null;
   },
@@ -65,7 +68,7 @@ export function serveDescription(
 /** Gives the description, made anew where other extensions are loaded than before. */
 function describer(
   endpoints: readonly Endpoint[],
-  { version, log, extensions }: Parameters<typeof serveDescription>[2],
+  { version, log, tools, extensions }: Parameters<typeof serveDescription>[2],
 ): () => JsonObject {
   const core = [...endpoints, ...unlistedEndpoints];
   let made: { readonly of: string; readonly description: JsonObject } | undefined;
@@ -77,7 +80,7 @@ function describer(
       try {
         const described = endpointsOf(extension, core);
         // One that can't be described leaves the others as they are.
-        describeInterface([...core, ...described], version);
+        describeInterface([...core, ...described], { version, tools });
         return described;
       } catch (error) {
         log.warn('endpoints of an extension can not be described', {
@@ -88,7 +91,7 @@ function describer(
       }
     });
     const host = extensions === null ? [] : hostEndpoints;
-    const description = describeInterface([...core, ...host, ...theirs], version);
+    const description = describeInterface([...core, ...host, ...theirs], { version, tools });
     made = { of, description };
     return description;
   };

@@ -1,8 +1,16 @@
 import type { Endpoint } from '../endpoint.ts';
+import type { Examples } from './examples.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 
 /** An endpoint as far as clients know it. */
-export type DescribedEndpoint = Omit<Endpoint, 'handle'>;
+export type DescribedEndpoint = Omit<Endpoint, 'handle'> & {
+  /** Left out: those of the service's own, by the operation's id. */
+  readonly examples?: Examples;
+};
+
+/** Whether it is an operation: what only answers with errors is none, but is answered as it is declared. */
+export const isPublished = ({ answers }: DescribedEndpoint): boolean =>
+  Object.keys(answers).some((status) => Number(status) < 400);
 
 /** Whether it may change something, and is thus answered with the position of its event. */
 export const isCommand = ({ method }: DescribedEndpoint): boolean => method !== 'get';

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { fieldDescription } from './field-descriptions.ts';
 
 /** Parts of a schema that are schemas: one, a list, or by name. */
 const one = ['items', 'additionalProperties', 'not'];
@@ -11,10 +12,12 @@ const ANY_KEY = '^(.*)$';
 
 /**
  * Puts schemas of this service as OpenAPI 3.1 has them: those with a title become components of that name, formats
- * that only this service knows become public ones.
+ * that only this service knows become public ones, and each field gets its description.
  */
 export class PublishedSchemas {
   readonly #components = new Map<string, JsonObject>();
+  /** Components that are not written from the schema of their title. */
+  readonly #added = new Set<string>();
 
   /** The components that were met so far, by name. */
   get components(): JsonObject {
@@ -23,33 +26,46 @@ export class PublishedSchemas {
     ) as JsonObject;
   }
 
-  /** Of what a client sends: an unknown field is a fault. */
-  taken(schema: TSchema): JsonObject {
-    return this.#publish(schema, false);
+  /** Adds a component; a schema of that title refers to it. */
+  add(title: string, schema: JsonObject): void {
+    this.#components.set(title, schema);
+    this.#added.add(title);
+  }
+
+  /** Of what a client sends: an unknown field is a fault. @param within name of what the schema is of */
+  taken(schema: TSchema, within = ''): JsonObject {
+    return this.#publish(schema, false, within);
   }
 
   /** Of what it is answered: later versions may have more fields. */
-  answered(schema: TSchema): JsonObject {
-    return this.#publish(schema, true);
+  answered(schema: TSchema, within = ''): JsonObject {
+    return this.#publish(schema, true, within);
   }
 
-  #publish(schema: TSchema, open: boolean): JsonObject {
+  #publish(schema: TSchema, open: boolean, within: string): JsonObject {
     const { title } = schema;
-    if (title === undefined) return this.#written(schema, open);
-    const written = this.#written(schema, open);
-    const known = this.#components.get(title);
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(written)) {
-      throw new Error(`two schemas have the title ${title}`);
-    }
-    this.#components.set(title, written);
+    if (title === undefined) return this.#written(schema, open, within);
+    if (!this.#added.has(title)) this.#put(title, schema, open);
     return { $ref: `#/components/schemas/${title}` };
   }
 
-  #written(schema: TSchema, open: boolean): JsonObject {
+  #put(title: string, schema: TSchema, open: boolean): void {
+    const { title: _title, ...written } = this.#written(schema, open, title);
+    const description = fieldDescription(title, schema);
+    const described = { ...(description === undefined ? {} : { description }), ...written };
+    const known = this.#components.get(title);
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(described)) {
+      throw new Error(`two schemas have the title ${title}`);
+    }
+    this.#components.set(title, described);
+  }
+
+  /** @param within `Task`, or `Projection.rebuild` for what stands in a field */
+  #written(schema: TSchema, open: boolean, within: string): JsonObject {
     const written: Record<string, JsonValue> = {};
     const put = (part: unknown): JsonValue =>
       typeof part === 'object' && part !== null
-        ? this.#publish(part as TSchema, open)
+        ? this.#publish(part as TSchema, open, within)
         : (part as JsonValue);
     for (const [key, value] of Object.entries(schema) as [string, unknown][]) {
       if (key === 'additionalProperties' && value === false && open) continue;
@@ -58,17 +74,27 @@ export class PublishedSchemas {
         written['additionalProperties'] = put((value as Record<string, unknown>)[ANY_KEY] ?? true);
       } else if (key === 'format' && value === 'http-url') {
         written[key] = 'uri';
+      } else if (key === 'format' && value === 'well-formed') {
+        continue;
       } else if (one.includes(key)) {
         written[key] = put(value);
       } else if (lists.includes(key)) {
         written[key] = (value as readonly unknown[]).map(put);
       } else if (byName.includes(key)) {
-        const named = Object.entries(value as Record<string, unknown>);
-        written[key] = Object.fromEntries(named.map(([name, part]) => [name, put(part)]));
+        const named = Object.entries(value as Record<string, TSchema>);
+        written[key] = Object.fromEntries(
+          named.map(([name, part]) => [name, this.#field(part, open, `${within}.${name}`)]),
+        );
       } else {
         written[key] = value as JsonValue;
       }
     }
     return written;
+  }
+
+  #field(schema: TSchema, open: boolean, path: string): JsonObject {
+    const description = fieldDescription(path, schema);
+    const written = this.#publish(schema, open, path);
+    return description === undefined ? written : { ...written, description };
   }
 }

@@ -1,8 +1,11 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { JsonObject } from '../../domain/json.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { DescribedTool } from '../dependencies.ts';
 import { ErrorBody, mediaTypeOf } from '../schemas/answer-schemas.ts';
-import { isIdentifier, refusalsOf, type DescribedEndpoint } from './endpoint-outcomes.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
+import { isPublished, refusalsOf, type DescribedEndpoint } from './endpoint-outcomes.ts';
+import { examples as ownExamples, type Examples } from './examples.ts';
+import { errorExample } from './examples/errors.ts';
 import {
   answeredHeaders,
   headersOf,
@@ -11,149 +14,104 @@ import {
   takenHeaders,
   type AnsweredHeader,
 } from './openapi-headers.ts';
+import { parametersOf } from './openapi-parameters.ts';
 import { PublishedSchemas } from './openapi-schemas.ts';
+import { tagOf, tags } from './openapi-tags.ts';
+import { operationIdAt } from './operation-ids.ts';
+import { describePipeline } from './pipeline-description.ts';
 
 /**
  * The interface as OpenAPI 3.1 describes it, from the endpoints themselves.
  *
- * @param version of the service
+ * @param about.version of the service
+ * @param about.tools the built-in ones
  * @throws Error for two schemas of one title
  */
 export function describeInterface(
   endpoints: readonly DescribedEndpoint[],
-  version: string,
+  about: { readonly version: string; readonly tools: readonly DescribedTool[] },
 ): JsonObject {
   const schemas = new PublishedSchemas();
+  describePipeline(schemas, about.tools);
   const errors = errorResponses(schemas);
   const paths: Record<string, Record<string, JsonObject>> = {};
-  for (const endpoint of endpoints) {
-    for (const path of endpoint.paths) {
+  for (const endpoint of endpoints.filter(isPublished)) {
+    for (const [index, path] of endpoint.paths.entries()) {
       const operations = (paths[writtenAs(path)] ??= {});
-      operations[endpoint.method] = operation(endpoint, path, schemas);
+      operations[endpoint.method] = operation(endpoint, index, schemas);
     }
   }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Task scheduling service',
-      version,
+      version: about.version,
       description: 'Tasks on schedules and topics, their runs, and the agents that own them.',
+      contact: { name: 'The operator of this service' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
+    tags,
     paths,
     components: {
       schemas: schemas.components,
       responses: errors,
       headers: answeredHeaders,
       parameters: sentHeaders,
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'An access token of `POST /agents/auth/token`.',
+        },
+      },
     },
   };
 }
 
-/** `/tasks/:id` as OpenAPI writes it. */
-const writtenAs = (path: string): string => path.replaceAll(/:([A-Za-z_]+)/g, '{$1}');
+/** `/tasks/:id` as OpenAPI writes it. The page of an extension is served without the slash at its end as well. */
+const writtenAs = (path: string): string =>
+  path.replaceAll(/:([A-Za-z_]+)/g, '{$1}').replace(/(?<=.)\/$/, '');
 
 function operation(
   endpoint: DescribedEndpoint,
-  path: string,
+  index: number,
   schemas: PublishedSchemas,
 ): JsonObject {
-  const { summary, scopes, query, answers } = endpoint;
-  const streamed = Object.values(answers).some(
-    (schema) => mediaTypeOf(schema) === 'text/event-stream',
-  );
-  const live = streamed && endpoint.method === 'get';
-  const parameters = [
-    ...pathParameters(path),
-    ...queryParameters(query, schemas),
-    ...takenHeaders(endpoint, live),
-  ];
+  const { method, paths, summary, scopes, answers, operationId } = endpoint;
+  const [first] = paths;
+  const path = paths[index] ?? first;
+  const shown = endpoint.examples ?? ownExamples[operationId] ?? {};
+  const live =
+    method === 'get' &&
+    Object.values(answers).some((schema) => mediaTypeOf(schema) === 'text/event-stream');
+  const same = index === 0 ? [] : [`The same as \`${method.toUpperCase()} ${writtenAs(first)}\`.`];
+  const said = [endpoint.description ?? [], same, scopesText(scopes)].flat();
   return {
-    operationId: operationIdOf(endpoint.method, path),
+    operationId: operationIdAt(operationId, index),
     summary,
-    ...(scopes === null ? {} : { description: scopesText(scopes) }),
+    description: said.join('\n\n'),
     tags: [tagOf(path)],
-    security: securityOf(scopes),
-    parameters,
-    ...requestBody(endpoint, schemas),
-    responses: { ...errorsOf(endpoint), ...answersOf(endpoint, schemas) },
+    security: scopes === null ? [] : [{ bearer: [] }],
+    ...(scopes === null ? {} : { 'x-required-scopes': scopes }),
+    parameters: [...parametersOf(endpoint, path, shown, schemas), ...takenHeaders(endpoint, live)],
+    ...requestBody(endpoint, shown, schemas),
+    responses: { ...errorsOf(endpoint), ...answersOf(endpoint, shown, schemas) },
   };
-}
-
-/** `GET /task/{task_id}/latest` is `getTaskByTaskIdLatest`. */
-function operationIdOf(method: string, path: string): string {
-  const words = path
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map((segment) => (segment.startsWith(':') ? `by_${segment.slice(1)}` : segment))
-    .flatMap((segment) => segment.split(/[^A-Za-z0-9]+/));
-  return method + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
-}
-
-/** Paths that belong to another resource than they begin with. */
-const tags: Readonly<Record<string, string>> = {
-  task: 'runs',
-  stats: 'statistics',
-  topics: 'events',
-  stream: 'events',
-  health: 'service',
-  ext: 'extensions',
-  docs: 'service',
-  'openapi.json': 'service',
-};
-
-function tagOf(path: string): string {
-  const [, first = ''] = path.split('/');
-  return tags[first] ?? first;
-}
-
-function scopesText(scopes: readonly string[]): string {
-  if (scopes.length === 0) return 'Any valid token.';
-  const needed = `Scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}`;
-  return scopes.includes('admin') ? `${needed}.` : `${needed}; \`admin\` implies all.`;
 }
 
 /** Any one of the scopes is enough. */
-function securityOf(scopes: readonly string[] | null): readonly JsonObject[] {
-  if (scopes === null) return [];
-  return scopes.length === 0 ? [{ bearer: [] }] : scopes.map((scope) => ({ bearer: [scope] }));
-}
-
-function pathParameters(path: string): readonly JsonObject[] {
-  return path
-    .split('/')
-    .filter((segment) => segment.startsWith(':'))
-    .map((segment) => ({
-      name: segment.slice(1),
-      in: 'path',
-      required: true,
-      schema: isIdentifier(segment)
-        ? { type: 'string', format: 'uuid' }
-        : { type: 'string', minLength: 1 },
-    }));
-}
-
-function queryParameters(
-  query: TSchema | undefined,
-  schemas: PublishedSchemas,
-): readonly JsonObject[] {
-  const { properties = {}, required = [] } = (query ?? {}) as {
-    readonly properties?: Readonly<Record<string, TSchema>>;
-    readonly required?: readonly string[];
-  };
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    // What has a default is always there for the endpoint, and never needed from the client.
-    required: required.includes(name) && schema['default'] === undefined,
-    schema: schemas.taken(schema),
-  }));
+function scopesText(scopes: readonly string[] | null): string {
+  if (scopes === null) return 'No token is needed.';
+  if (scopes.length === 0) return 'Any valid token is enough.';
+  const needed = `Needs the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}`;
+  return scopes.includes('admin') ? `${needed}.` : `${needed}, or \`admin\`.`;
 }
 
 function requestBody(
   { body, bodyOptional }: DescribedEndpoint,
+  { body: example }: Examples,
   schemas: PublishedSchemas,
 ): JsonObject {
   if (body === undefined) return {};
@@ -161,18 +119,28 @@ function requestBody(
   // What may be anything is at least there.
   const needed = fields.length > 0 || Object.keys(body).length === 0;
   const required = bodyOptional !== true && needed;
-  const content = { 'application/json': { schema: schemas.taken(body) } };
+  const content = { 'application/json': shownAs(schemas.taken(body), example) };
   return { requestBody: { required, content } };
 }
 
-function answersOf(endpoint: DescribedEndpoint, schemas: PublishedSchemas): JsonObject {
+const shownAs = (schema: JsonObject, example: unknown): JsonObject => ({
+  schema,
+  ...(example === undefined ? {} : { example: example as JsonValue }),
+});
+
+function answersOf(
+  endpoint: DescribedEndpoint,
+  { answers: shown = {} }: Examples,
+  schemas: PublishedSchemas,
+): JsonObject {
   const { summary, answers } = endpoint;
   return Object.fromEntries(
-    Object.entries(answers).map(([status, schema]) => {
+    Object.entries(answers).map(([status, schema]: [string, TSchema]) => {
       const type = mediaTypeOf(schema);
+      const example = shown[Number(status)];
       // Of what has no body there is nothing more to say.
       const body =
-        type === 'none' ? {} : { content: { [type]: { schema: schemas.answered(schema) } } };
+        type === 'none' ? {} : { content: { [type]: shownAs(schemas.answered(schema), example) } };
       return [status, { description: summary, headers: headersOf(endpoint), ...body }];
     }),
   );
@@ -194,10 +162,11 @@ const errorHeaders: Readonly<Partial<Record<ErrorCode, readonly AnsweredHeader[]
 };
 
 function errorResponses(schemas: PublishedSchemas): JsonObject {
-  const content = { 'application/json': { schema: schemas.answered(ErrorBody) } };
+  const schema = schemas.answered(ErrorBody);
   return Object.fromEntries(
-    Object.keys(errorStatuses).map((code) => {
-      const headers = refsTo(['X-Request-Id', ...(errorHeaders[code as ErrorCode] ?? [])]);
+    (Object.keys(errorStatuses) as ErrorCode[]).map((code) => {
+      const headers = refsTo(['X-Request-Id', ...(errorHeaders[code] ?? [])]);
+      const content = { 'application/json': shownAs(schema, errorExample(code)) };
       return [code, { description: code.replaceAll('_', ' '), headers, content }];
     }),
   );

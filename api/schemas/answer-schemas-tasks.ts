@@ -4,6 +4,7 @@ import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { taskStatuses } from '../../domain/vocabulary.ts';
 import { count, done, id, listedPayload, pageOf, time } from './answer-schemas.ts';
 import { Run } from './answer-schemas-runs.ts';
+import { TaskPayload } from './task-payload.ts';
 
 /** What the endpoints of tasks answer. */
 
@@ -12,6 +13,7 @@ const warnings = Type.Array(Type.String(), { description: 'what may not be meant
 export const Task = Type.Object(
   {
     ...taskFields,
+    payload: TaskPayload,
     id,
     created_by: id,
     starts_at: Nullable(time),

@@ -11,6 +11,7 @@ import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-p
 import { KEPT_OF_A_TOPIC } from '../../projections/views/published.ts';
 import { ReplayName } from './answer-schemas-replays.ts';
 import { pageParameters } from '../endpoints/listing.ts';
+import { TaskPayload } from './task-payload.ts';
 
 /** The schemas of what the interface takes; types and validators come from here. */
 
@@ -91,7 +92,12 @@ export const RevokeRequest = Type.Partial(closed({ token, refresh_token: token }
 export type RevokeRequest = Static<typeof RevokeRequest>;
 
 const key = Nullable(Type.String({ minLength: 1, maxLength: 200, ...wellFormed }));
-const givenFields = { ...taskFields, dedupe_key: key, concurrency_key: key };
+const givenFields = {
+  ...taskFields,
+  payload: TaskPayload,
+  dedupe_key: key,
+  concurrency_key: key,
+};
 const { title, description, schedule_kind, payload, ...otherTaskFields } = givenFields;
 const { created_by: _owner, ...optionalTaskFields } = otherTaskFields;
 const owner = { created_by: uuid };

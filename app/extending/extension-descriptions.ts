@@ -9,5 +9,5 @@ import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
  */
 export function checkDescription(extension: DescribingExtension): void {
   const core = [...endpoints, ...unlistedEndpoints];
-  describeInterface([...core, ...endpointsOf(extension, core)], '');
+  describeInterface([...core, ...endpointsOf(extension, core)], { version: '', tools: [] });
 }

@@ -18,30 +18,53 @@ export const MOST_ITEMS = 10_000;
 /** Most items of all the `for_each` of a run: its worker and its view hold the ends of all of them. */
 export const MOST_ITEMS_OF_RUN = 50_000;
 
-const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\[\\]]*$' });
-const onError = Type.Unsafe<'fail' | 'continue'>({ type: 'string', enum: ['fail', 'continue'] });
-const condition = Type.Union([Type.String({ minLength: 1 }), Type.Boolean()]);
+const name = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\[\\]]*$', description });
+const id = name('name of the step, unique in its pipeline and without brackets; else `step_<n>`');
+const onError = (description: string) =>
+  Type.Unsafe<'fail' | 'continue'>({
+    type: 'string',
+    enum: ['fail', 'continue'],
+    default: 'fail',
+    description,
+  });
+const condition = Type.Union([Type.String({ minLength: 1 }), Type.Boolean()], {
+  description:
+    'JMESPath, bare or within `${…}`; false, null, and an empty string, array or object skip the step',
+});
+const seconds = { exclusiveMinimum: 0, maximum: MOST_SECONDS };
 
 /** A step that uses a tool. */
 export const CallStepSchema = Type.Object(
   {
-    /** Unique; `step_<n>` where left out (in a group `step_<n>_<m>`), counting from 0. Without brackets. */
-    id: Type.Optional(name),
-    /** Name of the tool. */
-    uses: Type.String({ minLength: 1, maxLength: 200 }),
-    /** Its arguments; `{}` where left out. */
-    with: Type.Optional(Type.Unknown()),
-    /** Another name for the result. */
-    save_as: Type.Optional(name),
-    /** JMESPath, bare or within `${…}`; what it gives decides whether the step runs. */
+    id: Type.Optional(id),
+    uses: Type.String({ minLength: 1, maxLength: 200, description: 'name of the tool' }),
+    with: Type.Optional(Type.Unknown({ default: {}, description: 'arguments of the tool' })),
+    save_as: Type.Optional(name('another name for the result')),
     if: Type.Optional(condition),
-    timeout_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MOST_SECONDS })),
-    /** Further tries within one attempt of the run. */
-    max_retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 50 })),
-    on_error: Type.Optional(onError),
-    /** An expression that gives an array (or an array): the step runs for each item in turn. */
+    timeout_seconds: Type.Optional(
+      Type.Number({
+        ...seconds,
+        default: DEFAULT_TIMEOUT_SECONDS,
+        description: 'most seconds of one try of the step',
+      }),
+    ),
+    max_retries: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 50,
+        default: 0,
+        description: 'further tries of the step within one attempt of the run',
+      }),
+    ),
+    on_error: Type.Optional(
+      onError('whether a failure of the step fails the run, or the run continues'),
+    ),
     for_each: Type.Optional(
-      Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.Unknown())]),
+      Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.Unknown())], {
+        description:
+          'an array, or an expression that gives one: the step runs for each item in turn, which it reads as `${item}`',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -50,15 +73,22 @@ export const CallStepSchema = Type.Object(
 /** A group of steps that run side by side. */
 export const GroupStepSchema = Type.Object(
   {
-    id: Type.Optional(name),
-    parallel: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100 }),
-    /** Name for all the results together. */
-    save_as: Type.Optional(name),
+    id: Type.Optional(id),
+    parallel: Type.Array(Type.Unknown(), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'steps that run at the same time',
+    }),
+    save_as: Type.Optional(name('name for all the results together')),
     if: Type.Optional(condition),
-    /** For the group as a whole; none where left out. */
-    timeout_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MOST_SECONDS })),
-    /** `continue`: when one of its steps fails, the others are stopped, and the run goes on behind the group. */
-    on_error: Type.Optional(onError),
+    timeout_seconds: Type.Optional(
+      Type.Number({ ...seconds, description: 'most seconds of the whole group; none if left out' }),
+    ),
+    on_error: Type.Optional(
+      onError(
+        'what happens when one of its steps fails: the others are stopped, and the run fails or continues after the group',
+      ),
+    ),
   },
   { additionalProperties: false },
 );

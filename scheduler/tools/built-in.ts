@@ -24,10 +24,7 @@ export function createBuiltInTools(options: {
   readonly proxies?: ProxySettings;
   readonly userAgent?: string;
 }): BuiltInTools {
-  const registry = new ToolRegistry();
   const { tool, close } = createHttpTool(options);
-  for (const each of [...basicTools, tool, ...serviceTools(options.actions)]) {
-    registry.register(each);
-  }
+  const registry = new ToolRegistry([...basicTools, tool, ...serviceTools(options.actions)]);
   return { registry, close };
 }

@@ -13,6 +13,13 @@ export interface RegisteredTool {
 export class ToolRegistry implements KnownTools {
   private readonly tools = new Map<string, RegisteredTool>();
   private changes = 0;
+  /** The tools of the service itself. */
+  readonly builtIn: readonly Tool[];
+
+  constructor(builtIn: readonly Tool[] = []) {
+    this.builtIn = builtIn;
+    for (const tool of builtIn) this.register(tool);
+  }
 
   /** Another one after each tool that has come or gone. */
   get revision(): number {

@@ -79,7 +79,6 @@ describe("the README's table of settings", () => {
       letter.toUpperCase(),
     ) as keyof Configuration;
   }
-
 });
 
 describe('the list of errors', () => {

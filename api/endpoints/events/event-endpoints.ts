@@ -21,6 +21,7 @@ const byTopic: readonly Sort[] = [{ field: 'topic', direction: 'ascending' }];
 const publish = endpoint<PublishEvent>({
   method: 'post',
   paths: ['/events'],
+  operationId: 'publishEvent',
   summary: 'Publishes an event; the tasks that listen to its topic are triggered',
   scopes: ['events:publish'],
   body: PublishEvent,
@@ -52,6 +53,7 @@ const publish = endpoint<PublishEvent>({
 const topics = endpoint<unknown, TopicsQuery>({
   method: 'get',
   paths: ['/topics', '/events/topics'],
+  operationId: 'listTopics',
   summary: 'Topics that at least one active task listens to, in order of their text',
   scopes: ['tasks:read'],
   query: TopicsQuery,

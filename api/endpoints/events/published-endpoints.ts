@@ -24,6 +24,7 @@ type Kept = KeptDocument<PublishedDocument | TopicExtentDocument>;
 const recent = endpoint<unknown, RecentQuery>({
   method: 'get',
   paths: ['/stream/recent', '/events/stream/recent'],
+  operationId: 'listRecentEvents',
   summary: 'The latest publications, newest first',
   scopes: ['events:read'],
   query: RecentQuery,
@@ -47,6 +48,7 @@ const recent = endpoint<unknown, RecentQuery>({
 const cleanup = endpoint<unknown, CleanupQuery>({
   method: 'delete',
   paths: ['/stream/cleanup', '/events/stream/cleanup'],
+  operationId: 'deleteOldEvents',
   summary: 'Takes older publications away',
   scopes: ['admin'],
   query: CleanupQuery,

@@ -39,6 +39,7 @@ export type DeliveryQuery = Static<typeof DeliveryQuery>;
 const newSecret = endpoint({
   method: 'post',
   paths: ['/agents/:agent_id/webhook-secret'],
+  operationId: 'rotateWebhookSecret',
   summary:
     "Gives an agent's webhook a new secret, shown this once; the one before signs a day longer",
   scopes,
@@ -72,6 +73,7 @@ const newSecret = endpoint({
 const test = endpoint({
   method: 'post',
   paths: ['/agents/:agent_id/webhook-test'],
+  operationId: 'testWebhook',
   summary: "Sends an agent's webhook a message that tells nothing",
   scopes,
   idempotent: true,
@@ -88,6 +90,7 @@ const test = endpoint({
 const list = endpoint<unknown, DeliveryQuery>({
   method: 'get',
   paths: ['/agents/:agent_id/webhooks/deliveries'],
+  operationId: 'listWebhookDeliveries',
   summary: "Lists what was sent to an agent's webhook and what it answered, newest first",
   scopes,
   query: DeliveryQuery,
@@ -105,6 +108,7 @@ const list = endpoint<unknown, DeliveryQuery>({
 const repeat = endpoint({
   method: 'post',
   paths: ['/agents/:agent_id/webhooks/deliveries/:delivery_id/repeat'],
+  operationId: 'redeliverWebhook',
   summary: 'Sends a message again that was delivered or has failed, with the same id',
   scopes,
   idempotent: true,

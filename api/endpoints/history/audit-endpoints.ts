@@ -39,6 +39,7 @@ const READ = 500;
 const list = endpoint<unknown, AuditQuery>({
   method: 'get',
   paths: ['/audit'],
+  operationId: 'listAudit',
   summary: 'Tells who did what, and what was refused, newest first',
   scopes: [auditScope],
   query: AuditQuery,
@@ -67,6 +68,7 @@ const list = endpoint<unknown, AuditQuery>({
 const live = endpoint<unknown, AuditLiveQuery>({
   method: 'get',
   paths: ['/audit/live'],
+  operationId: 'watchAudit',
   summary: 'Tells who does what as it happens (server-sent events)',
   scopes: [auditScope],
   query: AuditLiveQuery,

@@ -19,19 +19,20 @@ type Read = (
   span: HistorySpan,
 ) => Promise<HistoryPage | null>;
 
-const tasks = historyEndpoint('task', '/tasks/:id', taskHistory);
-const runs = historyEndpoint('run', '/runs/:run_id', (store, id, span) =>
+const tasks = historyEndpoint('getTaskHistory', 'task', '/tasks/:id', taskHistory);
+const runs = historyEndpoint('getRunHistory', 'run', '/runs/:run_id', (store, id, span) =>
   runHistory(store, id, span, showRun),
 );
-const agents = historyEndpoint('agent', '/agents/:agent_id', agentHistory);
+const agents = historyEndpoint('getAgentHistory', 'agent', '/agents/:agent_id', agentHistory);
 
 export const historyEndpoints: readonly Endpoint[] = [tasks, runs, agents];
 
-function historyEndpoint(kind: string, path: string, read: Read): Endpoint {
+function historyEndpoint(operationId: string, kind: string, path: string, read: Read): Endpoint {
   const parameter = path.slice(path.indexOf(':') + 1);
   return endpoint<unknown, HistoryQuery>({
     method: 'get',
     paths: [`${path}/history`],
+    operationId,
     summary: `Tells what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
     scopes: [auditScope],
     query: HistoryQuery,

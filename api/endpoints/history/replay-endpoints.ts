@@ -29,6 +29,7 @@ const PATIENCE = 5_000;
 const list = endpoint({
   method: 'get',
   paths: ['/replays'],
+  operationId: 'listReplays',
   summary: 'Lists the views that were made as of a moment, and those that are being made',
   scopes: ['ops'],
   query: ReadQuery,
@@ -42,6 +43,7 @@ const list = endpoint({
 const request = endpoint<ReplayBody>({
   method: 'post',
   paths: ['/replays'],
+  operationId: 'createReplay',
   summary: 'Makes the views of tasks, runs, agents and statistics as of a moment, under a name',
   scopes: ['ops'],
   body: ReplayBody,
@@ -64,6 +66,7 @@ const request = endpoint<ReplayBody>({
 const drop = endpoint({
   method: 'delete',
   paths: ['/replays/:name'],
+  operationId: 'deleteReplay',
   summary: 'Throws the views of a moment away',
   scopes: ['ops'],
   refusals: ['not_found'],

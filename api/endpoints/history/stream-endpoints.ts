@@ -18,6 +18,7 @@ const READ = 20;
 const list = endpoint<unknown, StreamsQuery>({
   method: 'get',
   paths: ['/streams'],
+  operationId: 'listStreams',
   summary: 'Lists the streams of the log whose names begin with a prefix',
   scopes: [auditScope],
   query: StreamsQuery,
@@ -41,6 +42,7 @@ const list = endpoint<unknown, StreamsQuery>({
 const read = endpoint<unknown, EventsQuery>({
   method: 'get',
   paths: ['/streams/:stream'],
+  operationId: 'readStream',
   summary: 'Shows the events of a stream',
   scopes: [auditScope],
   query: EventsQuery,

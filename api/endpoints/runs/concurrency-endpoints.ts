@@ -27,6 +27,7 @@ const PAGE = 100;
 const show = endpoint<unknown, ConcurrencyQuery>({
   method: 'get',
   paths: ['/concurrency/:key'],
+  operationId: 'getConcurrencyKey',
   summary: "Shows who holds a concurrency key of an agent's tasks, and who waits for it",
   scopes: ['tasks:read'],
   query: ConcurrencyQuery,

@@ -41,6 +41,7 @@ const scopes = ['runs:read'] as const;
 const list = endpoint<unknown, RunQuery>({
   method: 'get',
   paths: ['/runs'],
+  operationId: 'listRuns',
   summary: 'Lists runs, newest first',
   scopes,
   query: RunQuery,
@@ -70,6 +71,7 @@ const list = endpoint<unknown, RunQuery>({
 const one = endpoint<unknown, PastQuery>({
   method: 'get',
   paths: ['/runs/:run_id'],
+  operationId: 'getRun',
   summary: 'Shows a run with its attempts, steps and output, as it is or as it was',
   scopes,
   query: PastQuery,
@@ -92,6 +94,7 @@ const one = endpoint<unknown, PastQuery>({
 const cancel = endpoint({
   method: 'post',
   paths: ['/runs/:run_id/cancel'],
+  operationId: 'cancelRun',
   summary: 'Cancels a run; a running one is told to stop',
   scopes: ['tasks:write'],
   idempotent: true,
@@ -115,6 +118,7 @@ const cancel = endpoint({
 const latest = endpoint({
   method: 'get',
   paths: ['/task/:task_id/latest', '/runs/task/:task_id/latest'],
+  operationId: 'getLatestRun',
   summary: 'The most recent run of a task, or null when it never ran',
   scopes,
   query: ReadQuery,
@@ -132,6 +136,7 @@ const TaskDays = DaysQuery(30);
 const stats = endpoint<unknown, DaysQuery>({
   method: 'get',
   paths: ['/task/:task_id/stats', '/runs/task/:task_id/stats'],
+  operationId: 'getTaskStatistics',
   summary: "Statistics of a task's runs",
   scopes,
   query: TaskDays,
@@ -152,6 +157,7 @@ const SummaryDays = DaysQuery(7);
 const summary = endpoint<unknown, DaysQuery>({
   method: 'get',
   paths: ['/stats/summary', '/runs/stats/summary'],
+  operationId: 'getStatistics',
   summary: 'Statistics of all runs',
   scopes,
   query: SummaryDays,

@@ -22,6 +22,7 @@ const scopes = ['tasks:write'] as const;
 const retry = endpoint<unknown, RetryQuery>({
   method: 'post',
   paths: ['/runs/:run_id/retry'],
+  operationId: 'retryRun',
   summary: 'Retries a failed run by a new one, from the failed step or from the start',
   scopes,
   query: RetryQuery,
@@ -49,6 +50,7 @@ const retry = endpoint<unknown, RetryQuery>({
 const redrive = endpoint<RedriveRuns | undefined, RedriveQuery>({
   method: 'post',
   paths: ['/runs/redrive'],
+  operationId: 'redriveRuns',
   summary: 'Retries the failed runs that pass a filter; dry_run only counts them',
   scopes,
   body: RedriveRuns,

@@ -52,6 +52,7 @@ const SHOWN = 20;
 const request = endpoint<RequestBackfill>({
   method: 'post',
   paths: ['/tasks/:id/backfill'],
+  operationId: 'backfillTask',
   summary: 'Runs the nominal times of a span of the past, a few at a time',
   scopes: write,
   body: RequestBackfill,
@@ -96,6 +97,7 @@ const request = endpoint<RequestBackfill>({
 const list = endpoint<unknown, BackfillQuery>({
   method: 'get',
   paths: ['/tasks/:id/backfills'],
+  operationId: 'listBackfills',
   summary: "Lists a task's backfills with their progress, newest first",
   scopes: read,
   query: BackfillQuery,
@@ -115,6 +117,7 @@ const list = endpoint<unknown, BackfillQuery>({
 const one = endpoint({
   method: 'get',
   paths: ['/backfills/:backfill_id'],
+  operationId: 'getBackfill',
   summary: 'Shows a backfill with its progress',
   scopes: read,
   query: ReadQuery,
@@ -131,6 +134,7 @@ const one = endpoint({
 const cancel = endpoint({
   method: 'post',
   paths: ['/backfills/:backfill_id/cancel'],
+  operationId: 'cancelBackfill',
   summary: 'Cancels a backfill, and those of its runs that have not ended',
   scopes: write,
   idempotent: true,

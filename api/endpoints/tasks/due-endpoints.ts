@@ -28,6 +28,7 @@ const FIRST = '0001';
 const list = endpoint<unknown, DueQuery>({
   method: 'get',
   paths: ['/tasks/due'],
+  operationId: 'listDueTasks',
   summary: 'Lists active tasks by when they run next, soonest first',
   scopes: ['tasks:read'],
   query: DueQuery,

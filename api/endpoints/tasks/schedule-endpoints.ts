@@ -39,6 +39,7 @@ interface Subject {
 const preview = endpoint<PreviewSchedule>({
   method: 'post',
   paths: ['/schedules/preview'],
+  operationId: 'previewSchedule',
   summary: 'Shows when a schedule, or that of a task, fires',
   scopes: ['tasks:read'],
   body: PreviewSchedule,

@@ -32,6 +32,7 @@ const LIMIT = 2000;
 const runNow = endpoint<unknown, RunNowQuery>({
   method: 'post',
   paths: ['/tasks/:id/run_now'],
+  operationId: 'runTask',
   summary: 'Runs a task once, outside of its schedule; waits for its end where that is asked for',
   scopes,
   query: RunNowQuery,
@@ -67,6 +68,7 @@ const waiterOf = ({ keyed, gone }: Pick<Call, 'keyed' | 'gone'>): AbortSignal | 
 const snooze = endpoint<SnoozeTask>({
   method: 'post',
   paths: ['/tasks/:id/snooze'],
+  operationId: 'snoozeTask',
   summary: 'Puts the next fire off',
   scopes,
   body: SnoozeTask,
@@ -92,6 +94,7 @@ const snooze = endpoint<SnoozeTask>({
 const pause = endpoint({
   method: 'post',
   paths: ['/tasks/:id/pause'],
+  operationId: 'pauseTask',
   summary: 'Pauses a task; it fires no more until it is resumed',
   scopes,
   idempotent: true,
@@ -105,6 +108,7 @@ const pause = endpoint({
 const resume = endpoint<unknown, ResumeQuery>({
   method: 'post',
   paths: ['/tasks/:id/resume'],
+  operationId: 'resumeTask',
   summary: 'Resumes a paused task',
   scopes,
   query: ResumeQuery,
@@ -121,6 +125,7 @@ const resume = endpoint<unknown, ResumeQuery>({
 const cancel = endpoint({
   method: 'post',
   paths: ['/tasks/:id/cancel'],
+  operationId: 'cancelTask',
   summary: 'Cancels a task for ever, and its runs',
   scopes,
   idempotent: true,

@@ -26,6 +26,7 @@ const write = ['tasks:write'] as const;
 const create = endpoint<CreateTask>({
   method: 'post',
   paths: ['/tasks'],
+  operationId: 'createTask',
   summary: 'Creates a task',
   scopes: write,
   body: CreateTask,
@@ -58,6 +59,7 @@ const create = endpoint<CreateTask>({
 const list = endpoint<unknown, TaskQuery>({
   method: 'get',
   paths: ['/tasks'],
+  operationId: 'listTasks',
   summary: 'Lists tasks, newest first',
   scopes: read,
   query: TaskQuery,
@@ -83,6 +85,7 @@ const list = endpoint<unknown, TaskQuery>({
 const show = endpoint<unknown, PastQuery>({
   method: 'get',
   paths: ['/tasks/:id'],
+  operationId: 'getTask',
   summary: 'Shows a task, as it is or as it was',
   scopes: read,
   query: PastQuery,
@@ -116,6 +119,7 @@ const show = endpoint<unknown, PastQuery>({
 const update = endpoint<UpdateTask>({
   method: 'put',
   paths: ['/tasks/:id'],
+  operationId: 'updateTask',
   summary: 'Changes the fields that are given',
   scopes: write,
   body: UpdateTask,

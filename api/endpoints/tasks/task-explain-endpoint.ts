@@ -20,6 +20,7 @@ const MOST_NEARBY = 3;
 const explain = endpoint<unknown, ExplainQuery>({
   method: 'get',
   paths: ['/tasks/:id/explain'],
+  operationId: 'explainTask',
   summary: 'Says from the log why a task did or did not fire at or about an instant',
   scopes: ['tasks:read'],
   query: ExplainQuery,

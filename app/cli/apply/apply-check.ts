@@ -14,7 +14,7 @@ const checkCreated = bodyCheck(CreateTask);
 const checkChanged = bodyCheck(UpdateTask);
 
 /** Which tools there are, and what they take, the service alone knows. */
-const anyTools = { schemaOf: () => undefined, revision: 0 };
+const anyTools = { schemaOf: () => undefined, revision: 0, builtIn: [] };
 
 /**
  * What the service would refuse of a step, by the checks that it does itself: of the fields, of the schedule and of the

@@ -17,7 +17,9 @@ const check = argumentCheck(
           {
             method: Type.Unsafe<string>({ enum: ['get', 'post', 'put', 'delete'] }),
             path: Type.String({ pattern: '^(/|(/:?[A-Za-z0-9_.~-]+)+)$', maxLength: 200 }),
+            operationId: Type.Optional(Type.String({ pattern: '^[a-z][A-Za-z0-9]{1,34}$' })),
             summary: text,
+            description: Type.Optional(Type.String({ maxLength: 2000 })),
             scopes: Type.Union([Type.Array(text), Type.Null()]),
             query: Type.Optional(anything),
             body: Type.Optional(anything),
@@ -25,6 +27,16 @@ const check = argumentCheck(
               additionalProperties: false,
               minProperties: 1,
             }),
+            examples: Type.Optional(
+              Type.Object(
+                {
+                  body: Type.Optional(Type.Unknown()),
+                  answers: Type.Optional(anything),
+                  parameters: Type.Optional(anything),
+                },
+                { additionalProperties: false },
+              ),
+            ),
             answerHeaders: Type.Optional(oneOf(['ETag', 'Location'])),
             idempotent: Type.Optional(Type.Boolean()),
             refusals: Type.Optional(oneOf(extensionErrorCodes)),

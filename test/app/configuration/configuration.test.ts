@@ -196,7 +196,9 @@ describe('the configuration', () => {
     expect(publicUrl('https://tasks.example/')).to.equal('https://tasks.example');
     expect(publicUrl('http://host:8080/tasks/')).to.equal('http://host:8080/tasks');
     for (const bad of ['5', 'ftp://host', 'https://host/?a=1', 'https://me:pass@host']) {
-      expect(faultOf({ SVC_PUBLIC_URL: bad }), bad).to.match(/^SVC_PUBLIC_URL .*must be an address/);
+      expect(faultOf({ SVC_PUBLIC_URL: bad }), bad).to.match(
+        /^SVC_PUBLIC_URL .*must be an address/,
+      );
     }
   });
 

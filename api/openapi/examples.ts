@@ -1,0 +1,27 @@
+import { agentExamples } from './examples/agents.ts';
+import { eventExamples } from './examples/events.ts';
+import { historyExamples } from './examples/history.ts';
+import { operationsExamples } from './examples/operations.ts';
+import { runExamples } from './examples/runs.ts';
+import { serviceExamples } from './examples/service.ts';
+import { taskExamples } from './examples/tasks.ts';
+
+/** What an exchange looks like, in JSON. */
+export interface Examples {
+  readonly body?: unknown;
+  /** By status. */
+  readonly answers?: Readonly<Record<number, unknown>>;
+  /** Of the path and the query, by name, where {@link parameterExamples} has another one. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** The examples of the service's own operations, by operation id. */
+export const examples: Readonly<Record<string, Examples>> = {
+  ...agentExamples,
+  ...taskExamples,
+  ...runExamples,
+  ...eventExamples,
+  ...operationsExamples,
+  ...historyExamples,
+  ...serviceExamples,
+};

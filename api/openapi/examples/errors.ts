@@ -1,0 +1,1 @@
+export const errorExample = (code: string): unknown => ({ code });

@@ -1,0 +1,2 @@
+import type { Examples } from '../examples.ts';
+export const historyExamples: Readonly<Record<string, Examples>> = {};

@@ -1,0 +1,1 @@
+export const parameterExamples: Readonly<Record<string, unknown>> = {};

@@ -1,0 +1,2 @@
+import type { Examples } from '../examples.ts';
+export const taskExamples: Readonly<Record<string, Examples>> = {};

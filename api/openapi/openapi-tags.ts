@@ -1,0 +1,40 @@
+import type { JsonObject } from '../../domain/json.ts';
+
+const descriptions = {
+  agents: 'The identities that own tasks and call the service, and their tokens.',
+  tasks: 'Pipelines on a schedule or a topic.',
+  schedules: 'When a schedule fires.',
+  backfills: 'Runs for the past times of a schedule.',
+  concurrency: 'Who holds a concurrency key, and who waits for it.',
+  runs: 'The runs of tasks.',
+  statistics: 'Runs, counted.',
+  events: 'Events under topics, which trigger tasks.',
+  operations: 'Holding and releasing the whole service.',
+  projections: 'The views that are built from the log.',
+  replays: 'Views as of an instant in the past.',
+  streams: 'The log itself.',
+  audit: 'Who did what, and what was refused.',
+  extensions: 'What extensions add.',
+  service: 'Health, metrics and this description.',
+} as const;
+
+/** The groups of operations. */
+export const tags: readonly JsonObject[] = Object.entries(descriptions).map(
+  ([name, description]) => ({ name, description }),
+);
+
+/** Paths that belong to another group than their first segment names. */
+const others: Readonly<Record<string, keyof typeof descriptions>> = {
+  task: 'runs',
+  stats: 'statistics',
+  topics: 'events',
+  stream: 'events',
+  health: 'service',
+  ext: 'extensions',
+};
+
+/** The group of a path. */
+export function tagOf(path: string): string {
+  const [, first = ''] = path.split('/');
+  return others[first] ?? (first in descriptions ? first : 'service');
+}
