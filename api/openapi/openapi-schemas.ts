@@ -89,7 +89,8 @@ export class PublishedSchemas {
         written[key] = value as JsonValue;
       }
     }
-    return written;
+    const isOpen = schema['type'] === 'object' && !('additionalProperties' in schema);
+    return isOpen ? { additionalProperties: true, ...written } : written;
   }
 
   #field(schema: TSchema, open: boolean, path: string): JsonObject {

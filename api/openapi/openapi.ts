@@ -110,7 +110,7 @@ function scopesText(scopes: readonly string[] | null): string {
 }
 
 function requestBody(
-  { body, bodyOptional }: DescribedEndpoint,
+  { body, bodyOptional, operationId }: DescribedEndpoint,
   { body: example }: Examples,
   schemas: PublishedSchemas,
 ): JsonObject {
@@ -119,7 +119,7 @@ function requestBody(
   // What may be anything is at least there.
   const needed = fields.length > 0 || Object.keys(body).length === 0;
   const required = bodyOptional !== true && needed;
-  const content = { 'application/json': shownAs(schemas.taken(body), example) };
+  const content = { 'application/json': shownAs(schemas.taken(body, operationId), example) };
   return { requestBody: { required, content } };
 }
 
@@ -133,14 +133,16 @@ function answersOf(
   { answers: shown = {} }: Examples,
   schemas: PublishedSchemas,
 ): JsonObject {
-  const { summary, answers } = endpoint;
+  const { summary, answers, operationId } = endpoint;
   return Object.fromEntries(
     Object.entries(answers).map(([status, schema]: [string, TSchema]) => {
       const type = mediaTypeOf(schema);
       const example = shown[Number(status)];
       // Of what has no body there is nothing more to say.
       const body =
-        type === 'none' ? {} : { content: { [type]: shownAs(schemas.answered(schema), example) } };
+        type === 'none'
+          ? {}
+          : { content: { [type]: shownAs(schemas.answered(schema, operationId), example) } };
       return [status, { description: summary, headers: headersOf(endpoint), ...body }];
     }),
   );

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { ComparisonSchema } from '../../domain/events/projection-events.ts';
-import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { Nullable, OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
 import { parkedOrders, rebuildSwitches } from '../../domain/vocabulary.ts';
 import { projectionStates, rebuildStates } from '../../projections/projector/projection-status.ts';
 import { count, done, pageOf, time } from './answer-schemas.ts';
@@ -96,7 +96,7 @@ export type SwitchBody = Static<typeof SwitchBody>;
 export const RebuildBody = Type.Partial(
   closed({
     rate: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),
-    switch: OneOf(rebuildSwitches),
+    switch: withDefault(OneOf(rebuildSwitches), 'auto'),
   }),
 );
 export type RebuildBody = Static<typeof RebuildBody>;

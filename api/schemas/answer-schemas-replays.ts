@@ -39,6 +39,9 @@ export const ReplayList = closed({ replays: Type.Array(ReplayItem) });
 export const ReplayOrdered = done({ name: Type.String(), until: Type.String(), at: time });
 export const ReplayDropOrdered = done({ name: Type.String(), done: Type.Boolean() });
 
+/** How long views as of an instant are kept. Hours. */
+export const KEEP_HOURS = 7 * 24;
+
 /** Of `POST /replays`. */
 export const ReplayBody = Type.Composite(
   [
@@ -53,7 +56,7 @@ export const ReplayBody = Type.Composite(
     Type.Partial(
       closed({
         rate: Type.Number({ exclusiveMinimum: 0 }),
-        keep_hours: Type.Integer({ minimum: 1, maximum: 720 }),
+        keep_hours: Type.Integer({ minimum: 1, maximum: 720, default: KEEP_HOURS }),
       }),
     ),
   ],

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
 import { retryStarts } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 
@@ -7,7 +7,7 @@ import { pageParameters } from '../endpoints/listing.ts';
 
 const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 const timestamp = Type.String({ maxLength: 64 });
-const from = Type.Optional(OneOf(retryStarts));
+const from = Type.Optional(withDefault(OneOf(retryStarts), 'failed_step'));
 
 /** Most runs that one call redrives. */
 export const MOST_REDRIVEN = 1000;
@@ -24,9 +24,9 @@ export const RedriveRuns = Type.Partial(
     /** A part of the error, upper and lower case alike. */
     error: Type.String({ minLength: 1, maxLength: 500 }),
     from,
-    limit: Type.Integer({ minimum: 1, maximum: MOST_REDRIVEN }),
+    limit: Type.Integer({ minimum: 1, maximum: MOST_REDRIVEN, default: MOST_REDRIVEN }),
     cursor: Type.String({ maxLength: 2000 }),
-    dry_run: Type.Boolean(),
+    dry_run: Type.Boolean({ default: false }),
   }),
 );
 export type RedriveRuns = Static<typeof RedriveRuns>;

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { MOST_CONCURRENCY } from '../../domain/backfills/backfill.ts';
-import { OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { DEFAULT_CONCURRENCY, MOST_CONCURRENCY } from '../../domain/backfills/backfill.ts';
+import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { backfillScopes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
@@ -25,7 +25,7 @@ export const PreviewSchedule = Type.Partial(
     ...scheduleFields,
     task_id: uuid,
     from: Type.String({ maxLength: 64 }),
-    count: Type.Integer({ minimum: 1, maximum: 1000 }),
+    count: Type.Integer({ minimum: 1, maximum: 1000, default: 10 }),
   }),
 );
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
@@ -44,9 +44,13 @@ export const RequestBackfill = Type.Composite(
     closed({ from: timestamp, to: timestamp }),
     Type.Partial(
       closed({
-        dry_run: Type.Boolean(),
-        only: OneOf(backfillScopes),
-        concurrency: Type.Integer({ minimum: 1, maximum: MOST_CONCURRENCY }),
+        dry_run: Type.Boolean({ default: false }),
+        only: withDefault(OneOf(backfillScopes), 'missing'),
+        concurrency: Type.Integer({
+          minimum: 1,
+          maximum: MOST_CONCURRENCY,
+          default: DEFAULT_CONCURRENCY,
+        }),
       }),
     ),
   ],

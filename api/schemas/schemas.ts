@@ -1,5 +1,5 @@
-import { Type, type Static } from '@sinclair/typebox';
-import { taskFields } from '../../domain/tasks/task-definition.ts';
+import { Type, type Static, type TProperties } from '@sinclair/typebox';
+import { taskDefaults, taskFields } from '../../domain/tasks/task-definition.ts';
 import {
   misfirePolicies,
   runStates,
@@ -100,12 +100,24 @@ const givenFields = {
 };
 const { title, description, schedule_kind, payload, ...otherTaskFields } = givenFields;
 const { created_by: _owner, ...optionalTaskFields } = otherTaskFields;
+
+/** Says of each field what the service puts where it is left out. */
+function withDeclaredDefaults<T extends TProperties>(fields: T): T {
+  const defaults: Readonly<Record<string, unknown>> = taskDefaults;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => [
+      name,
+      name in defaults ? { ...schema, default: defaults[name] } : schema,
+    ]),
+  ) as T;
+}
+
 const owner = { created_by: uuid };
 
 export const CreateTask = Type.Composite(
   [
     closed({ title, description, schedule_kind, payload, ...owner }),
-    Type.Partial(closed(optionalTaskFields)),
+    Type.Partial(closed(withDeclaredDefaults(optionalTaskFields))),
   ],
   { title: 'CreateTask', additionalProperties: false },
 );

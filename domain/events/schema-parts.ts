@@ -1,4 +1,4 @@
-import { Type, type TProperties, type TSchema } from '@sinclair/typebox';
+import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typebox';
 
 /** A UUID in lower case. */
 export const Id = Type.String({ minLength: 1, maxLength: 64 });
@@ -15,6 +15,12 @@ export const closed = <T extends TProperties>(properties: T) =>
 
 /** A JSON object of any content. */
 export const AnyObject = Type.Record(Type.String(), Type.Unknown());
+
+/** A schema that says what stands where its value is left out. */
+export const withDefault = <T extends TSchema>(schema: T, value: Static<T>): T => ({
+  ...schema,
+  default: value,
+});
 
 /** A closed vocabulary as a schema. */
 export const OneOf = <const T extends readonly string[]>(values: T) =>

@@ -13,6 +13,19 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'post',
     path: '/publish/:stream',
+    operationId: 'publishDemoEvent',
+    examples: {
+      parameters: { stream: 'greetings' },
+      body: { hello: 'world' },
+      answers: {
+        200: {
+          success: true,
+          stream: 'greetings',
+          event_id: '1795420800000-0',
+          message: 'published to greetings',
+        },
+      },
+    },
     summary: 'Appends a body of any shape to a stream of the demonstration',
     scopes: ['events:publish'],
     body: Type.Unknown(),
@@ -33,6 +46,13 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/subscribe/:stream',
+    operationId: 'watchDemoStream',
+    examples: {
+      parameters: { stream: 'greetings', from: 'start' },
+      answers: {
+        200: 'id: 1795420800000-0\ndata: {"stream":"greetings","id":"1795420800000-0","data":{"hello":"world"}}\n\n',
+      },
+    },
     summary: 'Tells of what is published to a stream of the demonstration',
     scopes: ['events:read'],
     query: Type.Object({

@@ -4,6 +4,21 @@ import type { EndpointDescription } from '../contract.ts';
 /** What `GET meta` names. */
 export const offers = ['handshake', 'list_tools', 'invoke', 'schema', 'sse'] as const;
 
+/** What the examples show of a tool. */
+const schema = {
+  type: 'object',
+  properties: { task_id: { type: 'string', description: 'id of the task, a UUID' } },
+  required: ['task_id'],
+};
+const info = { server: 'mcp_http', version: '1.0.0', capabilities: [...offers] };
+const task_id = '01a1fc11-0505-734a-8920-9c4c55a40f65';
+
+const parseError = {
+  jsonrpc: '2.0',
+  error: { code: -32_000, message: 'the message can not be read' },
+  id: null,
+};
+
 const closed = (properties: TProperties) =>
   Type.Object(properties, { additionalProperties: false });
 const text = Type.String({ minLength: 1, maxLength: 200 });
@@ -39,6 +54,8 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/meta',
+    operationId: 'getToolProtocol',
+    examples: { answers: { 200: info } },
     summary: 'What the tool protocol here can do',
     scopes: null,
     answers: { 200: closed(about) },
@@ -46,6 +63,11 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'post',
     path: '/handshake',
+    operationId: 'shakeHands',
+    examples: {
+      body: { client: { name: 'example', version: '1.0.0' } },
+      answers: { 200: { server: { name: 'mcp_http', version: '1.0.0' }, session_id: task_id } },
+    },
     summary: 'A client says who it is',
     scopes: [],
     body: closed({ client: closed({ name: text, version: text }) }),
@@ -59,6 +81,12 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/tools',
+    operationId: 'listTools',
+    examples: {
+      answers: {
+        200: { tools: [{ name: 'pause_task', description: 'Pauses a task.', parameters: schema }] },
+      },
+    },
     summary: 'The tools that the caller may call',
     scopes: [],
     answers: {
@@ -70,6 +98,8 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/schema',
+    operationId: 'listToolSchemas',
+    examples: { answers: { 200: { ...info, tools: { pause_task: schema } } } },
     summary: 'The parameters of all of them',
     scopes: [],
     answers: { 200: closed({ ...about, tools: Type.Record(Type.String(), parameters) }) },
@@ -77,6 +107,8 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/tools/:name/schema',
+    operationId: 'getToolSchema',
+    examples: { parameters: { name: 'pause_task' }, answers: { 200: schema } },
     summary: 'The parameters of one tool',
     scopes: [],
     answers: { 200: parameters },
@@ -84,6 +116,21 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'post',
     path: '/invoke',
+    operationId: 'invokeTool',
+    examples: {
+      body: { tool: 'pause_task', parameters: { task_id } },
+      answers: {
+        200: {
+          success: true,
+          result: {
+            task_id,
+            old_status: 'active',
+            new_status: 'paused',
+            message: 'the task is paused',
+          },
+        },
+      },
+    },
     summary: 'Calls a tool',
     scopes: [],
     body: closed({ tool: text, parameters: Type.Optional(Type.Object({})) }),
@@ -100,6 +147,12 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/sse',
+    operationId: 'watchTools',
+    examples: {
+      answers: {
+        200: `event: announce\ndata: ${JSON.stringify({ ...info, tools: ['pause_task'] })}\n\n`,
+      },
+    },
     summary: 'Announces the tools, and again when they change',
     scopes: [],
     answers: { 200: eventStream },
@@ -107,6 +160,15 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'post',
     path: '/mcp',
+    operationId: 'sendMcpMessage',
+    examples: {
+      body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+      answers: {
+        200: 'event: message\ndata: {"result":{},"jsonrpc":"2.0","id":1}\n\n',
+        400: parseError,
+        406: parseError,
+      },
+    },
     summary: 'A message of the Model Context Protocol (Streamable HTTP, without sessions)',
     scopes: [],
     body: message,

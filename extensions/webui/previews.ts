@@ -9,6 +9,17 @@ const text = Type.String();
 export const previewEndpoint: EndpointDescription = {
   method: 'post',
   path: '/api/preview',
+  operationId: 'previewScheduleForPage',
+  examples: {
+    body: { schedule_kind: 'cron', schedule_expr: '0 9 * * MON-FRI', count: 1 },
+    answers: {
+      200: {
+        valid: true,
+        fires: [{ at: '2026-11-23T09:00:00.000Z', local: '2026-11-23T09:00:00+00:00', note: null }],
+        warnings: [],
+      },
+    },
+  },
   summary: 'When a schedule fires, or what is wrong with it: for those who are still typing it',
   scopes: ['tasks:read'],
   body: Type.Object(

@@ -1,87 +1,15 @@
 import type { Response } from 'express';
-import { Type } from '@sinclair/typebox';
 import {
   ExtensionError,
   badInput,
   type CoreAnswer,
-  type EndpointDescription,
   type ExtensionContext,
   type ExtensionErrorCode,
   extensionErrorCodes,
 } from '../contract.ts';
-import { previewEndpoint, previewOf } from './previews.ts';
+import { previewOf } from './previews.ts';
 
-const closed = { additionalProperties: false };
-
-export const endpoints: readonly EndpointDescription[] = [
-  {
-    method: 'get',
-    path: '/',
-    summary: 'The page for people',
-    scopes: null,
-    answers: { 200: Type.String({ contentMediaType: 'text/html' }) },
-    answerHeaders: ['ETag'],
-    // Where SVC_WEBUI_REQUIRE_AUTH closes it.
-    refusals: ['unauthorized'],
-  },
-  {
-    method: 'get',
-    path: '/api/tasks',
-    summary: 'The newest tasks, in short',
-    scopes: ['tasks:read'],
-    answers: {
-      200: Type.Object(
-        {
-          tasks: Type.Array(
-            Type.Object(
-              {
-                id: Type.String({ format: 'uuid' }),
-                title: Type.String(),
-                status: Type.Union([
-                  Type.Literal('active'),
-                  Type.Literal('paused'),
-                  Type.Literal('canceled'),
-                ]),
-                next_run: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-              },
-              closed,
-            ),
-          ),
-        },
-        closed,
-      ),
-    },
-  },
-  {
-    method: 'get',
-    path: '/api/titles',
-    summary: 'The titles of up to 100 tasks, by their ids with commas between',
-    scopes: ['tasks:read'],
-    query: Type.Object({ ids: Type.String() }),
-    answers: {
-      200: Type.Object(
-        {
-          tasks: Type.Array(
-            Type.Object({ id: Type.String({ format: 'uuid' }), title: Type.String() }, closed),
-          ),
-        },
-        closed,
-      ),
-    },
-  },
-  {
-    method: 'post',
-    path: '/api/tasks',
-    summary: 'Creates a task of the caller, described by its title',
-    scopes: ['tasks:write'],
-    body: { allOf: [{ $ref: 'UpdateTask' }], required: ['title', 'schedule_kind', 'payload'] },
-    answers: { 201: { $ref: 'Task' } },
-    answerHeaders: ['ETag', 'Location'],
-    idempotent: true,
-    refusals: ['conflict'],
-  },
-  previewEndpoint,
-];
+export { endpoints } from './endpoints.ts';
 
 /** How many tasks `GET api/tasks` shows: a page of the service's own list. */
 const SHOWN = 200;

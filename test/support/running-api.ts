@@ -306,7 +306,7 @@ const plainSettings: ApiSettings = {
 };
 
 /** What tools do runs in workers, of which there are none here. */
-const noActions = {
+export const noActions = {
   publishEvent: () => Promise.reject(new Error('there is no worker')),
   runTask: () => Promise.reject(new Error('there is no worker')),
 };

@@ -5,6 +5,7 @@ import { streams } from '../../../domain/streams.ts';
 import { positionAt, type PlaceInLog } from '../../../projections/reading/position-at.ts';
 import { replayable } from '../../../projections/replays/replay-views.ts';
 import {
+  KEEP_HOURS,
   ReplayBody,
   ReplayDropOrdered,
   ReplayList,
@@ -17,9 +18,6 @@ import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { progressOf, replaysOf, stateOf } from './replay-reading.ts';
-
-/** How long a replay is kept where nobody says: a week. */
-const KEEP_HOURS = 7 * 24;
 
 const HOUR = 3_600_000;
 

@@ -1,2 +1,95 @@
 import type { Examples } from '../examples.ts';
-export const agentExamples: Readonly<Record<string, Examples>> = {};
+import { agentId, created, deliveryId, done, ended, page, runId, taskId } from './values.ts';
+
+const agent = {
+  id: agentId,
+  name: 'reporting',
+  scopes: ['tasks:read', 'tasks:write', 'runs:read'],
+  webhook_url: 'https://reports.example/hook',
+  created_at: created,
+  updated_at: created,
+};
+const secret = 'b3f1c2a49d8e47c6a5f0e1d2c3b4a596';
+const tokens = {
+  access_token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ0eXBlIjoiYWNjZXNzIn0.c2lnbmF0dXJl',
+  refresh_token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ0eXBlIjoicmVmcmVzaCJ9.c2lnbmF0dXJl',
+  token_type: 'bearer',
+  expires_in: 3600,
+  scope: 'tasks:read tasks:write runs:read',
+};
+const sent = (message: string) =>
+  done(message, { agent_id: agentId, delivery_id: deliveryId, state: 'pending' });
+
+export const agentExamples: Readonly<Record<string, Examples>> = {
+  issueToken: {
+    body: { agent_id: agentId, agent_secret: secret },
+    answers: { 200: tokens },
+  },
+  refreshToken: { body: { refresh_token: tokens.refresh_token }, answers: { 200: tokens } },
+  revokeToken: {
+    body: { token: tokens.access_token },
+    answers: { 200: done('the token no longer counts', {}) },
+  },
+  createAgent: {
+    body: { name: agent.name, scopes: agent.scopes, webhook_url: agent.webhook_url },
+    answers: { 201: agent },
+  },
+  listAgents: { answers: { 200: [agent] } },
+  getAgent: { answers: { 200: agent } },
+  updateAgent: {
+    body: { scopes: [...agent.scopes, 'events:publish'] },
+    answers: { 200: { ...agent, scopes: [...agent.scopes, 'events:publish'], updated_at: ended } },
+  },
+  deleteAgent: { answers: { 200: done('the agent is removed', { agent_id: agentId }) } },
+  setAgentCredentials: {
+    body: { agent_secret: secret },
+    answers: {
+      200: { agent_id: agentId, agent_secret: secret, message: 'keep it: it is not shown again' },
+    },
+  },
+  rotateWebhookSecret: {
+    answers: {
+      200: {
+        agent_id: agentId,
+        webhook_secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
+        version: 2,
+        message: 'keep it: it is not shown again',
+      },
+    },
+  },
+  testWebhook: { answers: { 202: sent('the message is on its way') } },
+  redeliverWebhook: { answers: { 202: sent('the message is sent again') } },
+  listWebhookDeliveries: {
+    parameters: { type: 'run.failed' },
+    answers: {
+      200: page({
+        id: deliveryId,
+        agent_id: agentId,
+        type: 'run.failed',
+        event_id: null,
+        task_id: taskId,
+        run_id: runId,
+        payload: { type: 'run.failed', timestamp: ended, data: { run_id: runId } },
+        state: 'delivered',
+        end: null,
+        attempts: [
+          {
+            at: ended,
+            attempt: 1,
+            url: agent.webhook_url,
+            secret_version: 1,
+            status: 204,
+            error: null,
+            answer: null,
+            took_ms: 87,
+          },
+        ],
+        repeats: 0,
+        created_at: ended,
+        updated_at: ended,
+        next_attempt_at: null,
+        finished_at: ended,
+      }),
+    },
+  },
+};

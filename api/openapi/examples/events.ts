@@ -1,2 +1,44 @@
 import type { Examples } from '../examples.ts';
-export const eventExamples: Readonly<Record<string, Examples>> = {};
+import { agentId, due, eventId, done, taskId } from './values.ts';
+
+const event = { topic: 'orders.created', payload: { order: 4711 }, source_agent_id: agentId };
+const published = {
+  event_id: eventId,
+  stream_id: '1795420800000-0',
+  topic: event.topic,
+  triggered_tasks: [taskId],
+  published_at: due,
+};
+
+export const eventExamples: Readonly<Record<string, Examples>> = {
+  publishEvent: {
+    body: event,
+    answers: { 202: done('the event is published', published) },
+  },
+  listTopics: {
+    parameters: { limit: 200 },
+    answers: {
+      200: {
+        total_topics: 1,
+        topics: [{ topic: event.topic, active_tasks: 1, task_ids: [taskId] }],
+        limit: 200,
+        offset: 0,
+        has_more: false,
+        next_cursor: null,
+      },
+    },
+  },
+  listRecentEvents: {
+    answers: { 200: { total_events: 1, events: [{ ...published, ...event }] } },
+  },
+  deleteOldEvents: {
+    answers: {
+      200: done('12 events are deleted', {
+        deleted_count: 12,
+        max_age_hours: 72,
+        cutoff: '2026-11-20T08:00:00.000Z',
+        complete: true,
+      }),
+    },
+  },
+};

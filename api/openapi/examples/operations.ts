@@ -1,2 +1,114 @@
 import type { Examples } from '../examples.ts';
-export const operationsExamples: Readonly<Record<string, Examples>> = {};
+import { agentId, created, done, due, ended, page, position, taskId } from './values.ts';
+
+const hold = { reason: 'the database is being moved', by: agentId, since: due };
+const release = { by: agentId, at: ended, missed: null };
+const name = 'tasks';
+const rebuilt = (message: string) => ({ answers: { 200: done(message, { name, version: 4 }) } });
+const switched = (message: string, version: number, previous: number) => ({
+  body: { expected_version: previous },
+  answers: { 200: done(message, { name, version, previous, done: true }) },
+});
+const key = `task-${taskId}`;
+const settled = (order: string) => ({
+  parameters: { key },
+  answers: { 200: done('the key goes on', { name, key, order, done: true, error: null }) },
+});
+
+export const operationsExamples: Readonly<Record<string, Examples>> = {
+  getOperations: { answers: { 200: { held: true, hold, released: null } } },
+  holdService: {
+    body: { reason: hold.reason },
+    answers: { 200: done('the service is held', { held: true, ...hold }) },
+  },
+  releaseService: {
+    body: { missed: 'latest' },
+    answers: {
+      200: done('the service is released', { held: false, ...release, missed: 'latest' }),
+    },
+  },
+  listProjections: {
+    answers: {
+      200: {
+        projections: [
+          {
+            name,
+            version: 3,
+            schema: 1,
+            state: 'following',
+            position,
+            lag_seconds: 0,
+            caught_up: true,
+            handled: 1742,
+            parked: 0,
+            rebuild: null,
+            previous: null,
+            detail: null,
+          },
+        ],
+      },
+    },
+  },
+  rebuildProjection: {
+    body: { rate: 5000, switch: 'auto' },
+    answers: {
+      202: done('the next generation is being made', {
+        name,
+        version: 4,
+        rate: 5000,
+        switch: 'auto',
+      }),
+    },
+  },
+  pauseRebuild: rebuilt('the rebuild is paused'),
+  resumeRebuild: rebuilt('the rebuild goes on'),
+  cancelRebuild: rebuilt('the rebuild is canceled'),
+  switchProjection: switched('reads go to version 4', 4, 3),
+  rollBackProjection: switched('reads go to version 3', 3, 4),
+  listParkedKeys: {
+    answers: {
+      200: page({
+        key,
+        position,
+        stream: key,
+        type: 'TaskUpdated',
+        error: 'changes.priority must be at most 9',
+      }),
+    },
+  },
+  retryParkedKey: settled('retry'),
+  skipParkedKey: settled('skip'),
+  listReplays: {
+    answers: {
+      200: {
+        replays: [
+          {
+            name: 'november',
+            state: 'ready',
+            until: position,
+            at: '2026-11-21T00:00:00.000Z',
+            views: ['agents', 'tasks', 'runs'],
+            rate: null,
+            by: agentId,
+            ordered_at: due,
+            kept_until: '2026-11-30T08:00:00.000Z',
+            progress: 1,
+            events_per_second: 4100,
+            documents: { agents: 3, tasks: 12, runs: 240 },
+            error: null,
+          },
+        ],
+      },
+    },
+  },
+  createReplay: {
+    body: { name: 'november', until: '2026-11-21T00:00:00Z', keep_hours: 168 },
+    answers: {
+      202: done('the views are being made', { name: 'november', until: position, at: created }),
+    },
+  },
+  deleteReplay: {
+    parameters: { name: 'november' },
+    answers: { 200: done('the views are deleted', { name: 'november', done: true }) },
+  },
+};

@@ -1,2 +1,150 @@
 import type { Examples } from '../examples.ts';
-export const runExamples: Readonly<Record<string, Examples>> = {};
+import {
+  agentId,
+  created,
+  done,
+  due,
+  ended,
+  message,
+  page,
+  position,
+  retryId,
+  runId,
+  started,
+  taskId,
+} from './values.ts';
+
+const item = {
+  id: runId,
+  task_id: taskId,
+  created_by: agentId,
+  lease_owner: null,
+  leased_until: null,
+  started_at: started,
+  finished_at: ended,
+  success: true,
+  error: null,
+  attempt: 1,
+  output: {
+    steps: { orders: { status: 200, body: [] }, count: 0 },
+    summary: { total_steps: 3, executed_steps: 2, skipped_steps: 1 },
+  },
+  created_at: due,
+  state: 'succeeded',
+  trigger: 'schedule',
+  scheduled_for: due,
+  run_at: due,
+  queued_at: due,
+  priority: 5,
+  task_revision: 0,
+  retry_of: null,
+  retried_by: null,
+  skip_reason: null,
+  cancel_requested: false,
+};
+const step = (name: string, result: unknown, status = 'succeeded') => ({
+  step: name,
+  status,
+  result,
+  error: null,
+  started_at: started,
+  finished_at: ended,
+  attempt: 1,
+});
+const run = {
+  ...item,
+  attempts: [
+    {
+      attempt: 1,
+      worker: 'host-4711-a',
+      started_at: started,
+      finished_at: ended,
+      outcome: 'succeeded',
+      error: null,
+      step: null,
+    },
+  ],
+  steps: [
+    step('orders', { status: 200, body: [] }),
+    step('count', 0),
+    step('step_2', null, 'skipped'),
+  ],
+  log: [],
+};
+const retry = { run_id: retryId, retry_of: runId, task_id: taskId };
+
+const figures = {
+  total_runs: 20,
+  successful_runs: 19,
+  failed_runs: 1,
+  success_rate: 0.95,
+  failure_rate: 0.05,
+  avg_execution_time_seconds: 1.2,
+  p50_execution_time_seconds: 1.1,
+  p95_execution_time_seconds: 2.4,
+};
+const by_day = [{ date: '2026-11-23', ...figures }];
+const live = message(position, 'run', { ...item, state: 'running', success: null });
+
+export const runExamples: Readonly<Record<string, Examples>> = {
+  listRuns: { answers: { 200: page(item) } },
+  getRun: { answers: { 200: run } },
+  getLatestRun: { answers: { 200: run } },
+  cancelRun: {
+    answers: { 200: done('the run is canceled', { run_id: runId, old_state: 'running' }) },
+  },
+  retryRun: {
+    parameters: { from: 'failed_step' },
+    answers: { 200: done('a new run takes its place', retry) },
+  },
+  redriveRuns: {
+    body: { task_id: taskId, start_time: '2026-11-23T00:00:00Z', error: 'timeout', limit: 100 },
+    answers: {
+      200: done('1 run is redriven', {
+        dry_run: false,
+        count: 1,
+        passed_over: {
+          succeeded: 0,
+          under_way: 0,
+          task_canceled: 0,
+          not_owned: 0,
+          not_failed: 0,
+        },
+        left: 0,
+        next_cursor: null,
+        runs: [retry],
+      }),
+    },
+  },
+  getTaskStatistics: {
+    answers: {
+      200: {
+        task_id: taskId,
+        period_days: 30,
+        ...figures,
+        last_run: ended,
+        last_success: ended,
+        last_failure: created,
+        by_day,
+      },
+    },
+  },
+  getStatistics: {
+    answers: {
+      200: { period_days: 30, ...figures, total_tasks_executed: 4, runs_per_day: 0.67, by_day },
+    },
+  },
+  getConcurrencyKey: {
+    answers: {
+      200: {
+        key: 'warehouse',
+        limit: 1,
+        holders: [{ run_id: runId, task_id: taskId, since: started }],
+        waiters: [{ run_id: retryId, task_id: taskId, since: ended, priority: 5 }],
+        more_waiters: 0,
+      },
+    },
+  },
+  watchRuns: { parameters: { state: 'running' }, answers: { 200: live } },
+  watchTaskRuns: { parameters: { state: 'running' }, answers: { 200: live } },
+};

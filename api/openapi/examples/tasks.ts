@@ -1,2 +1,233 @@
 import type { Examples } from '../examples.ts';
-export const taskExamples: Readonly<Record<string, Examples>> = {};
+import {
+  agentId,
+  backfillId,
+  created,
+  done,
+  due,
+  ended,
+  eventId,
+  next,
+  page,
+  position,
+  runId,
+  taskId,
+} from './values.ts';
+
+const payload = {
+  params: { shop: 'https://shop.example' },
+  pipeline: [
+    {
+      id: 'orders',
+      uses: 'http.request',
+      with: { url: '${params.shop}/orders', query: { open: true } },
+      max_retries: 2,
+    },
+    {
+      id: 'count',
+      uses: 'transform',
+      with: { expression: 'length(@)', input: '${steps.orders.body}' },
+    },
+    {
+      uses: 'events.publish',
+      with: { topic: 'orders.counted', payload: { count: '${steps.count}' } },
+      if: 'steps.count > `0`',
+    },
+  ],
+};
+
+/** What a client says of the task of these examples. */
+const given = {
+  title: 'Morning report',
+  description: 'Counts the open orders on weekdays at nine',
+  schedule_kind: 'cron',
+  schedule_expr: '0 9 * * MON-FRI',
+  timezone: 'Europe/Berlin',
+  payload,
+  created_by: agentId,
+  tags: ['sales'],
+};
+
+const task = {
+  ...given,
+  id: taskId,
+  priority: 5,
+  max_retries: 3,
+  backoff_strategy: 'exponential_jitter',
+  dedupe_key: null,
+  dedupe_window_seconds: null,
+  concurrency_key: null,
+  concurrency_limit: 1,
+  overlap_policy: 'allow',
+  misfire_policy: 'latest',
+  misfire_grace_seconds: 60,
+  retry_delay_seconds: 1,
+  retry_max_delay_seconds: 300,
+  timeout_seconds: null,
+  starts_at: null,
+  ends_at: null,
+  max_runs: null,
+  jitter_seconds: 0,
+  pause_after_failures: null,
+  status: 'active',
+  created_at: created,
+  updated_at: created,
+  next_run_at: due,
+  last_run_at: null,
+  exhausted: false,
+  revision: 0,
+  warnings: [],
+};
+
+const status = (message: string, from: string, to: string, more: object = {}) => ({
+  answers: {
+    200: done(message, { task_id: taskId, old_status: from, new_status: to, ...more }),
+  },
+});
+
+const span = {
+  task_id: taskId,
+  from: '2026-11-01T00:00:00.000Z',
+  to: '2026-11-10T23:59:59.999Z',
+  only: 'missing',
+  concurrency: 5,
+  total: 7,
+};
+const backfill = {
+  id: backfillId,
+  ...span,
+  task_revision: 0,
+  created_by: agentId,
+  requested_by: agentId,
+  state: 'running',
+  canceled_by: null,
+  requested: 4,
+  existing: 0,
+  unfinished: 1,
+  succeeded: 3,
+  failed: 0,
+  canceled: 0,
+  skipped: 0,
+  up_to: '2026-11-05T08:00:00.000Z',
+  created_at: created,
+  updated_at: created,
+  finished_at: null,
+};
+
+export const taskExamples: Readonly<Record<string, Examples>> = {
+  createTask: { body: given, answers: { 201: task } },
+  listTasks: { answers: { 200: page(task) } },
+  getTask: { answers: { 200: task } },
+  updateTask: {
+    body: { schedule_expr: '30 8 * * MON-FRI', priority: 2 },
+    answers: {
+      200: {
+        ...task,
+        schedule_expr: '30 8 * * MON-FRI',
+        priority: 2,
+        next_run_at: '2026-11-23T07:30:00.000Z',
+        updated_at: ended,
+        revision: 1,
+      },
+    },
+  },
+  listDueTasks: {
+    answers: { 200: page({ task_id: taskId, title: given.title, next_run_at: due }) },
+  },
+  runTask: {
+    answers: { 200: done('the run is requested', { task_id: taskId, run_id: runId }) },
+  },
+  snoozeTask: {
+    body: { delay_seconds: 900, reason: 'the shop is being updated' },
+    answers: {
+      200: done('the next run is delayed', {
+        task_id: taskId,
+        delay_seconds: 900,
+        next_run_at: '2026-11-23T08:15:00.000Z',
+      }),
+    },
+  },
+  pauseTask: status('the task is paused', 'active', 'paused'),
+  resumeTask: status('the task is resumed', 'paused', 'active'),
+  cancelTask: status('the task is canceled', 'active', 'canceled', { canceled_runs: 1 }),
+  explainTask: {
+    answers: {
+      200: {
+        task_id: taskId,
+        at: due,
+        fired: true,
+        reason: 'fired',
+        message: 'The task fired on time.',
+        run_id: runId,
+        previous_fire: '2026-11-20T08:00:00.000Z',
+        next_fire: next,
+        evidence: [
+          {
+            stream: `fires-${taskId}`,
+            revision: 1,
+            position,
+            event_id: eventId,
+            type: 'Fired',
+            at: due,
+            actor: 'service',
+            reason: null,
+          },
+        ],
+      },
+    },
+  },
+  previewSchedule: {
+    body: {
+      schedule_kind: 'cron',
+      schedule_expr: '30 2 * * *',
+      timezone: 'Europe/Berlin',
+      from: '2026-03-28T00:00:00Z',
+      count: 2,
+    },
+    answers: {
+      200: {
+        fires: [
+          { at: '2026-03-28T01:30:00.000Z', local: '2026-03-28T02:30:00+01:00', note: null },
+          {
+            at: '2026-03-29T01:30:00.000Z',
+            local: '2026-03-29T03:30:00+02:00',
+            note: '02:30 does not exist on this day; the clocks go forward',
+          },
+        ],
+        warnings: [],
+      },
+    },
+  },
+  backfillTask: {
+    body: { from: '2026-11-01', to: '2026-11-10' },
+    answers: {
+      200: done('this is what would be requested', {
+        ...span,
+        existing: 0,
+        to_request: 7,
+        first: ['2026-11-02T08:00:00.000Z', '2026-11-03T08:00:00.000Z'],
+      }),
+      202: done('the backfill has begun', {
+        ...span,
+        backfill_id: backfillId,
+        task_revision: 0,
+        requested: 0,
+        state: 'running',
+      }),
+    },
+  },
+  listBackfills: { answers: { 200: page(backfill) } },
+  getBackfill: { answers: { 200: backfill } },
+  cancelBackfill: {
+    answers: {
+      200: done('the backfill is canceled', {
+        backfill_id: backfillId,
+        task_id: taskId,
+        old_state: 'running',
+        new_state: 'canceled',
+        requested: backfill.requested,
+        total: span.total,
+      }),
+    },
+  },
+};

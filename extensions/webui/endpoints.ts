@@ -1,0 +1,141 @@
+import { Type } from '@sinclair/typebox';
+import type { EndpointDescription } from '../contract.ts';
+import { previewEndpoint } from './previews.ts';
+
+const TASK_ID = '01a1fc11-0505-734a-8920-9c4c55a40f65';
+
+const given = {
+  title: 'Morning report',
+  schedule_kind: 'cron',
+  schedule_expr: '0 9 * * MON-FRI',
+  payload: { pipeline: [{ uses: 'echo', with: { text: 'Good morning' } }] },
+};
+
+/** The task that is created from {@link given}. */
+const task = {
+  ...given,
+  id: TASK_ID,
+  description: given.title,
+  created_by: '01a1fc11-0097-7482-9812-7f37379989fe',
+  timezone: 'UTC',
+  priority: 5,
+  max_retries: 3,
+  backoff_strategy: 'exponential_jitter',
+  dedupe_key: null,
+  dedupe_window_seconds: null,
+  concurrency_key: null,
+  concurrency_limit: 1,
+  overlap_policy: 'allow',
+  misfire_policy: 'latest',
+  misfire_grace_seconds: 60,
+  retry_delay_seconds: 1,
+  retry_max_delay_seconds: 300,
+  timeout_seconds: null,
+  starts_at: null,
+  ends_at: null,
+  max_runs: null,
+  jitter_seconds: 0,
+  pause_after_failures: null,
+  tags: [],
+  status: 'active',
+  created_at: '2026-11-20T08:00:00.000Z',
+  updated_at: '2026-11-20T08:00:00.000Z',
+  next_run_at: '2026-11-23T09:00:00.000Z',
+  last_run_at: null,
+  exhausted: false,
+  revision: 0,
+  warnings: [],
+};
+
+const closed = { additionalProperties: false };
+
+export const endpoints: readonly EndpointDescription[] = [
+  {
+    method: 'get',
+    path: '/',
+    operationId: 'getPage',
+    examples: { answers: { 200: '<!doctype html><title>Tasks</title>' } },
+    summary: 'The page for people',
+    scopes: null,
+    answers: { 200: Type.String({ contentMediaType: 'text/html' }) },
+    answerHeaders: ['ETag'],
+    // Where SVC_WEBUI_REQUIRE_AUTH closes it.
+    refusals: ['unauthorized'],
+  },
+  {
+    method: 'get',
+    path: '/api/tasks',
+    operationId: 'listTasksForPage',
+    examples: {
+      answers: {
+        200: {
+          tasks: [
+            {
+              id: TASK_ID,
+              title: task.title,
+              status: task.status,
+              next_run: task.next_run_at,
+            },
+          ],
+        },
+      },
+    },
+    summary: 'The newest tasks, in short',
+    scopes: ['tasks:read'],
+    answers: {
+      200: Type.Object(
+        {
+          tasks: Type.Array(
+            Type.Object(
+              {
+                id: Type.String({ format: 'uuid' }),
+                title: Type.String(),
+                status: Type.Union([
+                  Type.Literal('active'),
+                  Type.Literal('paused'),
+                  Type.Literal('canceled'),
+                ]),
+                next_run: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+              },
+              closed,
+            ),
+          ),
+        },
+        closed,
+      ),
+    },
+  },
+  {
+    method: 'get',
+    path: '/api/titles',
+    operationId: 'listTitlesForPage',
+    examples: { answers: { 200: { tasks: [{ id: TASK_ID, title: task.title }] } } },
+    summary: 'The titles of up to 100 tasks, by their ids with commas between',
+    scopes: ['tasks:read'],
+    query: Type.Object({ ids: Type.String() }),
+    answers: {
+      200: Type.Object(
+        {
+          tasks: Type.Array(
+            Type.Object({ id: Type.String({ format: 'uuid' }), title: Type.String() }, closed),
+          ),
+        },
+        closed,
+      ),
+    },
+  },
+  {
+    method: 'post',
+    path: '/api/tasks',
+    operationId: 'createTaskFromPage',
+    examples: { body: given, answers: { 201: task } },
+    summary: 'Creates a task of the caller, described by its title',
+    scopes: ['tasks:write'],
+    body: { allOf: [{ $ref: 'UpdateTask' }], required: ['title', 'schedule_kind', 'payload'] },
+    answers: { 201: { $ref: 'Task' } },
+    answerHeaders: ['ETag', 'Location'],
+    idempotent: true,
+    refusals: ['conflict'],
+  },
+  previewEndpoint,
+];

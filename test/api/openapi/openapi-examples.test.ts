@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { Ajv } from 'ajv';
+import { endpoints } from '../../../api/app.ts';
+import { hostEndpoints } from '../../../api/endpoints/extension-endpoints.ts';
+import { isPublished, type DescribedEndpoint } from '../../../api/openapi/endpoint-outcomes.ts';
+import { errorExample } from '../../../api/openapi/examples/errors.ts';
+import { examples, type Examples } from '../../../api/openapi/examples.ts';
+import { parameterExamples } from '../../../api/openapi/examples/parameters.ts';
+import { toolExamples } from '../../../api/openapi/examples/tools.ts';
+import { unlistedEndpoints } from '../../../api/openapi/unlisted-endpoints.ts';
+import { ErrorBody, mediaTypeOf } from '../../../api/schemas/answer-schemas.ts';
+import { errorStatuses, type ErrorCode } from '../../../api/errors.ts';
+import { bodyCheck, queryCheck } from '../../../api/serving/validation.ts';
+import { isUuid } from '../../../domain/ids.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { checkPayload } from '../../../domain/pipeline/check.ts';
+import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
+import { builtInEndpoints } from '../../support/answer-check.ts';
+import { noActions } from '../../support/running-api.ts';
+
+/** As the tests hold real answers: no field more than the schema has. */
+const ajv = new Ajv({
+  allErrors: true,
+  strict: false,
+  formats: {
+    uuid: isUuid,
+    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+    date: /^\d{4}-\d\d-\d\d$/,
+    uri: (text: string) => URL.canParse(text),
+    'http-url': true,
+  },
+});
+
+const described: readonly DescribedEndpoint[] = [
+  ...endpoints,
+  ...unlistedEndpoints,
+  ...hostEndpoints,
+  ...builtInEndpoints,
+];
+const published = described.filter(isPublished).map((endpoint) => {
+  const shown: Examples = endpoint.examples ?? examples[endpoint.operationId] ?? {};
+  return { ...endpoint, shown };
+});
+
+describe('the examples of the interface', () => {
+  const { registry } = createBuiltInTools({ actions: noActions, allowPrivate: false });
+
+  it('are there for no operation that is not', () => {
+    const ids = new Set(published.map(({ operationId }) => operationId));
+    expect(Object.keys(examples).filter((id) => !ids.has(id))).to.deep.equal([]);
+  });
+
+  for (const { operationId, body, query, answers, paths, shown } of published) {
+    describe(`of ${operationId}`, () => {
+      if (body !== undefined) {
+        it('has a body that the service takes', () => {
+          expect(shown.body).not.to.equal(undefined);
+          bodyCheck(body)(shown.body);
+          const { payload } = shown.body as { readonly payload?: JsonObject };
+          if (payload === undefined || !('pipeline' in payload)) return;
+          expect(checkPayload(payload, registry)).to.deep.equal({ issues: [], warnings: [] });
+        });
+      }
+      if (query !== undefined) {
+        it('has parameters that the service takes', () => {
+          const names = Object.keys((query['properties'] ?? {}) as object);
+          const values = names.map((name) => [
+            name,
+            String(shown.parameters?.[name] ?? parameterExamples[name]),
+          ]);
+          expect(values.filter(([, value]) => value === 'undefined')).to.deep.equal([]);
+          queryCheck(query)(Object.fromEntries(values) as Record<string, unknown>);
+        });
+      }
+      it('has a value for each parameter of its path', () => {
+        for (const [, name = ''] of paths[0].matchAll(/:(\w+)/g)) {
+          const value = String(shown.parameters?.[name] ?? parameterExamples[name]);
+          if (/id$/.test(name) && name !== 'extension_id')
+            expect(isUuid(value), name).to.equal(true);
+          else expect(value, name).to.match(/^[\w.-]+$/);
+        }
+      });
+      for (const [status, schema] of Object.entries(answers)) {
+        const type = mediaTypeOf(schema);
+        if (type === 'none') continue;
+        it(`has an answer with ${status} as the service gives it`, () => {
+          const answer = shown.answers?.[Number(status)];
+          if (type !== 'application/json') {
+            expect(answer).to.be.a('string').that.is.not.empty;
+            return;
+          }
+          const check = ajv.compile(schema);
+          expect(check(answer), ajv.errorsText(check.errors)).to.equal(true);
+        });
+      }
+    });
+  }
+
+  it('have a step with each built-in tool that the service takes', () => {
+    const steps = registry.list().map(({ name }) => ({ uses: name, ...toolExamples[name] }));
+    expect(Object.keys(toolExamples)).to.have.members(registry.list().map(({ name }) => name));
+    const { issues } = checkPayload({ pipeline: steps as unknown as JsonObject[] }, registry);
+    expect(issues).to.deep.equal([]);
+  });
+
+  it('have a body for each error', () => {
+    const check = ajv.compile(ErrorBody);
+    for (const code of Object.keys(errorStatuses) as ErrorCode[]) {
+      expect(check(errorExample(code)), ajv.errorsText(check.errors)).to.equal(true);
+    }
+  });
+});
