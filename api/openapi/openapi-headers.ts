@@ -49,11 +49,17 @@ export function refsTo(names: readonly AnsweredHeader[]): JsonObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-const sent = (name: string, description: string, schema: JsonObject): JsonObject => ({
+const sent = (
+  name: string,
+  description: string,
+  example: string,
+  schema: JsonObject = {},
+): JsonObject => ({
   name,
   in: 'header',
   required: false,
   description,
+  example,
   schema: { type: 'string', ...schema },
 });
 
@@ -62,15 +68,31 @@ export const sentHeaders = {
   IdempotencyKey: sent(
     'Idempotency-Key',
     'the same key on the same path with the same body within 24 hours gives the first answer again',
+    'import-4711',
     { minLength: 1, maxLength: 200 },
   ),
-  IfMatch: sent('If-Match', 'the ETag seen; 412 when it no longer holds', {}),
-  Reason: sent('X-Reason', 'why; stands in the events', { maxLength: 500 }),
-  RequestId: sent('X-Request-Id', 'taken in place of one that is made', {
-    pattern: '^[A-Za-z0-9_.:-]{1,100}$',
+  IfMatch: sent('If-Match', 'the ETag seen; 412 when it no longer holds', '"3"'),
+  Reason: sent('X-Reason', 'why; recorded in the events', 'the shop is being updated', {
+    maxLength: 500,
   }),
-  Traceparent: sent('traceparent', 'W3C trace context; stands in the events', {}),
-  LastEventId: sent('Last-Event-ID', 'the id that came last: the stream goes on after it', {}),
+  RequestId: sent(
+    'X-Request-Id',
+    'id of the request, in place of a generated one',
+    'nightly-import-1',
+    {
+      pattern: '^[A-Za-z0-9_.:-]{1,100}$',
+    },
+  ),
+  Traceparent: sent(
+    'traceparent',
+    'W3C trace context; recorded in the events',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  ),
+  LastEventId: sent(
+    'Last-Event-ID',
+    'the id that came last: the stream continues after it',
+    '00000000000000001742',
+  ),
 } satisfies Readonly<Record<string, JsonObject>>;
 
 /** The headers that an endpoint takes, each as a reference to its component. */
