@@ -24,7 +24,7 @@ export async function createRunRead(
     baseApiParams: { secure: true },
   });
   api.setSecurityData(token);
-  const { data: task } = await api.tasks.postTasks({
+  const { data: task } = await api.tasks.createTask({
     title: 'Generated',
     description: 'Made by a generated client',
     schedule_kind: 'cron',
@@ -32,13 +32,13 @@ export async function createRunRead(
     payload: { pipeline: [{ uses: 'echo', with: { text: 'hello' } }] },
     created_by: owner,
   });
-  const asked = await api.tasks.postTasksByIdRunNow({ id: task.id });
+  const asked = await api.tasks.runTask({ id: task.id });
   const position = asked.headers.get('x-event-position') ?? undefined;
   const { run_id } = asked.data.details;
-  const { data: run } = await api.runs.getRunsByRunId({ runId: run_id, after: position });
-  const page = await api.tasks.getTasks({ search: 'Generated', limit: 1, after: position });
+  const { data: run } = await api.runs.getRun({ runId: run_id, after: position });
+  const page = await api.tasks.listTasks({ search: 'Generated', limit: 1, after: position });
   const refused = await api.tasks
-    .getTasksById({ id: run_id })
+    .getTask({ id: run_id })
     .then(() => '', (answer: { error: { error: string } }) => answer.error.error);
   return { task, run, listed: page.data.total, refused };
 }
