@@ -70,7 +70,7 @@ export function describeInterface(
   };
 }
 
-/** `/tasks/:id` as OpenAPI writes it. The page of an extension is served without the slash at its end as well. */
+/** `/tasks/:id` as OpenAPI writes it; without a slash at its end, as its rules want. */
 const writtenAs = (path: string): string =>
   path.replaceAll(/:([A-Za-z_]+)/g, '{$1}').replace(/(?<=.)\/$/, '');
 

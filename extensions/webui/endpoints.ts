@@ -54,6 +54,7 @@ export const endpoints: readonly EndpointDescription[] = [
     method: 'get',
     path: '/',
     operationId: 'getPage',
+    description: 'Without the slash at the end, the response is a redirect (308) to `/ext/webui/`.',
     examples: { answers: { 200: '<!doctype html><title>Tasks</title>' } },
     summary: 'The page for people',
     scopes: null,

@@ -35,6 +35,8 @@ describe('the authorization of the Model Context Protocol', () => {
     });
     expect(metadata.resource).to.equal(`${base()}${MCP}`);
     expect(metadata.bearer_methods_supported).to.deep.equal(['header']);
+    expect(metadata).to.include({ resource_documentation: `${base()}/docs` });
+    expect(metadata.resource_name).to.equal('Task scheduling service');
     expect(metadata.scopes_supported).to.include('tasks:read');
   });
 
