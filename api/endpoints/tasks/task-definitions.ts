@@ -112,7 +112,7 @@ export function warningsOf(
   { tools }: Pick<ApiDependencies, 'tools'>,
 ): readonly string[] {
   // A list leaves out large payloads.
-  if (!('pipeline' in definition.payload)) return warningsOfSchedule(definition);
+  if (!('pipeline' in definition.payload)) return warningsOfSchedule(definition, anchor);
   const { warnings } = checkPayload(definition.payload as JsonObject, tools);
   return [...warningsOfSchedule(definition, anchor), ...warnings];
 }
