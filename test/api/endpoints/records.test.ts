@@ -235,6 +235,7 @@ describe('the records of the HTTP interface, field by field', () => {
     const recent = await shown(`/stream/recent?topic=counted&count=1&after=${after}`);
     const { event_id, stream_id, published_at } = published.at('details') as Record<string, string>;
     expect(recent.json).to.deep.equal({
+      truncated: false,
       total_events: 1,
       events: [{ ...event, event_id, stream_id, published_at, triggered_tasks: [] }],
     });
