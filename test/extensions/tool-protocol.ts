@@ -118,7 +118,7 @@ async function signUps(service: RunningService, open: ApiClient): Promise<ToolSe
     if (status !== 200) throw new Error(text);
   };
   // All views are made anew, on a machine that may be busy.
-  await eventually(ready, { limitMs: 15_000 });
+  await eventually(ready, { limitMs: 60_000 });
   const signIn = async (id: string, agent_secret: string): Promise<Signed> => {
     const answer = await open.post('/agents/auth/token', { agent_id: id, agent_secret });
     return { id, client: open.as(answer.textAt('access_token')) };
