@@ -1,4 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import type { Issue } from '../../domain/errors.ts';
+import { lostIssue, lostNumbers } from '../../domain/exact-numbers.ts';
+import { start } from '../../domain/pipeline/size.ts';
 import { HttpError, badRequest } from '../errors.ts';
 
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json$/i;
@@ -7,6 +10,10 @@ const UTF_8 = /^"?utf-?8"?$/i;
 /** How deep a body may be nested. What goes through it later does so by recursion. */
 const MAX_DEPTH = 64;
 
+/** Most issues that an error lists, and the longest path of a field in one. */
+const MOST_ISSUES = 100;
+const LONGEST_FIELD = 200;
+
 /**
  * Reads a request's body as JSON. It is read here and not by a middleware before the routes, because who may
  * not call an endpoint is told so before anything is said of the body. What is left unread is read and
@@ -14,7 +21,8 @@ const MAX_DEPTH = 64;
  *
  * @returns undefined where there is no body
  * @throws HttpError 413 over the limit, 415 for what is not JSON in UTF-8, 400 for broken JSON, and for what
- *   JSON can say but the service can't keep: a key `__proto__`, a number beyond all bounds, endless nesting
+ *   JSON can say but the service can't keep: a key `__proto__`, deep nesting, and a number that JavaScript cannot
+ *   represent (see {@link lostNumbers})
  */
 export async function readJson(request: IncomingMessage, limit: number): Promise<unknown> {
   const declared = request.headers['content-length'];
@@ -27,8 +35,10 @@ export async function readJson(request: IncomingMessage, limit: number): Promise
   const bytes = await readBytes(request, limit);
   if (bytes.length === 0) return undefined;
   if (refusal !== null) throw refusal;
-  const body = parse(bytes);
+  const text = textOf(bytes);
+  const body = parse(text);
   checkTree(body, []);
+  checkNumbers(text);
   return body;
 }
 
@@ -82,13 +92,15 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
-function parse(bytes: Buffer): unknown {
-  let text: string;
+function textOf(bytes: Buffer): string {
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw badRequest([{ field: 'body', issue: 'is not UTF-8' }]);
   }
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -99,10 +111,6 @@ function parse(bytes: Buffer): unknown {
 
 /** Goes through a body once, whatever its schema: its own depth is the first thing that is bounded. */
 function checkTree(value: unknown, path: string[]): void {
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw fault(path, 'is a number too great to be kept');
-    return;
-  }
   if (typeof value !== 'object' || value === null) return;
   if (path.length === MAX_DEPTH) throw fault([], `is nested deeper than ${MAX_DEPTH} levels`);
   for (const [key, child] of Object.entries(value)) {
@@ -112,6 +120,17 @@ function checkTree(value: unknown, path: string[]): void {
     checkTree(child, path);
     path.pop();
   }
+}
+
+/** @throws HttpError 400 for numbers that would be stored as others */
+function checkNumbers(text: string): void {
+  const [first, ...rest] = lostNumbers(text)
+    .slice(0, MOST_ISSUES)
+    .map((lost): Issue => {
+      const field = start(lost.path.join('.') || 'body', LONGEST_FIELD);
+      return { field, issue: lostIssue(lost) };
+    });
+  if (first !== undefined) throw badRequest([first, ...rest]);
 }
 
 const fault = (path: readonly string[], issue: string): HttpError =>

@@ -1,12 +1,14 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { Clock } from '../../domain/clock.ts';
+import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import {
   ExtensionError,
   badInput,
   type CoreAnswer,
   type CoreRequest,
 } from '../../extensions/contract.ts';
+import { refuseLost } from '../../extensions/host/lent/lost-numbers.ts';
 import type { CorePort } from '../../extensions/host/ports.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 
@@ -55,7 +57,7 @@ export class LoopbackCore implements CorePort {
     if (address === null) throw away('this process serves no interface (yet)');
     if (!path.startsWith('/')) throw new TypeError('the path begins with a slash');
     const { body, token, signal } = options;
-    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const payload = body === undefined ? undefined : bytesOf(body);
     const authorization =
       typeof token !== 'string' ? undefined : / /.test(token) ? token : `Bearer ${token}`;
     const headers = {
@@ -102,6 +104,14 @@ export class LoopbackCore implements CorePort {
   close(): void {
     this.#agent.destroy();
   }
+}
+
+/** @throws ExtensionError `bad_request` for a number that JSON cannot say */
+function bytesOf(body: unknown): Buffer {
+  const { text, lost } = stringifyExactly(body);
+  refuseLost('body', lost);
+  if (text === undefined) throw badInput('body', `must be JSON, got a ${typeof body}`);
+  return Buffer.from(text);
 }
 
 function away(message: string, cause?: unknown): ExtensionError {

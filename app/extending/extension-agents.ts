@@ -3,6 +3,7 @@ import { signToken, type TokenKeys } from '../../api/access/tokens.ts';
 import { agentFold, requireAgent, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { registerWithName } from '../../domain/agents/agent-registration.ts';
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId, newId } from '../../domain/ids.ts';
@@ -12,6 +13,7 @@ import { isTopic } from '../../domain/schedule/topic-pattern.ts';
 import { streams } from '../../domain/streams.ts';
 import { MAX_PUBLISHED_BYTES } from '../../domain/topics/topic.ts';
 import { ExtensionError, badInput } from '../../extensions/contract.ts';
+import { refuseLost } from '../../extensions/host/lent/lost-numbers.ts';
 import type { AgentPort, Grantee } from '../../extensions/host/ports.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 
@@ -126,7 +128,9 @@ export class ExtensionAgents implements AgentPort {
 
   async publish(extension: Grantee, topic: string, payload: object): Promise<string> {
     if (typeof topic !== 'string' || !isTopic(topic)) throw badInput('topic', 'is no topic');
-    const json: unknown = JSON.parse(JSON.stringify(payload));
+    const { text, lost } = stringifyExactly(payload);
+    refuseLost('data', lost);
+    const json: unknown = JSON.parse(text ?? 'null');
     if (!isJsonObject(json)) throw badInput('data', 'must be an object');
     if (Buffer.byteLength(JSON.stringify(json)) > MAX_PUBLISHED_BYTES) {
       const details = { limit: MAX_PUBLISHED_BYTES };

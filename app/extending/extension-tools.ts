@@ -1,4 +1,5 @@
 import type { Clock } from '../../domain/clock.ts';
+import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
@@ -96,14 +97,17 @@ function plain(value: unknown): unknown {
 
 /**
  * A value as JSON, as it is now. Never throws.
- * @returns why it is none in `fault`: it is a circle or nested too deep, a bigint, a function or a symbol, or throws
- *   when it is read
+ * @returns why it is none in `fault`: it is a circle or nested too deep, a bigint, a function or a symbol, holds NaN or
+ *   an infinity, or throws when it is read
  */
 function copyOf(value: unknown): { readonly copy?: unknown; readonly fault: string | null } {
   try {
-    const text = JSON.stringify(withinReach(value)) as string | undefined;
+    const { text, lost } = stringifyExactly(withinReach(value));
     if (text === undefined) return { fault: `a ${typeof value} has no text` };
-    return { copy: JSON.parse(text) as unknown, fault: null };
+    const [infinite] = lost.filter(({ at }) => at === -1);
+    if (infinite === undefined) return { copy: JSON.parse(text) as unknown, fault: null };
+    const { path, digits } = infinite;
+    return { fault: `${path.length === 0 ? '' : `${path.join('.')}: `}JSON has no ${digits}` };
   } catch (error) {
     const why = wordsOf(readable(error));
     return { fault: why === '' ? 'it can not be read' : why };

@@ -1,6 +1,7 @@
 import { compile } from '@jmespath-community/jmespath';
 import type { Instant } from '../clock.ts';
 import { toIso } from '../clock.ts';
+import { checkLiteral } from './exact-arithmetic.ts';
 import { PipelineFault } from './fault.ts';
 import { evaluateNode, member, type ExpressionNode } from './jmespath.ts';
 import { Secrets } from './secrets.ts';
@@ -129,7 +130,10 @@ function reachesSteps(text: string, roots: ReadonlySet<string>): boolean {
   return roots.has('steps') || /[@$*]/.test(text);
 }
 
-/** @throws Error for what is no expression, is too long, or has more parts within each other than can be gone through */
+/**
+ * @throws Error for what is no expression, is too long, has a literal that JavaScript cannot represent, or has more parts
+ *   within each other than can be gone through
+ */
 function parse(text: string): Pick<Expression, 'path' | 'roots'> & {
   readonly node: ExpressionNode;
   readonly shifts: ReadonlyMap<string, string>;
@@ -137,6 +141,7 @@ function parse(text: string): Pick<Expression, 'path' | 'roots'> & {
   if (text.length > LONGEST) throw new Error(`it has more than ${LONGEST} characters`);
   const { source, shifts } = replaceShifts(text);
   const node: ExpressionNode = compile(source);
+  for (const { quoted, part } of byQuotes(source)) if (quoted) checkLiteral(part);
   const path = fieldPath(node);
   return { node, shifts, path, roots: namesIn(node, path) };
 }

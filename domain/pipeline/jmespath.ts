@@ -1,4 +1,5 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
+import { checkSum, exact } from './exact-arithmetic.ts';
 import { PipelineFault } from './fault.ts';
 import { areKeys, grouped, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
 import { Secrets } from './secrets.ts';
@@ -134,6 +135,15 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
     case 'Slice':
       if (typeof value === 'string') pay(value.length / CUT);
       return given(node, value);
+    case 'Arithmetic': {
+      const left = visit(node.left, value) as Value;
+      const right = visit(node.right, value) as Value;
+      const operands = {
+        left: { type: 'Literal', value: left },
+        right: { type: 'Literal', value: right },
+      } as const;
+      return exact(given({ ...node, ...operands }, value), [left, right]);
+    }
     case 'Comparator':
       if (node.name === 'EQ') return areEqual(visit(node.left, value), visit(node.right, value));
       if (node.name === 'NE') return !areEqual(visit(node.left, value), visit(node.right, value));
@@ -185,7 +195,7 @@ function call(target: Interpreter, { name, children }: FunctionNode, value: Valu
   let given = (ownFunctions.get(name) ?? textFunctions.get(name))?.(args, pay);
   if (given === undefined) given = ofItems(target, name, args);
   if (given === undefined) given = target.runtime.callFunction(name, args);
-  return withinBounds(name, given as Value);
+  return withinBounds(name, exact(given, args) as Value);
 }
 
 /** @throws Error where the evaluation has had all that it may */
@@ -256,6 +266,7 @@ function withinBounds<T>(name: string, value: T): T {
 /** Checks, and functions in the place of the library's, as {@link textFunctions} are. */
 const ownFunctions: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
   ['contains', contains],
+  ['sum', checkSum],
   ['to_string', checkText],
 ]);
 

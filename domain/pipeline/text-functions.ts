@@ -1,3 +1,4 @@
+import { numberOf } from './exact-arithmetic.ts';
 import type { Pay } from './ordering.ts';
 import { lengthOf, piecesOf, placeOf, startOf } from './text-search.ts';
 
@@ -113,12 +114,14 @@ function pad(args: readonly unknown[], left: boolean): string | undefined {
   return left ? added + text : text + added;
 }
 
-/** A number, or what a text says that is one of JSON; null for all else. The library takes all that JavaScript does. */
+/**
+ * A number, or the number that a string says in JSON; null for all else. The library takes all that JavaScript does.
+ * @throws Error for one that JavaScript cannot represent
+ */
 function toNumber([value, ...others]: readonly unknown[]): number | null | undefined {
   if (typeof value !== 'string' || others.length > 0) return undefined;
   if (!/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/.test(value)) return null;
-  const number = Number(value);
-  return Number.isFinite(number) ? number : null;
+  return numberOf(value);
 }
 
 function trim(args: readonly unknown[], left: boolean, right: boolean): string | undefined {

@@ -1,3 +1,4 @@
+import { parseKeepingDigits } from '../../domain/exact-numbers.ts';
 import { start } from '../../domain/pipeline/size.ts';
 import type { ReadBody } from '../http/read-body.ts';
 import { nearestTextOf, textOf } from '../http/text.ts';
@@ -16,6 +17,7 @@ export function mayPass(status: number): boolean {
 /**
  * A body as a JSON value: parsed where it is JSON, text where it is text ({@link textOf}), else Base64; null where it is
  * empty. One that is still in a content coding has no charset that counts, and says which coding that is.
+ * A number that JavaScript cannot represent is a string of its digits, and `warnings` name it.
  */
 export function decodeBody(
   { bytes, truncated, coding }: Omit<ReadBody, 'fault'>,
@@ -25,6 +27,7 @@ export function decodeBody(
   readonly body_encoding?: 'base64';
   readonly content_encoding?: string;
   readonly truncated?: true;
+  readonly warnings?: readonly string[];
 } {
   const about = {
     ...(coding === null ? {} : { content_encoding: coding }),
@@ -37,7 +40,8 @@ export function decodeBody(
   }
   if (!truncated && /[/+]json\b/i.test(contentType)) {
     try {
-      return { body: JSON.parse(text) as unknown, ...about };
+      const { value, warnings } = parseKeepingDigits(text);
+      return { body: value, ...(warnings.length === 0 ? {} : { warnings }), ...about };
     } catch {
       return { body: text, ...about };
     }

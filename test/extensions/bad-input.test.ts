@@ -102,6 +102,26 @@ describe('an extension that does harm', () => {
     expect((await info())['reason']).to.include('longer than 0.3 s');
   });
 
+  it('appends no number that JSON or its readers would change', async () => {
+    const module = `export async function setup({ streams }) {
+      reached.refused = [];
+      for (const data of [{ a: [NaN] }, -Infinity, { id: 2 ** 53 }, { id: 2 ** 53 - 1, x: 1e300 }]) {
+        await streams.append('own', data, 'bad').then(
+          () => reached.refused.push('none'),
+          ({ code, details }) => reached.refused.push([code, details.field]),
+        );
+      }
+    }`;
+    const { info } = await start(module);
+    expect((await info())['state']).to.equal('loaded');
+    expect(reached['refused']).to.deep.equal([
+      ['bad_request', 'data.a.0'],
+      ['bad_request', 'data'],
+      ['bad_request', 'data.id'],
+      'none',
+    ]);
+  });
+
   it('is held to the limit of requests when it floods events', async () => {
     const module = `export function setup({ events, background }) {
       return background.startTask('flood', async (signal) => {
@@ -197,7 +217,7 @@ describe('an extension that does harm', () => {
         circle: () => { const a = {}; a.a = a; return a; }, bigint: () => 1n,
         trap: () => new Proxy({}, { ownKeys() { throw 1; } }), toJSON: () => ({ toJSON() { throw {}; } }),
         nothing: () => undefined, func: () => () => 1, symbol: () => Symbol('s'), unsaid: () => ({ toJSON() {} }),
-        sparse: () => { const a = []; a[4e9] = 1; return a; },
+        sparse: () => { const a = []; a[4e9] = 1; return a; }, infinite: () => ({ a: [Infinity] }), nan: () => NaN,
         later: () => (reached.later = { a: 1 }), args: (args) => { args.list.push(2); return args; },
       };
       for (const [name, result] of Object.entries(results)) {
@@ -215,7 +235,18 @@ describe('an extension that does harm', () => {
         return 'refused';
       }
     };
-    for (const name of ['circle', 'bigint', 'trap', 'toJSON', 'func', 'symbol', 'unsaid']) {
+    const none = [
+      'circle',
+      'bigint',
+      'trap',
+      'toJSON',
+      'func',
+      'symbol',
+      'unsaid',
+      'infinite',
+      'nan',
+    ];
+    for (const name of none) {
       expect(await run(name), name).to.equal('refused');
     }
     expect(await run('nothing')).to.equal(null);

@@ -88,6 +88,38 @@ describe('the messages of a WebSocket', () => {
   });
 });
 
+describe('a message from the client of a WebSocket', () => {
+  const hosting = useHosting();
+
+  it('ends the connection where JavaScript cannot represent a number in it, naming its place', async () => {
+    const module = `export function setup({ websocket }) {
+      reached.heard = [];
+      websocket('say', (socket) => socket.onMessage((message) => reached.heard.push(message)));
+    }`;
+    await hosting().write('plain', manifestOf('plain'), module);
+    const { url } = await hosting().start();
+    const address = `${url.replace('http', 'ws')}/ext/plain/ws/say`;
+    for (const [message, says] of [
+      [
+        '{"a": [1, {"id": 7615917337495251231}]}',
+        /^a\.1\.id: must be an integer within .*got 76159/,
+      ],
+      [`{"${'é'.repeat(100)}": 1e400}`, /^é{61}$/],
+    ] as const) {
+      const client = new WebSocket(address, ['svc.token', 'admin']);
+      const closed = new Promise((resolve) => {
+        client.once('close', (code, reason) => resolve([code, reason.toString()]));
+      });
+      await new Promise((open) => client.once('open', open));
+      client.send(message);
+      const [code, reason] = (await closed) as [number, string];
+      expect(code).to.equal(1007);
+      expect(reason).to.match(says);
+    }
+    expect(reached['heard']).to.deep.equal([]);
+  });
+});
+
 describe('a message to the client of a WebSocket', () => {
   const hosting = useHosting();
 

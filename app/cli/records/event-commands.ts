@@ -63,7 +63,7 @@ function addPublish(line: CommandLine, group: Command): void {
   line.does<Options>(publish, examples, async (session, { source }, [topic = '', text = '{}']) => {
     const payload = text.startsWith('@')
       ? await readDocument(text.slice(1), session.surroundings)
-      : valueOf(text);
+      : valueOf(text, 'the payload');
     if (!isObject(payload)) throw usageFault('the payload is no JSON object');
     const source_agent_id = source ?? (await session.caller());
     const body = { topic, payload, source_agent_id };

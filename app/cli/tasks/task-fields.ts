@@ -127,13 +127,13 @@ async function payloadOf(
   surroundings: Pick<Surroundings, 'input'>,
 ): Promise<unknown> {
   if (text.startsWith('@')) return readDocument(text.slice(1), surroundings);
-  const value = valueOf(text);
+  const value = valueOf(text, '--payload');
   if (isObject(value)) return value;
   throw usageFault('--payload is no JSON object, such as {"pipeline": [{"uses": "echo"}]}');
 }
 
 function pair(text: string): [string, unknown] {
   const [, field, value] = /^([a-z_]+)=(.*)$/s.exec(text) ?? [];
-  if (field !== undefined && value !== undefined) return [field, valueOf(value)];
+  if (field !== undefined && value !== undefined) return [field, valueOf(value, `--set ${field}`)];
   throw usageFault(`--set ${text}: it must be like field=value`);
 }

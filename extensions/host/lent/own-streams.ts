@@ -2,12 +2,14 @@ import type { Request } from 'express';
 import { toIso, type Clock } from '../../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../../domain/event-store.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
+import { stringifyExactly } from '../../../domain/exact-numbers.ts';
 import { newId } from '../../../domain/ids.ts';
 import { isTopic } from '../../../domain/schedule/topic-pattern.ts';
 import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../../domain/topics/topic.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../../contract.ts';
 import { checkActing } from './acting.ts';
+import { refuseLost } from './lost-numbers.ts';
 import { needed } from '../context.ts';
 import type { Extension } from '../extension.ts';
 import type { AgentPort, RequestOrigin } from '../ports.ts';
@@ -75,6 +77,8 @@ export class OwnStreams {
         needed(extension, 'EVENTS_PUB');
         await checkActing(extension, source, this.#agents);
         const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
+        // The built-in extensions append bodies of requests, whose numbers were checked as they were written.
+        if (extension.source !== 'builtin') refuseLost('data', stringifyExactly(data).lost);
         const appended = { name: named(stream), stream, data, actor: source, origin };
         const { entry, position } = await this.#append(appended);
         if (onBehalfOf !== undefined) LedRequest.of(onBehalfOf)?.committed(position);

@@ -1,4 +1,6 @@
 import type { WebSocket } from 'ws';
+import { lostIssue, lostNumbers, type LostNumber } from '../../../domain/exact-numbers.ts';
+import { start } from '../../../domain/pipeline/size.ts';
 
 /** Messages of one connection whose handlers are under way. */
 const MOST_AT_ONCE = 32;
@@ -33,7 +35,10 @@ export class SocketConnection {
     });
   }
 
-  /** Calls back for each message from now on; one that is not JSON ends the connection (1007). */
+  /**
+   * Calls back for each message from now on. One that is not JSON, or has a number that JavaScript cannot represent, ends
+   * the connection (1007).
+   */
   onMessage(handler: MessageHandler): void {
     this.#handlers.push(handler);
   }
@@ -61,9 +66,9 @@ export class SocketConnection {
   }
 
   async #handle(data: Buffer, isBinary: boolean): Promise<void> {
-    const parsed = isBinary ? undefined : parse(data.toString());
-    if (parsed === undefined) {
-      this.close(1007, 'messages are JSON');
+    const parsed = isBinary ? NOT_JSON : parse(data.toString());
+    if ('fault' in parsed) {
+      this.close(1007, parsed.fault);
       return;
     }
     this.#underWay += 1;
@@ -77,11 +82,27 @@ export class SocketConnection {
   }
 }
 
-function parse(text: string): { readonly value: unknown } | undefined {
+const NOT_JSON = { fault: 'messages are JSON' };
+
+/** Bytes of the reason that a closing frame can hold (RFC 6455, section 5.5). */
+const MOST_REASON = 123;
+
+function parse(text: string): { readonly value: unknown } | { readonly fault: string } {
+  let value: unknown;
   try {
-    return { value: JSON.parse(text) as unknown };
+    value = JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError) return NOT_JSON;
     throw error;
   }
+  const [lost] = lostNumbers(text);
+  return lost === undefined ? { value } : { fault: reasonOf(lost) };
+}
+
+/** The remedy is what gets lost where there is not room for all. */
+function reasonOf(lost: LostNumber): string {
+  const path = lost.path.join('.') || 'message';
+  let reason = `${path}: ${lostIssue(lost)}`;
+  while (Buffer.byteLength(reason) > MOST_REASON) reason = start(reason, reason.length - 1);
+  return reason;
 }

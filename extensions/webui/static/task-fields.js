@@ -1,6 +1,7 @@
 // The fields of a task beside its title and schedule, and how all are read from the form.
 
 import { choice, h } from './dom.js';
+import { parseTyped } from './json-input.js';
 
 export const example = {
   pipeline: [{ id: 'say', uses: 'echo', with: { text: 'Hello, it is ${now}' } }],
@@ -142,7 +143,7 @@ export function readTask(valueOf, changed) {
   text('title', '');
   text('description', title);
   if (changed === undefined) body.description ??= title;
-  take('payload', () => JSON.parse(valueOf('payload')));
+  take('payload', () => parseTyped(valueOf('payload')));
   take('tags', () => listed(valueOf('tags')), []);
   text('schedule_kind');
   text('schedule_expr', null);

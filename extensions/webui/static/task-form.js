@@ -2,6 +2,7 @@
 
 import { call, callFully, order, reasonHeader, who } from './client.js';
 import { choice, h, heading, notify, put } from './dom.js';
+import { parseTyped } from './json-input.js';
 import { settled, turns } from './paging.js';
 import { defaults, example, hints, moreFields, readTask } from './task-fields.js';
 import { moment, when } from './times.js';
@@ -156,14 +157,15 @@ export async function taskForm(place, { id, signal }) {
     form.querySelector('[aria-invalid]')?.focus();
   }
 
-  /** @returns whether the pipeline is JSON */
+  /** @returns whether the pipeline is JSON, with numbers that can be sent */
   function checkPayload() {
     try {
-      JSON.parse(valueOf('payload'));
+      parseTyped(valueOf('payload'));
       setFault('payload', '');
       return true;
     } catch (error) {
-      setFault('payload', `is no JSON: ${error.message}`);
+      const what = error instanceof SyntaxError ? `is no JSON: ${error.message}` : error.message;
+      setFault('payload', what);
       return false;
     }
   }

@@ -150,4 +150,89 @@ describe('what clients give, over HTTP', () => {
     expect(await issueOf(past)).to.equal('has no fire ahead: that moment has passed');
     expect(await issueOf({ schedule_expr: '0 0 30 2 *' })).to.equal('has no fire ahead');
   });
+
+  describe('with a number that JavaScript cannot represent', () => {
+    const send = (path: string, raw: string, headers = {}): Promise<ApiAnswer> =>
+      me.client.post(path, undefined, {
+        raw,
+        headers: { 'content-type': 'application/json', ...headers },
+      });
+    const taskWith = (payload: string): string => {
+      const task = JSON.stringify({ ...plainTask(me.id), payload: 'here' });
+      return task.replace('"here"', payload);
+    };
+
+    it('is refused with the path of each', async () => {
+      const answer = await send(
+        '/tasks',
+        taskWith(
+          '{"params": {"id": 7615917337495251231}, "pipeline": [{"uses": "echo", "with": [1, 1e400]}]}',
+        ),
+      );
+      expect(answer.status, answer.text).to.equal(400);
+      expect(answer.at('details')).to.deep.equal({
+        field: 'payload.params.id',
+        issue:
+          'must be an integer within ±9007199254740991 (2^53 - 1), got 7615917337495251231; send it as a string',
+        issues: [
+          {
+            field: 'payload.params.id',
+            issue:
+              'must be an integer within ±9007199254740991 (2^53 - 1), got 7615917337495251231; send it as a string',
+          },
+          {
+            field: 'payload.pipeline.0.with.1',
+            issue: 'must be a number within ±1.8e308, got 1e400; send it as a string',
+          },
+        ],
+      });
+    });
+
+    it('is refused at the last place, and taken one below it', async () => {
+      for (const [number, status] of [
+        ['9007199254740991', 201],
+        ['-9007199254740991', 201],
+        ['9007199254740993.0', 201],
+        ['1e20', 201],
+        ['9007199254740992', 400],
+        ['-9007199254740992', 400],
+      ] as const) {
+        const body = taskWith(`{"params": {"n": ${number}}, "pipeline": []}`);
+        expect((await send('/tasks', body)).status, number).to.equal(status);
+      }
+    });
+
+    it('is refused wherever a body is taken, before its schema is looked at', async () => {
+      const event = (n: string): string =>
+        `{"topic": "a", "source_agent_id": "${me.id}", "payload": {"n": ${n}}}`;
+      const made = await send('/tasks', taskWith('{"pipeline": []}'));
+      const id = made.textAt('id');
+      for (const [path, raw, field] of [
+        ['/events', event('7615917337495251231'), 'payload.n'],
+        [`/tasks/${id}/snooze`, '{"delay_seconds": 1e400}', 'delay_seconds'],
+        ['/schedules/preview', '{"count": 90071992547409931, "x": 1}', 'count'],
+        ['/agents', '9007199254740993', 'body'],
+      ] as const) {
+        const answer = await send(path, raw);
+        expect(answer.status, `${path} ${answer.text}`).to.equal(400);
+        expect(faultOf(answer).field, path).to.equal(field);
+      }
+      const put = await me.client.put(`/tasks/${id}`, undefined, {
+        raw: '{"payload": {"pipeline": [], "params": [9007199254740993]}}',
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(faultOf(put).field).to.equal('payload.params.0');
+    });
+
+    it('never makes two bodies one to an Idempotency-Key', async () => {
+      const body = (n: string): string => taskWith(`{"params": {"n": "${n}"}, "pipeline": []}`);
+      const bare = (n: string): string => body(n).replace(`"${n}"`, n);
+      const key = { 'idempotency-key': 'numbers' };
+      for (const n of ['7615917337495251231', '7615917337495251232']) {
+        expect((await send('/tasks', bare(n), key)).status).to.equal(400);
+      }
+      expect((await send('/tasks', body('7615917337495251231'), key)).status).to.equal(201);
+      expect((await send('/tasks', body('7615917337495251232'), key)).status).to.equal(409);
+    });
+  });
 });

@@ -56,6 +56,38 @@ describe('svc tasks', () => {
     expect(other.json).to.include({ title: 'Mine', schedule_expr: 'orders.*' });
   });
 
+  it('refuses numbers that JavaScript cannot represent, in JSON and YAML, and names their place', async () => {
+    const id = '7615917337495251231';
+    const file = join(directory(), 'numbers.yaml');
+    const create = ['tasks', 'create', '--title', 'Numbers', '--event', 'a'];
+    const yaml = (value: string): string =>
+      `payload:\n  pipeline: []\n  params: {n: [1, ${value}]}\n`;
+    const says = `params.n.1: must be an integer within ±9007199254740991 (2^53 - 1), got ${id}`;
+    const payload = `{"pipeline": [], "params": {"n": [1, ${id}]}}`;
+    writeFileSync(file, payload);
+    for (const [words, message, input] of [
+      [[...create, '--payload', payload], `--payload: ${says}`],
+      [[...create, '--payload', `@${file}`], `${file}: ${says}`],
+      [[...create, '--set', `payload=${payload}`], `--set payload: ${says}`],
+      [[...create, '-f', '-'], `-: payload.${says}`, yaml(id)],
+      [[...create, '-f', '-'], '-: payload.params.n.1: must be a number', yaml('.inf')],
+      [[...create, '-f', '-'], '-: payload.params.n.1: must be a number', yaml('1e400')],
+      [['events', 'publish', 'a', `{"n": ${id}}`], 'the payload: n: must be an integer'],
+      [['events', 'publish', 'a', '{"n": 1e400}'], 'the payload: n: must be a number'],
+      [['apply', '-f', '-'], '-: tasks.0.payload.n: must be', `tasks: [{payload: {n: ${id}}}]`],
+    ] as const) {
+      const { code, err } = await call(words, input === undefined ? {} : { input });
+      expect(code, words.join(' ')).to.equal(2);
+      expect(err).to.include(message).and.to.include('send it as a string');
+    }
+    for (const value of ['9007199254740991', `"${id}"`, '1.5', '0x10', '-3']) {
+      const { code, json } = await call([...create, '-f', '-', '--json'], { input: yaml(value) });
+      expect(code, value).to.equal(0);
+      const { params } = (json as { payload: { params: { n: unknown[] } } }).payload;
+      expect(params.n[1], value).to.equal(value.startsWith('"') ? id : Number(value));
+    }
+  });
+
   it('lists tasks as a table, and says how to go on', async () => {
     await make({ title: 'Listed', tags: ['listed'] });
     await make({ title: 'Listed too', tags: ['listed'] });

@@ -124,4 +124,18 @@ describe("an extension's client of the service", () => {
     await left.promise;
     expect(clock.pending).to.equal(0);
   });
+
+  it('is refused a body with a number that JSON or the service would change, and one that is no JSON', async () => {
+    answer = (_request, response) => response.end();
+    for (const [body, field] of [
+      [{ payload: { n: Number.NaN } }, 'body.payload.n'],
+      [{ list: [1, 2 ** 60] }, 'body.list.1'],
+      [() => 1, 'body'],
+    ] as const) {
+      const sending = core.request('POST', '/', { body });
+      const error = await sending.then(() => null).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(ExtensionError);
+      expect(error).to.have.nested.property('details.field', field);
+    }
+  });
 });

@@ -74,4 +74,17 @@ describe("an extension's own agent", () => {
     expect(next).to.not.equal(token);
     expect(await statusBy(next)).to.equal(200);
   });
+
+  it('publishes no number that JSON or its readers would change', async () => {
+    const agents = await agentsOf(3600);
+    for (const [data, field] of [
+      [{ a: [{ n: Infinity }] }, 'data.a.0.n'],
+      [{ id: 2 ** 53 }, 'data.id'],
+    ] as const) {
+      const refused = await agents.publish(extension, 'a', data).catch((error: unknown) => error);
+      expect(refused).to.deep.include({ code: 'bad_request' });
+      expect(refused).to.have.nested.property('details.field', field);
+    }
+    expect(await agents.publish(extension, 'a', { id: 2 ** 53 - 1, n: null })).to.be.a('string');
+  });
 });

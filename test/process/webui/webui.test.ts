@@ -105,6 +105,10 @@ describe('the web page', function () {
       await page.locator('#fault-schedule-expr', { hasText: 'has 5 fields' }).waitFor();
       await page.getByLabel('Pipeline (JSON)').fill('{');
       await page.locator('#fault-payload', { hasText: 'is no JSON' }).waitFor();
+      const payload = '{"params": {"id": 7615917337495251231}, "pipeline": []}';
+      await page.getByLabel('Pipeline (JSON)').fill(payload);
+      const changed = '7615917337495251231 is a number that cannot be kept exactly';
+      await page.locator('#fault-payload', { hasText: changed }).waitFor();
       await page.getByText('Limits, retries and overlaps').click();
       await here().expectAccessible();
       await page.getByLabel('Pipeline (JSON)').fill('{"pipeline": []}');

@@ -19,6 +19,31 @@ describe('the tool http.request', () => {
     expect(seen[0]).to.include({ method: 'GET', url: '/x?a=1&b=c+d&e=1&e=2', body: '' });
   });
 
+  it('keeps numbers that JavaScript cannot represent as strings of their digits, and says so', async () => {
+    const { origin } = await server((_, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"id":7615917337495251231,"n":[1.50,1e400],"fine":9007199254740991}');
+    });
+    const { answered } = await request({ url: origin });
+    expect(answered).to.deep.include({
+      body: { id: '7615917337495251231', n: [1.5, '1e400'], fine: 9007199254740991 },
+      warnings: [
+        'body.id: kept 7615917337495251231 as a string; JavaScript cannot represent this number',
+        'body.n.1: kept 1e400 as a string; JavaScript cannot represent this number',
+      ],
+    });
+  });
+
+  it('has no warnings where every number is kept', async () => {
+    const { origin } = await server((_, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"id":"7615917337495251231","n":1e20}');
+    });
+    const { answered } = await request({ url: origin });
+    expect(answered).not.to.have.property('warnings');
+    expect(answered.body).to.deep.equal({ id: '7615917337495251231', n: 1e20 });
+  });
+
   it('sends objects as JSON, text as it is, and the idempotency key', async () => {
     const { origin, seen } = await server((_, response) => response.end());
     await request({ url: origin, method: 'post', body: { a: 'ü' } });

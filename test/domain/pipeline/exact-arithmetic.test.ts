@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { parseExpression } from '../../../domain/pipeline/expression.ts';
+import { PipelineFault } from '../../../domain/pipeline/fault.ts';
+
+const MOST = Number.MAX_SAFE_INTEGER;
+const params = { most: MOST, big: 1e300, third: 1 / 3, none: 0 };
+const evaluate = (text: string): unknown => parseExpression(text).evaluate({ params });
+
+describe('numbers that an expression produces', () => {
+  const fine: readonly (readonly [text: string, value: number | null])[] = [
+    ['params.most - `1`', MOST - 1],
+    ['params.most - `1` + `1`', MOST],
+    ['params.big * `2`', 2e300],
+    ['`1e20` + `1`', 1e20],
+    ['params.most * `1.5`', MOST * 1.5],
+    ['`7` / `2`', 3.5],
+    ['`7` // `2`', 3],
+    ['-(params.most)', -MOST],
+    ['sum(`[1, 2, 0.5]`)', 3.5],
+    ['sum([params.most, `-1`])', MOST - 1],
+    ['sum([params.big, params.big])', 2e300],
+    ['avg([params.most, params.most])', MOST],
+    ["to_number('9007199254740991')", MOST],
+    ["to_number('9007199254740993.0')", 9007199254740992],
+    ["to_number('1e20')", 1e20],
+    ['floor(params.big)', 1e300],
+    ['avg(`[]`)', null],
+  ];
+  for (const [text, value] of fine) {
+    it(`are kept: ${text}`, () => {
+      expect(evaluate(text)).to.equal(value);
+    });
+  }
+
+  const lost: readonly (readonly [text: string, says: string])[] = [
+    ['params.most + `1`', 'it gives an integer beyond ±9007199254740991 (2^53 - 1)'],
+    ['params.most * params.most', 'it gives an integer beyond'],
+    ['-(params.most) - `1`', 'it gives an integer beyond'],
+    ['sum([params.most, `2`, `-2`])', 'it gives an integer beyond'],
+    ['params.big * params.big', 'it gives Infinity, which JSON cannot hold'],
+    ['sum([params.big, params.big])*params.big', 'it gives Infinity, which JSON cannot hold'],
+    ['`-1` / params.none', 'not-a-number'],
+    ['`5` % params.none', 'it gives NaN, which JSON cannot hold'],
+    ["to_number('7615917337495251231')", 'got 7615917337495251231; keep it as a string'],
+    ["to_number('1e400')", 'got 1e400; keep it as a string'],
+    ['{a: [params.most + `1`]}', 'it gives an integer beyond'],
+  ];
+  for (const [text, says] of lost) {
+    it(`fail the expression where JavaScript would change them: ${text}`, () => {
+      expect(() => evaluate(text))
+        .to.throw(PipelineFault)
+        .with.property('message')
+        .that.includes(`the expression "${text}" failed`)
+        .and.includes(says);
+    });
+  }
+
+  for (const text of ['`7615917337495251231`', 'params.a == `[1, {"b": 1e400}]`', '`-1e999`']) {
+    it(`break an expression that is written with one that JavaScript cannot represent: ${text}`, () => {
+      expect(parseExpression(text).fault).to.match(/is broken: .*send it as a string/);
+      expect(() => evaluate(text)).to.throw(PipelineFault);
+    });
+  }
+
+  it('are taken for strings where they are written so', () => {
+    expect(evaluate("'7615917337495251231'")).to.equal('7615917337495251231');
+    expect(evaluate('`"7615917337495251231"`')).to.equal('7615917337495251231');
+  });
+});
