@@ -91,7 +91,7 @@ export interface Endpoint {
   readonly body?: TSchema;
   /** The body may be left out altogether. */
   readonly bodyOptional?: boolean;
-  /** Of texts; unknown parameters are ignored. */
+  /** Query parameters, strings as they come; all others are refused. Left out: there are none. */
   readonly query?: TSchema;
   /** Views that the answer comes from: a read waits until they have passed the caller's own commands. */
   readonly reads?: readonly Projection[];

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { TSchema } from '@sinclair/typebox';
 import type { NextFunction, Request, Response } from 'express';
 import type { Authentication } from './access/authentication.ts';
 import { readJson } from './serving/body.ts';
@@ -13,6 +14,7 @@ import { takenBy, whenEnded } from './serving/measuring.ts';
 import type { PageAccess, Visitor } from './access/page-access.ts';
 import { pageHeaders } from './serving/security-headers.ts';
 import { sendJson } from './serving/sending.ts';
+import { queryCheck } from './serving/validation.ts';
 
 /** Whoever serves `/ext/…`, behind the guards that all requests pass. */
 export interface MountedExtensions {
@@ -35,6 +37,8 @@ export interface Lent {
   visitorOf(request: Request): Promise<Visitor>;
   /** @throws HttpError 400, 413, 415 */
   readBody(request: IncomingMessage): Promise<unknown>;
+  /** @param schema of the query parameters; undefined: there are none @throws HttpError 400 */
+  checkQuery(request: Request, schema: object | undefined): void;
   errorOf(error: {
     readonly code: ErrorCode;
     readonly message: string;
@@ -70,6 +74,17 @@ export interface Lent {
   readonly pageHeaders: Readonly<Record<string, string>>;
 }
 
+/** Checks are compiled once for each schema. */
+const queryChecks = new WeakMap<object, ReturnType<typeof queryCheck>>();
+const refuseQuery = queryCheck(undefined);
+
+function queryCheckOf(schema: object | undefined): ReturnType<typeof queryCheck> {
+  if (schema === undefined) return refuseQuery;
+  let check = queryChecks.get(schema);
+  if (check === undefined) queryChecks.set(schema, (check = queryCheck(schema as TSchema)));
+  return check;
+}
+
 export function lend(
   authentication: Authentication,
   settings: { readonly maxBodyBytes: number; readonly production: boolean },
@@ -81,6 +96,9 @@ export function lend(
     authenticate: (request, scopes) => authentication.authenticate(request, scopes),
     callerOf: (request) => authentication.callerOf(request),
     readBody: (request) => readJson(request, settings.maxBodyBytes),
+    checkQuery: (request, schema) => {
+      if (request.url.includes('?') || schema !== undefined) queryCheckOf(schema)(request.query);
+    },
     visitorOf: (request) => pages.authenticate(request),
     innerFor: (request) => inner.announce(request),
     originOf: (request) => ({

@@ -8,7 +8,7 @@ import { endpoint, idIn, type Endpoint, type Streaming } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { LiveClient, type LiveFilter } from '../client/live-client.ts';
 import { checkPosition } from '../positions.ts';
-import { uuid } from '../schemas/schemas.ts';
+import { ReadQuery, uuid } from '../schemas/schemas.ts';
 
 const scopes = ['runs:read'] as const;
 
@@ -18,6 +18,7 @@ const MOST_PENDING = 1024 * 1024;
 const LiveQuery = Type.Object({
   task_id: Type.Optional(uuid),
   state: Type.Optional(OneOf(runStates)),
+  ...ReadQuery.properties,
 });
 type LiveQuery = Static<typeof LiveQuery>;
 
@@ -35,7 +36,7 @@ const runs = endpoint<unknown, LiveQuery>({
   },
 });
 
-const TaskLiveQuery = Type.Pick(LiveQuery, ['state']);
+const TaskLiveQuery = Type.Pick(LiveQuery, ['state', 'after']);
 
 const task = endpoint<unknown, Pick<LiveQuery, 'state'>>({
   method: 'get',

@@ -46,22 +46,36 @@ export function serveDescription(
 ): void {
   const describe = describer(endpoints, about);
   servePlainly(app, '/openapi.json', (response) => sendJson(response, 200, describe()));
-  servePlainly(app, '/docs', (response) => {
-    response.set(pageHeaders());
-    response.type('html').send(response.req.path.endsWith('/') ? pageBelow : page);
-  });
-  servePlainly(app, '/docs/start.js', (response) => {
-    response.set('Content-Type', SCRIPT).send(start);
-  });
+  const ofPage = { page: true };
+  servePlainly(
+    app,
+    '/docs',
+    (response) => {
+      response.set(pageHeaders());
+      response.type('html').send(response.req.path.endsWith('/') ? pageBelow : page);
+    },
+    ofPage,
+  );
+  servePlainly(
+    app,
+    '/docs/start.js',
+    (response) => void response.set('Content-Type', SCRIPT).send(start),
+    ofPage,
+  );
   for (const [name, type] of Object.entries(assets)) {
     // Whoever never looks at the page needs none of it in memory.
     let content: Promise<Buffer> | undefined;
-    servePlainly(app, `/docs/${name}`, async (response) => {
-      content ??= readFile(require.resolve(`swagger-ui-dist/${name}`));
-      response.set('Content-Type', type);
-      response.set('Cache-Control', `public, max-age=${KEPT}`);
-      response.send(await content);
-    });
+    servePlainly(
+      app,
+      `/docs/${name}`,
+      async (response) => {
+        content ??= readFile(require.resolve(`swagger-ui-dist/${name}`));
+        response.set('Content-Type', type);
+        response.set('Cache-Control', `public, max-age=${KEPT}`);
+        response.send(await content);
+      },
+      ofPage,
+    );
   }
 }
 

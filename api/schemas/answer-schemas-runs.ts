@@ -117,7 +117,9 @@ export const RunsRedriven = done({
 });
 export type RunsRedriven = Static<typeof RunsRedriven>;
 
-const rate = Type.Number({ minimum: 0, maximum: 1 });
+const rate = Nullable(
+  Type.Number({ minimum: 0, maximum: 1, description: '0 to 1; null where no run ended' }),
+);
 const seconds = Nullable(Type.Number({ minimum: 0 }));
 
 const figures = {

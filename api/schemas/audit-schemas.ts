@@ -55,5 +55,5 @@ export const AuditQuery = Type.Object({
 });
 export type AuditQuery = Static<typeof AuditQuery>;
 
-export const AuditLiveQuery = Type.Object(what);
+export const AuditLiveQuery = Type.Object({ ...what, after });
 export type AuditLiveQuery = Static<typeof AuditLiveQuery>;

@@ -104,7 +104,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
   const { reads } = endpoint;
   const action = `${endpoint.method.toUpperCase()} ${writtenPath(endpoint.paths[0])}`;
   const checkBody = endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body);
-  const checkQuery = endpoint.query === undefined ? null : queryCheck(endpoint.query);
+  const checkQuery = queryCheck(endpoint.query);
   const takesBody = endpoint.method === 'post' || endpoint.method === 'put';
   const isRead = endpoint.method === 'get' && endpoint.scopes !== null;
   const { follows } = endpoint;
@@ -126,11 +126,11 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       : undefined;
     seen.body = sent;
     const parameters = parametersOf(given);
-    const body = sent === undefined && takesBody && !mayBeLeftOut ? {} : sent;
-    if (body !== undefined) checkBody(body);
     const hasQuery = request.url.includes('?');
     const asked = hasQuery ? (request.query as Record<string, unknown>) : noQuery;
-    const query = checkQuery === null ? asked : checkQuery(asked);
+    const query = hasQuery || endpoint.query !== undefined ? checkQuery(asked) : noQuery;
+    const body = sent === undefined && takesBody && !mayBeLeftOut ? {} : sent;
+    if (body !== undefined) checkBody(body);
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
     const reason = reasonOf(request);
@@ -138,7 +138,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
     let keeping: Keeping | null = null;
     let passedBefore: Position | null = null;
-    const after = positionAsked(asked);
+    const { after } = query as { readonly after?: string };
     if (reads === undefined) {
       // What is read from the log itself is there as soon as it stands there.
       if (after !== undefined && isRead) await ownWrites.wait([], ownPosition, after);
@@ -298,12 +298,6 @@ function checkEmpty(body: unknown): void {
   if (!isObject) throw badRequest([{ field: 'body', issue: 'must be object' }]);
   const [field] = Object.keys(body);
   if (field !== undefined) throw badRequest([{ field, issue: 'is not a known field' }]);
-}
-
-/** The position that a read is to have passed. @throws HttpError 400 where several are given */
-function positionAsked({ after }: Readonly<Record<string, unknown>>): string | undefined {
-  if (after === undefined || typeof after === 'string') return after;
-  throw badRequest([{ field: 'after', issue: 'must be string' }]);
 }
 
 /** Aborted once a response is over. */

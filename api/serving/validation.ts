@@ -90,12 +90,17 @@ function checkSize(body: unknown, { fields, lists }: Sizes): void {
 }
 
 /**
- * The check of query parameters by a schema; they are texts and become what the schema says. Parameters that
- * the schema does not know are left out.
+ * The check of query parameters by a schema; they are strings and become what the schema says.
+ *
+ * @param schema undefined: there are no parameters
+ * @returns throws HttpError 400 listing every fault: a parameter that the schema does not have (naming those that it has),
+ *   one that is given more than once, and a bad value
  */
-export function queryCheck(schema: TSchema): (query: Record<string, unknown>) => object {
+export function queryCheck(
+  schema: TSchema | undefined,
+): (query: Readonly<Record<string, unknown>>) => object {
   let compiled: ValidateFunction | undefined;
-  const { properties = {} } = schema as {
+  const { properties = {} } = (schema ?? {}) as {
     readonly properties?: Readonly<Record<string, { readonly type?: unknown }>>;
   };
   const known = Object.keys(properties);
@@ -103,22 +108,47 @@ export function queryCheck(schema: TSchema): (query: Record<string, unknown>) =>
     known.filter((name) => ['integer', 'number'].includes(String(properties[name]?.type))),
   );
   return (query) => {
+    const issues = [...unknownIn(query, known), ...faultyIn(query, known)];
     const values: Record<string, unknown> = {};
     for (const name of known) {
       const value = query[name];
       if (value === undefined) continue;
-      // Stores cut a text off there, and would look for another one.
-      if (typeof value === 'string' && value.includes('\0')) {
-        throw badRequest([{ field: name, issue: 'must not hold the character U+0000' }]);
-      }
       // To Ajv whatever `Number` takes is one, in other bases and between spaces; a list never is.
       const isOther = numbers.has(name) && typeof value === 'string' && !NUMBER.test(value);
       values[name] = isOther ? [value] : value;
     }
-    const check = (compiled ??= queries.compile(schema));
-    if (!check(values)) throw faultsOf(check, 'query');
+    const check = schema === undefined ? null : (compiled ??= queries.compile(schema));
+    if (check !== null && !check(values)) {
+      // What was said of a parameter already says more.
+      const told = new Set(issues.map(({ field }) => field));
+      issues.push(...issuesOf(check, 'query').filter(({ field }) => !told.has(field)));
+    }
+    const [first, ...rest] = issues.slice(0, MOST_ISSUES);
+    if (first !== undefined) throw badRequest([first, ...rest]);
     return values;
   };
+}
+
+function unknownIn(query: Readonly<Record<string, unknown>>, known: readonly string[]): Issue[] {
+  const there =
+    known.length === 0 ? 'there are none here' : `there are ${[...known].sort().join(', ')}`;
+  return Object.keys(query)
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const issue = `is not a known query parameter; ${there}`;
+      return { field: start(name, LONGEST_FIELD), issue };
+    });
+}
+
+/** Parameters whose values are at fault whatever their schema says. */
+function faultyIn(query: Readonly<Record<string, unknown>>, known: readonly string[]): Issue[] {
+  return known.flatMap((field) => {
+    const value = query[field];
+    if (Array.isArray(value)) return [{ field, issue: `must be given once, got ${value.length}` }];
+    // Stores cut a text off there, and would look for another one.
+    const hasNull = typeof value === 'string' && value.includes('\0');
+    return hasNull ? [{ field, issue: 'must not hold the character U+0000' }] : [];
+  });
 }
 
 /** Whether no half of a pair of surrogates stands alone. */
@@ -134,6 +164,11 @@ function isHttpUrl(text: string): boolean {
 }
 
 function faultsOf(check: ValidateFunction, whole: string): Error {
+  const [first, ...rest] = issuesOf(check, whole);
+  return badRequest([first ?? { field: whole, issue: 'is not as it should be' }, ...rest]);
+}
+
+function issuesOf(check: ValidateFunction, whole: string): readonly Issue[] {
   const byField = new Map<string, ErrorObject[]>();
   for (const error of check.errors ?? []) {
     const field = fieldOf(error, whole);
@@ -141,9 +176,7 @@ function faultsOf(check: ValidateFunction, whole: string): Error {
     if (known) known.push(error);
     else if (byField.size < MOST_ISSUES) byField.set(field, [error]);
   }
-  const issues = [...byField].map(([field, errors]): Issue => ({ field, issue: issueOf(errors) }));
-  const [first, ...rest] = issues;
-  return badRequest([first ?? { field: whole, issue: 'is not as it should be' }, ...rest]);
+  return [...byField].map(([field, errors]): Issue => ({ field, issue: issueOf(errors) }));
 }
 
 function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string): string {

@@ -136,6 +136,8 @@ export interface HttpPort {
   visitorOf(request: Request): Promise<ExtensionCaller>;
   /** @throws what the interface answers with 400, 413 or 415; undefined where there is no body */
   readBody(request: IncomingMessage): Promise<unknown>;
+  /** @param schema of the query parameters; undefined: there are none @throws what the interface answers with 400 */
+  checkQuery(request: Request, schema: object | undefined): void;
   /**
    * What a request of the service to itself carries that is made to answer another one, so that it is known as the
    * client's. `over` is called once it is answered, or has failed.

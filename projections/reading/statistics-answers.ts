@@ -10,15 +10,15 @@ export interface DayAnswer extends Figures {
   readonly date: string;
 }
 
-/** What is said of a day and of a whole period alike. Durations are null where nothing ran, rates 0. */
+/** What is said of a day and of a whole period alike. Rates and durations are null where nothing ran. */
 export interface Figures {
   readonly total_runs: number;
   readonly successful_runs: number;
   readonly failed_runs: number;
   /** 0..1 */
-  readonly success_rate: number;
+  readonly success_rate: number | null;
   /** 0..1 */
-  readonly failure_rate: number;
+  readonly failure_rate: number | null;
   readonly avg_execution_time_seconds: number | null;
   /** Within 1.5 %, as p95. */
   readonly p50_execution_time_seconds: number | null;
@@ -41,6 +41,7 @@ export interface TaskStatistics extends Figures {
 export interface StatisticsSummary extends Figures {
   readonly period_days: number;
   readonly total_tasks_executed: number;
+  /** Over all days of the period, those without runs included: 0 where nothing ran. */
   readonly runs_per_day: number;
   readonly by_day: readonly DayAnswer[];
 }
@@ -96,8 +97,8 @@ function figuresOf(days: readonly DayDocument[]): Figures {
     total_runs: total,
     successful_runs: successful,
     failed_runs: failed,
-    success_rate: total === 0 ? 0 : successful / total,
-    failure_rate: total === 0 ? 0 : failed / total,
+    success_rate: total === 0 ? null : successful / total,
+    failure_rate: total === 0 ? null : failed / total,
     avg_execution_time_seconds: total === 0 ? null : inSeconds(sum('execution_ms') / total),
     p50_execution_time_seconds: inSeconds(percentileOf(histogram, 0.5)),
     p95_execution_time_seconds: inSeconds(percentileOf(histogram, 0.95)),

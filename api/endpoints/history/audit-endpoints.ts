@@ -75,6 +75,7 @@ const live = endpoint<unknown, AuditLiveQuery>({
   answers: { 200: eventStream },
   async handle(call) {
     const { dependencies, query } = call;
+    const { after: _waitedFor, ...filter } = query;
     const actor = actorOf(query.actor);
     if (actor === SERVICE) {
       throw badRequest([
@@ -87,7 +88,7 @@ const live = endpoint<unknown, AuditLiveQuery>({
       stream: async (streaming) => {
         const { auditTail } = dependencies;
         const client = await openEventStream(dependencies, streaming, () => auditTail.open());
-        if (client !== null) auditTail.join(client, { ...query, actor });
+        if (client !== null) auditTail.join(client, { ...filter, actor });
       },
     };
   },

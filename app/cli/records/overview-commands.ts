@@ -53,7 +53,7 @@ function addStats(line: CommandLine): void {
 
 function showStatistics(session: Session, answer: Statistics): string {
   const { total_runs, successful_runs, failed_runs, success_rate } = answer;
-  const rate = total_runs === 0 ? '' : ` (${(success_rate * 100).toFixed(1)} % succeeded)`;
+  const rate = success_rate === null ? '' : ` (${(success_rate * 100).toFixed(1)} % succeeded)`;
   const [all, succeeded, failed] = [total_runs, successful_runs, failed_runs].map((count) =>
     count.toLocaleString('en'),
   );

@@ -35,6 +35,22 @@ function reaches(caller: ExtensionCaller | null, scopes: readonly string[]): boo
   return caller.admin || scopes.some((scope) => caller.scopes.includes(scope));
 }
 
+/**
+ * The schema of a request's query, where the description says what that may hold; null where it says nothing, or the
+ * query does not matter: links to a page may carry any. As with bodies, whoever lacks the scopes is told so first.
+ */
+export function queryOf(led: LedRequest): { readonly schema: object | undefined } | null {
+  const endpoint = endpointOf(led);
+  if (endpoint === null || !reaches(led.caller, endpoint.scopes ?? [])) return null;
+  return isPage(endpoint) ? null : { schema: endpoint.query };
+}
+
+function isPage({ answers }: EndpointDescription): boolean {
+  return Object.values(answers).some(
+    (schema: { readonly contentMediaType?: unknown }) => schema.contentMediaType === 'text/html',
+  );
+}
+
 /** Methods by which there is something at the path of a request, as `Allow` names them; empty where none is known. */
 export function allowedAt({ extension, rest }: LedRequest): string {
   const methods = endpointsAt(extension, rest)

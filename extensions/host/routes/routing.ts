@@ -5,7 +5,7 @@ import { AccessWatch } from './access-watch.ts';
 import { beginServing, endServing } from '../lent/acting.ts';
 import { Admission } from './admission.ts';
 import { AnswerLimit } from './answer-limit.ts';
-import { allowed, allowedAt, mayTakeBody } from './described.ts';
+import { allowed, allowedAt, mayTakeBody, queryOf } from './described.ts';
 import { errorTypeOf, readable, type Extension } from '../extension.ts';
 import { LedRequest } from './led-request.ts';
 import type { HostSettings, HttpPort, RequestOrigin } from '../ports.ts';
@@ -145,6 +145,7 @@ export class Routing {
   #answerStatus(request: Request, response: Response): void {
     this.#http.takenBy(response, '/ext/status');
     if (request.method === 'GET' || request.method === 'HEAD') {
+      this.#http.checkQuery(request, undefined);
       this.#http.sendJson(response, 200, this.#host.status());
       return;
     }
@@ -201,6 +202,7 @@ export class Routing {
     let admitting: Promise<void> | void;
     try {
       admitting = this.#admission.admit(led);
+      if (!(admitting instanceof Promise) && withoutBody.has(request.method)) this.#checkQuery(led);
     } catch (error) {
       this.#begin(led, 'refused');
       throw error;
@@ -219,11 +221,18 @@ export class Routing {
       if (!withoutBody.has(request.method) && mayTakeBody(led)) {
         request.body = await this.#http.readBody(request);
       }
+      this.#checkQuery(led);
     } catch (error) {
       this.#begin(led, 'refused');
       throw error;
     }
     this.#handOver(led);
+  }
+
+  /** @throws what the interface answers with 400 */
+  #checkQuery(led: LedRequest): void {
+    const query = queryOf(led);
+    if (query !== null) this.#http.checkQuery(led.request, query.schema);
   }
 
   /** To the extension's code. */
@@ -350,6 +359,7 @@ export class Routing {
     const { extension, rest, request, response } = led;
     const reading = request.method === 'GET' || request.method === 'HEAD';
     if (reading && rest === '/health') {
+      this.#http.checkQuery(request, undefined);
       this.#http.sendJson(response, 200, {
         status: 'healthy',
         timestamp: new Date().toISOString(),

@@ -77,7 +77,7 @@ export async function taskView(place, { id, signal }) {
     put(
       figures,
       tile('Runs in 30 days', count(stats.total_runs)),
-      tile('Succeeded', stats.total_runs === 0 ? '–' : percent(stats.success_rate)),
+      tile('Succeeded', percent(stats.success_rate)),
       tile(
         'Failed',
         count(stats.failed_runs),

@@ -210,7 +210,7 @@ describe('reading over HTTP', () => {
       task_id: task,
       period_days: 30,
       total_runs: 0,
-      success_rate: 0,
+      success_rate: null,
       last_run: null,
     });
     expect(empty.at('by_day')).to.have.length(30);
