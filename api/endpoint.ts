@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { Request, Response } from 'express';
 import type { Instant } from '../domain/clock.ts';
-import type { CommandContext } from '../domain/handle.ts';
+import type { CommandContext, SeenRevision } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
 import type { Projection } from '../projections/read-model.ts';
@@ -38,8 +38,8 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly context: CommandContext;
   /** The command was sent with an Idempotency-Key: what it creates has its id from there. */
   readonly keyed: boolean;
-  /** Revision of `If-Match`; undefined without one. */
-  readonly expectedRevision: number | undefined;
+  /** Revisions of `If-Match`; undefined without one. */
+  readonly expectedRevision: SeenRevision | undefined;
   /** A signal that is aborted once the client has left, or has its answer. */
   readonly gone: () => AbortSignal;
 }

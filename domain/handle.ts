@@ -6,7 +6,6 @@ import {
   isConflict,
   type AppendResult,
   type EventStore,
-  type ExpectedRevision,
   type NewEvent,
   type Position,
   type RecordedEvent,
@@ -147,7 +146,7 @@ export async function handle<S, E extends DomainEvent>(options: {
   readonly admit?: (state: S) => void;
   readonly decide: (state: S, loaded: Loaded<S>) => readonly E[];
   readonly context: CommandContext;
-  readonly expectedRevision?: number | undefined;
+  readonly expectedRevision?: SeenRevision | undefined;
   readonly isNew?: boolean;
 }): Promise<Handled<S>> {
   const { store, stream } = options;
@@ -194,7 +193,7 @@ async function attempt<S, E extends DomainEvent>({
     : await loadWatching(store, stream, fold, context.commandId);
   if (own.length > 0) return { ...loaded, events: own };
   admit?.(loaded.state);
-  if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {
+  if (expectedRevision !== undefined && !isSeen(expectedRevision, loaded.revision)) {
     throw revisionMismatch(stream, expectedRevision, loaded.revision);
   }
   const events = decide(loaded.state, loaded);
@@ -286,17 +285,23 @@ function advance<S, E extends DomainEvent>(
   return { state, revision: result.revision, position: result.position };
 }
 
-/** What a command is refused with whose caller saw another revision of the stream (`If-Match`). */
+/** The revision of a stream that a caller saw, or several any of which will do (`If-Match`). None: it never matches. */
+export type SeenRevision = number | readonly number[];
+
+export function isSeen(seen: SeenRevision, revision: number | 'none'): boolean {
+  return typeof seen === 'number'
+    ? seen === revision
+    : revision !== 'none' && seen.includes(revision);
+}
+
+/** Refuses a command whose caller saw another revision of the stream (`If-Match`). */
 export function revisionMismatch(
   stream: string,
-  expected: ExpectedRevision,
+  expected: SeenRevision,
   actual: number | 'none',
 ): Refusal {
-  // Below 0 is what an ETag of something else is taken for: no stream is ever there.
-  const isOurs = typeof expected !== 'number' || expected >= 0;
-  const seen = isOurs ? String(expected) : 'at one that this ETag is of';
-  return new Refusal('REVISION_MISMATCH', `${stream} is at revision ${actual}, not ${seen}`, {
-    expected,
-    actual,
-  });
+  const revisions = typeof expected === 'number' ? [expected] : expected;
+  const named = revisions.length === 0 ? 'the one that the entity tag names' : revisions.join(', ');
+  const message = `${stream} is at revision ${actual}, not ${named}`;
+  return new Refusal('REVISION_MISMATCH', message, { expected, actual });
 }

@@ -7,7 +7,7 @@ import {
 } from '../../domain/agents/agent.ts';
 import { registerWithName, updateWithName } from '../../domain/agents/agent-registration.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { handle } from '../../domain/handle.ts';
+import { handle, type SeenRevision } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
 import {
@@ -129,7 +129,7 @@ const update = endpoint<UpdateAgent>({
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
-    const change = (revision?: number) => updateWithName(store, id, body, context, revision);
+    const change = (seen?: SeenRevision) => updateWithName(store, id, body, context, seen);
     const keeps = body.scopes?.includes('admin') ?? true;
     const taking = { store, agentId: id, others: () => adminsIn(call), context, expectedRevision };
     const handled = await naming(id, () =>

@@ -3,9 +3,6 @@ import { badRequest } from '../errors.ts';
 
 const LONGEST_REASON = 500;
 
-/** No stream is ever at it: what an ETag means that is not of this service. */
-const NO_REVISION = -1;
-
 /**
  * `X-Reason`: why, in the caller's words. Headers are bytes: text that is UTF-8 counts as that, other as Latin-1.
  * @throws HttpError 400 when it is too long
@@ -30,20 +27,6 @@ const cut = (reason: string | undefined): string | undefined =>
 function reasonGiven(request: Request): string | undefined {
   const header = request.headers['x-reason'];
   return typeof header !== 'string' || header === '' ? undefined : textOf(header);
-}
-
-/**
- * `If-Match: "<revision>"`; `*` matches whatever exists, as does no header. An ETag that is not of this service
- * matches nothing.
- * @throws HttpError 400 for what is no ETag
- */
-export function expectedRevision(request: Request): number | undefined {
-  const header = request.headers['if-match']?.trim();
-  if (header === undefined || header === '*') return undefined;
-  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
-  if (revision !== undefined) return Number(revision);
-  if (/^(?:W\/)?"[^"]*"$/.test(header)) return NO_REVISION;
-  throw badRequest([{ field: 'If-Match', issue: 'must be one ETag, or *' }]);
 }
 
 /** `traceparent` where it is one (W3C Trace Context); it goes into the events. */

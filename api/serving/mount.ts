@@ -9,8 +9,9 @@ import { BulkyAnswers } from './bulky-answers.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call, Endpoint } from '../endpoint.ts';
 import { HttpError, badRequest } from '../errors.ts';
-import { expectedRevision, reasonOf, traceparentOf } from './headers.ts';
+import { reasonOf, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
+import { holdingTo, ifMatchOf } from './if-match.ts';
 import { KeptAnswers, type KeptAnswer } from './kept-answers.ts';
 import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
@@ -134,7 +135,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
     const reason = reasonOf(request);
-    const revision = endpoint.ifMatch === true ? expectedRevision(request) : undefined;
+    const ifMatch = endpoint.ifMatch === true ? ifMatchOf(request) : undefined;
     const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
     let keeping: Keeping | null = null;
     let passedBefore: Position | null = null;
@@ -178,12 +179,16 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       address,
       context: contextOf({ request, response, caller, address, reason }, dependencies),
       keyed: key !== undefined,
-      expectedRevision: revision,
+      expectedRevision: ifMatch?.seen,
       gone: () => endOf(response),
     };
+    const handle = (made: Call): Promise<Answer> | Answer =>
+      ifMatch === undefined
+        ? endpoint.handle(made)
+        : holdingTo(ifMatch, () => endpoint.handle(made));
     const carryOut = (made: Call): Promise<Answer> | Answer =>
       key === undefined || caller === null
-        ? endpoint.handle(made)
+        ? handle(made)
         : keys.once(
             {
               agentId: caller.agentId,
@@ -193,8 +198,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
               body,
             },
             made.context,
-            async (commandId) =>
-              endpoint.handle({ ...made, context: { ...made.context, commandId } }),
+            async (commandId) => handle({ ...made, context: { ...made.context, commandId } }),
           );
     if (endpoint.bulky === true && caller !== null) {
       await bulky.inTurn(caller.agentId, response, async () => {

@@ -1,4 +1,4 @@
-import { agentFold, type RegisteredAgent } from './agent.ts';
+import { agentFold, keepsChanging, type RegisteredAgent } from './agent.ts';
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { AdminsEvent, DataOf } from '../events/catalogue.ts';
@@ -6,7 +6,9 @@ import { isConflict, type EventStore } from '../event-store.ts';
 import {
   load,
   loadLast,
+  isSeen,
   revisionMismatch,
+  type SeenRevision,
   toNewEvents,
   type CommandContext,
   type Fold,
@@ -41,7 +43,7 @@ interface Taking<T> {
   readonly others: () => AsyncIterable<string>;
   readonly context: CommandContext;
   /** What the caller saw of the agent (`If-Match`). */
-  readonly expectedRevision?: number | undefined;
+  readonly expectedRevision?: SeenRevision | undefined;
   /** Changes or removes the agent, if it is at this revision. @throws Refusal `REVISION_MISMATCH` */
   readonly act: (revision: number) => Promise<T>;
 }
@@ -55,7 +57,8 @@ interface Taking<T> {
  * has changed, by this or by anything else, it can't be done any more. A crash between leaves an agent that has the
  * scope and does not count; after a minute anyone may void that, by a change that changes nothing.
  *
- * @throws Refusal `STATE_CONFLICT` for the last admin, `REVISION_MISMATCH`, and what `act` throws
+ * @throws Refusal `STATE_CONFLICT` for the last admin, and where others change the agent each time;
+ *   `REVISION_MISMATCH` for what the caller saw; what `act` throws
  */
 export async function withdrawAdmin<T>(taking: Taking<T>): Promise<T> {
   const { store, agentId, context, expectedRevision, act } = taking;
@@ -67,7 +70,7 @@ export async function withdrawAdmin<T>(taking: Taking<T>): Promise<T> {
     if (revision === 'none' || state.status !== 'registered') {
       throw new Refusal('NOT_FOUND', 'there is no such agent');
     }
-    if (expectedRevision !== undefined && revision !== expectedRevision) {
+    if (expectedRevision !== undefined && !isSeen(expectedRevision, revision)) {
       throw revisionMismatch(stream, expectedRevision, revision);
     }
     try {
@@ -78,7 +81,8 @@ export async function withdrawAdmin<T>(taking: Taking<T>): Promise<T> {
       return await givenBackWhereRefused(store, said, agentId, context, () => act(revision));
     } catch (error) {
       const elsewhere = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
-      if (!elsewhere || expectedRevision !== undefined || attempt >= ATTEMPTS) throw error;
+      if (!elsewhere || expectedRevision !== undefined) throw error;
+      if (attempt >= ATTEMPTS) throw keepsChanging(agentId);
     }
   }
 }

@@ -2,6 +2,7 @@ import { fromIso } from '../clock.ts';
 import {
   agentFold,
   agentNameFold,
+  keepsChanging,
   registerAgent,
   releaseName,
   requireAgent,
@@ -16,7 +17,9 @@ import { isConflict, type EventStore } from '../event-store.ts';
 import {
   handle,
   load,
+  isSeen,
   revisionMismatch,
+  type SeenRevision,
   toNewEvents,
   type CommandContext,
   type Handled,
@@ -60,14 +63,15 @@ export async function registerWithName(
  * was before the name was reserved, and the old name goes only as it was then: so of several changes that cross, none
  * gives back a name that another has come back to.
  *
- * @throws Refusal `STATE_CONFLICT` when the name is taken, `REVISION_MISMATCH`
+ * @throws Refusal `STATE_CONFLICT` when the name is taken, and where others change the agent each time;
+ *   `REVISION_MISMATCH` for what the caller saw
  */
 export async function updateWithName(
   store: EventStore,
   agentId: string,
   changes: Partial<AgentFields>,
   context: CommandContext,
-  expectedRevision?: number,
+  expectedRevision?: SeenRevision,
 ): Promise<Handled<AgentState>> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -75,7 +79,8 @@ export async function updateWithName(
     } catch (error) {
       // Somebody has changed the agent since the name was reserved.
       const elsewhere = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
-      if (!elsewhere || expectedRevision !== undefined || attempt >= ATTEMPTS) throw error;
+      if (!elsewhere || expectedRevision !== undefined) throw error;
+      if (attempt >= ATTEMPTS) throw keepsChanging(agentId);
     }
   }
 }
@@ -85,13 +90,13 @@ async function updateOnce(
   agentId: string,
   changes: Partial<AgentFields>,
   context: CommandContext,
-  expectedRevision: number | undefined,
+  expectedRevision: SeenRevision | undefined,
 ): Promise<Handled<AgentState>> {
   const stream = streams.agent(agentId);
   const loaded = await load(store, stream, agentFold);
   const before = requireAgent(loaded.state);
   // Before a name is reserved that would then not be used.
-  if (expectedRevision !== undefined && loaded.revision !== expectedRevision) {
+  if (expectedRevision !== undefined && !isSeen(expectedRevision, loaded.revision)) {
     throw revisionMismatch(stream, expectedRevision, loaded.revision);
   }
   const change = {

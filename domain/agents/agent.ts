@@ -135,6 +135,12 @@ export function requireAgent(state: AgentState): RegisteredAgent {
   return state;
 }
 
+/** What ends the attempts to change an agent, each of which another change has overtaken. */
+export function keepsChanging(agentId: string): Refusal {
+  const message = 'other requests keep changing the agent; try again';
+  return new Refusal('STATE_CONFLICT', message, { agent_id: agentId });
+}
+
 const credentialsSet = (secretHash: string): AgentEvent => ({
   type: 'AgentCredentialsSet',
   data: { secret_hash: secretHash },

@@ -2,7 +2,14 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal, invalid, notFound } from '../errors.ts';
 import type { AppendResult, EventStore, Position } from '../event-store.ts';
 import type { FiresEvent, TaskEvent } from '../events/catalogue.ts';
-import { handle, load, type CommandContext, type EventPlace, type Handled } from '../handle.ts';
+import {
+  handle,
+  load,
+  type CommandContext,
+  type EventPlace,
+  type Handled,
+  type SeenRevision,
+} from '../handle.ts';
 import { manualRunId } from '../ids.ts';
 import { compileSchedule, ScheduleError, type Schedule } from '../schedule/schedule.ts';
 import { decidedBy, evolveRhythm, nextFireOf, type Rhythm } from './rhythm.ts';
@@ -36,7 +43,7 @@ export interface TaskCommand {
   readonly context: CommandContext;
   readonly mayChange: MayChange;
   /** What the caller saw (`If-Match`). */
-  readonly expectedRevision?: number | undefined;
+  readonly expectedRevision?: SeenRevision | undefined;
 }
 
 /**

@@ -193,8 +193,9 @@ describe('the agents of the HTTP interface', () => {
     const refused = await admin.client.put(`/agents/${id}`, { scopes: ['x'] }, foreign);
     expect(refused.status).to.equal(412);
     expect(refused.textAt('message')).to.match(
-      /is at revision 2, not at one that this ETag is of$/,
+      /is at revision 2, not the one that the entity tag names$/,
     );
+    expect(refused.at('details')).to.deep.equal({ expected: '"of-something-else"', actual: 2 });
   });
 
   it('writes no secret into the log or an event', async () => {

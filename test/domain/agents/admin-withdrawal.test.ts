@@ -3,7 +3,7 @@ import { withdrawAdmin } from '../../../domain/agents/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../../../domain/agents/agent.ts';
 import { registerWithName, updateWithName } from '../../../domain/agents/agent-registration.ts';
 import { Refusal } from '../../../domain/errors.ts';
-import { handle, load } from '../../../domain/handle.ts';
+import { handle, load, revisionMismatch } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
 import { commandContext, rejection, START } from '../given.ts';
 import { MemoryLog, unavailable } from '../memory-log.ts';
@@ -156,6 +156,23 @@ describe('taking the scope admin', () => {
     expect(await rejection(taken)).to.include({ message: 'the name is taken' });
     await demote('b');
     expect(await admins()).to.deep.equal(['a']);
+  });
+
+  it('gives up where others change the agent each time, and names no revision that nobody sent', async () => {
+    await make('a', 'b');
+    const context = commandContext('overtaken');
+    let acted = 0;
+    const taken = withdrawAdmin({
+      ...{ store, agentId: 'a', others: everybody, context },
+      act: (revision) => {
+        acted += 1;
+        return Promise.reject(revisionMismatch('agent-a', revision, revision + 1));
+      },
+    });
+    const refused = await rejection(taken);
+    expect(refused).to.include({ code: 'STATE_CONFLICT' });
+    expect(refused).to.have.property('details').that.deep.equals({ agent_id: 'a' });
+    expect(acted).to.be.greaterThan(1);
   });
 
   it('minds what the caller has seen', async () => {
