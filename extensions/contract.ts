@@ -112,7 +112,7 @@ export interface CoreClient {
    * @param path such as `/tasks/{id}/run_now`, from the root; encoded
    * @returns the answer, whatever its status: 4xx and 5xx are answers too
    * @throws ExtensionError `unavailable` where the service can't be reached, takes over 90 s, or the process serves no
-   *   interface; `bad_request` for a live stream, which has no end; `payload_too_large` for an answer over 64 MiB
+   *   interface; `bad_request` for a live stream, which has no end, and for a body that JSON cannot hold; `payload_too_large` for an answer over 64 MiB
    */
   request(method: string, path: string, options?: CoreRequest): Promise<CoreAnswer>;
 }
@@ -238,7 +238,8 @@ export interface EventAccess {
    * @param topic 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data an object, at most 256 KiB as JSON
    * @returns the event's id
-   * @throws ExtensionError `bad_request`, `payload_too_large`; `rate_limit_exceeded` over the limit that an agent's
+   * @throws ExtensionError `bad_request` (also for NaN, an infinity, or an integer beyond 2^53 - 1),
+   *   `payload_too_large`; `rate_limit_exceeded` over the limit that an agent's
    *   requests have; what the log throws while it is away
    */
   publish(topic: string, data: object): Promise<string>;
@@ -282,7 +283,8 @@ export interface StreamAccess {
    *   extension's own
    * @param options.onBehalfOf the request that is being answered, as the handler got it: the entry then stands in the
    *   log, and in the audit, with that request's address, id and reason
-   * @throws ExtensionError `bad_request`, `payload_too_large`; `forbidden` for any other agent
+   * @throws ExtensionError `bad_request` (also for NaN, an infinity, or an integer beyond 2^53 - 1),
+   *   `payload_too_large`; `forbidden` for any other agent
    */
   append(
     stream: string,

@@ -71,7 +71,7 @@ export const sentHeaders = {
     'import-4711',
     { minLength: 1, maxLength: 200 },
   ),
-  IfMatch: sent('If-Match', 'the ETag seen; 412 when it no longer holds', '"3"'),
+  IfMatch: sent('If-Match', 'the ETag seen, a list of them, or *; 412 when none matches', '"3"'),
   Reason: sent('X-Reason', 'why; recorded in the events', 'the shop is being updated', {
     maxLength: 500,
   }),

@@ -202,6 +202,13 @@ describe('what clients give, over HTTP', () => {
       }
     });
 
+    it('is no float, which is kept whatever its size', async () => {
+      const payload = '{"params": {"n": [1e20, 1.5e300, 0.12345678901234567891]}, "pipeline": []}';
+      const made = await send('/tasks', taskWith(payload));
+      const read = await me.client.get(`/tasks/${made.textAt('id')}`);
+      expect(read.at('payload.params.n')).to.deep.equal([1e20, 1.5e300, 0.12345678901234568]);
+    });
+
     it('is refused wherever a body is taken, before its schema is looked at', async () => {
       const event = (n: string): string =>
         `{"topic": "a", "source_agent_id": "${me.id}", "payload": {"n": ${n}}}`;
