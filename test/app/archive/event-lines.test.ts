@@ -1,0 +1,24 @@
+import { expect } from 'chai';
+import { contentOf, parseLine, placeOf } from '../../../app/archive/event-lines.ts';
+
+describe('an event in an archive', () => {
+  const event = {
+    stream: 'task-1',
+    revision: 0,
+    id: '01a1fc11-0505-734a-8920-9c4c55a40f65',
+    type: 'TaskCreated',
+    metadata: '{"actor":"a"}',
+  };
+  const lineOf = (data: string): string => {
+    const place = { position: '0000000000000001', createdAt: '2026-01-01T00:00:00.000Z' };
+    return contentOf({ ...event, data }) + placeOf(place as Parameters<typeof placeOf>[0]);
+  };
+
+  it('keeps every number that the log holds, those too that no body may have', () => {
+    // A float that JavaScript writes with digits alone, and integers that earlier releases have rounded.
+    const values = [1e20, -9007199254740992, 7615917337495251000, 1.5e300, 5e-324, 0.1];
+    const data = JSON.stringify({ payload: { n: values } });
+    expect(data).to.include('100000000000000000000,');
+    expect(parseLine(lineOf(data), 1)).to.deep.equal({ ...event, data });
+  });
+});
