@@ -283,8 +283,7 @@ export interface StreamAccess {
    *   extension's own
    * @param options.onBehalfOf the request that is being answered, as the handler got it: the entry then stands in the
    *   log, and in the audit, with that request's address, id and reason
-   * @throws ExtensionError `bad_request` (also for NaN, an infinity, or an integer beyond 2^53 - 1),
-   *   `payload_too_large`; `forbidden` for any other agent
+   * @throws ExtensionError `bad_request`, as {@link EventAccess.publish}; `payload_too_large`; `forbidden` for any other agent
    */
   append(
     stream: string,

@@ -163,7 +163,6 @@ describe('the tasks of the HTTP interface', () => {
     expect(await listed('&schedule_kind=event')).to.deep.equal([0]);
     expect(await listed('&tag=a')).to.deep.equal([2]);
     expect(await listed('&search=report')).to.deep.equal([1]);
-    expect(await listed('&unknown=1')).to.deep.equal([0, 1, 2]);
     const envelope = await admin.client.get(`/tasks?created_by=${owner.id}&limit=2&offset=1`);
     expect(envelope.json).to.include({
       total: 3,
