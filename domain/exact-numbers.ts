@@ -16,8 +16,11 @@ export interface LostNumber {
   readonly at: number;
 }
 
-/** No number can be lost in a text without a match. An exponent below 100 does not overflow with fewer than 16 digits. */
-const SUSPECT = /\d{16}|\d[eE]\+?\d{3}(?=[\d\s,\]}]|$)/;
+/**
+ * No number can be lost in a text without a match: 16 digits that are neither a fraction nor the beginning of a string, or
+ * an exponent of three digits. A smaller exponent does not overflow with fewer digits.
+ */
+const SUSPECT = /(?<![.\d"])\d{16}|\d[eE]\+?\d{3}(?=[\d\s,\]}]|$)/;
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const INTEGER = /^-?\d+$/;
 
