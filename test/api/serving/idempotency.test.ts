@@ -76,13 +76,16 @@ describe('an Idempotency-Key', () => {
     for (const [path, body] of [
       ['/tasks', { ...plainTask(caller.id), title: 'Another' }],
       [`/tasks/${id}/pause`, undefined],
-      ['/tasks?x=1', plainTask(caller.id)],
     ] as const) {
       const answer = await send(path, body);
       expect(answer.status, path).to.equal(409);
       expect(answer.at('details.field')).to.equal('Idempotency-Key');
     }
     expect(await tasks()).to.equal(1);
+    const resume = `/tasks/${id}/resume`;
+    expect((await send(resume, undefined, 'resuming')).status).to.equal(200);
+    const other = await send(`${resume}?missed=all`, undefined, 'resuming');
+    expect([other.status, other.at('details.field')]).to.deep.equal([409, 'Idempotency-Key']);
   });
 
   it('refuses while the first is under way, and has its answer after', async () => {
