@@ -69,7 +69,9 @@ describe('the query of a request', () => {
   });
 
   it('is told with all of its faults', async () => {
-    const answer = await api().admin.client.get('/runs?limit=0&success=perhaps&tag=x&=&__proto__=1');
+    const answer = await api().admin.client.get(
+      '/runs?limit=0&success=perhaps&tag=x&=&__proto__=1',
+    );
     const issues = answer.at('details.issues') as readonly { readonly field: string }[];
     expect(issues.map(({ field }) => field)).to.have.members([
       'tag',
