@@ -18,13 +18,15 @@ import {
 import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
 import { concurrencyEndpoints } from './endpoints/runs/concurrency-endpoints.ts';
+import { addressByTrust } from './access/client-address.ts';
+import { checkHost } from './serving/host-header.ts';
 import { crossOrigin } from './serving/cross-origin.ts';
 import { backfillEndpoints } from './endpoints/tasks/backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import { dueEndpoints } from './endpoints/tasks/due-endpoints.ts';
 import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
-import { HttpError, badRequest, errorHandler, sendError } from './errors.ts';
+import { HttpError, errorHandler, sendError } from './errors.ts';
 import { lend, type MountedExtensions } from './extension-lending.ts';
 import { eventEndpoints } from './endpoints/events/event-endpoints.ts';
 import { historyEndpoints } from './endpoints/history/history-endpoints.ts';
@@ -110,6 +112,7 @@ export function createApi(
     rateLimiting(dependencies, shared.authentication, inner),
     bounded,
     extensions === null ? null : guardProtectedResource(settings),
+    checkHost,
     extensions === null ? null : atExtensions(extensions),
     serveAll(endpoints, shared),
   ]);
@@ -133,7 +136,7 @@ export function createObservingApp(
   observing: Observing,
   about: { readonly telemetry: Telemetry; readonly production: boolean },
 ): Express {
-  const app = bare(0, about.telemetry, []);
+  const app = bare(0, about.telemetry, [bounded, checkHost]);
   observe(app, observing);
   end(app, about.telemetry, about.production);
   return app;
@@ -155,7 +158,7 @@ function bare(
   app.response.json = answerJson;
   layOpenWhenTouched(app);
   freshByValidator(app);
-  if (trustProxy === 0) addressBySocket(app);
+  addressByTrust(app);
   const traced = telemetry.traces === undefined ? null : traceRequests(telemetry.traces);
   app.use(inOrder([measure(telemetry), begin, traced, ...served, open]));
   return app;
@@ -170,16 +173,6 @@ const open: RequestHandler = (_request, response, next) => {
   layOpen(response);
   next();
 };
-
-/** Where no proxy is trusted the address is the socket's, without looking at what a client says of itself. */
-function addressBySocket(app: Express): void {
-  Object.defineProperty(app.request, 'ip', {
-    configurable: true,
-    get(this: Request) {
-      return this.socket.remoteAddress;
-    },
-  });
-}
 
 /**
  * What has neither an ETag nor a time is never what a client knows: to Express `If-None-Match: *` means any answer, and it
@@ -229,13 +222,11 @@ function observe(app: Express, { health, metricsText }: Observing): void {
 
 /** What no client of this service comes near is refused before anything looks into it. */
 function bounded(request: Request, _response: Response, next: NextFunction): void {
-  const { url, headers, rawHeaders, httpVersion } = request;
+  const { url, rawHeaders } = request;
   if (url.length > LONGEST_URL) {
     next(new HttpError('uri_too_long', 'the URL is too long', { limit: LONGEST_URL }));
   } else if (rawHeaders.length > 2 * MAX_HEADERS) {
     next(new HttpError('headers_too_large', 'there are too many headers', { limit: MAX_HEADERS }));
-  } else if (headers.host === undefined && httpVersion !== '1.0') {
-    next(badRequest([{ field: 'Host', issue: 'is required' }]));
   } else {
     next();
   }

@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { expect } from 'chai';
+import { createObservingApp } from '../../../api/app.ts';
 import { createHttpServer } from '../../../api/serving/http-server.ts';
 import { pageHeaders } from '../../../api/serving/security-headers.ts';
+import { silent } from '../../../observability/telemetry.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
@@ -158,6 +160,53 @@ describe('what the HTTP interface bears', () => {
     expect(bodyOf(received)['details']).to.include({ field: 'Host' });
     const old = await exchange(api().url, 'GET /health/live HTTP/1.0\r\n\r\n');
     expect(old).to.match(/^HTTP\/1\.1 200 /);
+  });
+
+  it('rejects a request whose host is in doubt', async () => {
+    const doubtful = [
+      'HTTP/1.1\r\nHost: a.example\r\nHost: b.example',
+      'HTTP/1.1\r\nHost: a.example\r\nhOST: a.example',
+      'HTTP/1.0\r\nHost: a.example\r\nHost: a.example',
+      'HTTP/1.1\r\nHost: a.example, b.example',
+      'HTTP/1.1\r\nHost: a.example/tasks',
+      'HTTP/1.1\r\nHost: user@a.example',
+      'HTTP/1.1\r\nHost: a.example:80:81',
+      'HTTP/1.1\r\nHost: [::1',
+    ];
+    for (const path of ['/tasks', '/health', '/ext/status', '/openapi.json', '/nowhere']) {
+      for (const head of doubtful) {
+        const request = `GET ${path} ${head}\r\nConnection: close\r\n\r\n`;
+        const received = await exchange(api().url, request);
+        expect(received, request).to.match(/^HTTP\/1\.1 400 /);
+        expect(bodyOf(received)['details'], request).to.include({ field: 'Host' });
+      }
+    }
+    for (const host of ['', 'a.example', 'a.example:8080', '[::1]:80', 'a_b.example', 'x:']) {
+      const head = `GET /health/live HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+      expect(await exchange(api().url, head), host).to.match(/^HTTP\/1\.1 200 /);
+    }
+  });
+
+  it('rejects it in a process without the interface, too', async () => {
+    const health = {
+      report: () => Promise.resolve({ status: 200, body: {} }),
+      ready: () => Promise.resolve({ status: 200, body: {} }),
+      live: () => ({}),
+    };
+    const observing = { health, metricsText: () => Promise.resolve('') };
+    const about = { telemetry: silent, production: false };
+    const server = createHttpServer(createObservingApp(observing, about));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const head = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n';
+    const [one, two] = [
+      await exchange(url, `${head}\r\n`),
+      await exchange(url, `${head}Host: b\r\n\r\n`),
+    ];
+    server.close();
+    expect(one).to.match(/^HTTP\/1\.1 200 /);
+    expect(two).to.match(/^HTTP\/1\.1 400 /);
   });
 
   it('refuses a request of two lengths, by which another could be smuggled in', async () => {
