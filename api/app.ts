@@ -24,6 +24,7 @@ import { crossOrigin } from './serving/cross-origin.ts';
 import { backfillEndpoints } from './endpoints/tasks/backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
 import { dueEndpoints } from './endpoints/tasks/due-endpoints.ts';
+import { exportEndpoints } from './endpoints/export-endpoints.ts';
 import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, errorHandler, sendError } from './errors.ts';
@@ -73,6 +74,8 @@ export const endpoints: readonly Endpoint[] = [
   ...backfillEndpoints,
   ...concurrencyEndpoints,
   ...liveEndpoints,
+  // Before `/runs/{id}`, as the live runs.
+  ...exportEndpoints,
   ...runEndpoints,
   ...runRetryEndpoints,
   ...eventEndpoints,

@@ -9,6 +9,7 @@ import type { LiveStreams } from '../projections/reading/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import type { TopicIndex } from '../projections/reading/topic-index.ts';
 import type { Coordination } from '../scheduler/coordination.ts';
+import type { ExportPlaces } from './exporting/export-places.ts';
 import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
 import type { Refusals } from './access/refusals.ts';
@@ -35,6 +36,7 @@ export interface ApiDependencies {
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
   readonly refusals: Refusals;
+  readonly exportPlaces: ExportPlaces;
   readonly tools: ToolSchemas;
   /** Up to where every publication has got its runs. */
   readonly requestedUpTo: () => Promise<Position>;

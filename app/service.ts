@@ -9,6 +9,7 @@ import type { ApiDependencies } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
+import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { throwAwayOfOtherLog } from '../projections/generations/other-log.ts';
@@ -373,6 +374,7 @@ class Service implements RunningService {
       live,
       auditTail,
       refusals,
+      exportPlaces: new ExportPlaces(),
       positions: measuredPositions(positions, telemetry),
       tools: tools.registry,
       requestedUpTo: () => new RememberedPosition(coordination, store, CHECKPOINT).recall(),

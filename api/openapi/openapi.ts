@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { DescribedTool } from '../dependencies.ts';
-import { ErrorBody, mediaTypeOf } from '../schemas/answer-schemas.ts';
+import { ErrorBody, mediaTypeOf, mediaTypesOf, schemaAs } from '../schemas/answer-schemas.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 import { isPublished, refusalsOf, type DescribedEndpoint } from './endpoint-outcomes.ts';
 import { examples as ownExamples, type Examples } from './examples.ts';
@@ -142,7 +142,17 @@ function answersOf(
       const body =
         type === 'none'
           ? {}
-          : { content: { [type]: shownAs(schemas.answered(schema, operationId), example) } };
+          : {
+              content: Object.fromEntries(
+                mediaTypesOf(schema).map((each) => [
+                  each,
+                  shownAs(
+                    schemas.answered(schemaAs(schema, each), operationId),
+                    each === type ? example : undefined,
+                  ),
+                ]),
+              ),
+            };
       return [status, { description: summary, headers: headersOf(endpoint), ...body }];
     }),
   );

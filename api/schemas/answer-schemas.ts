@@ -74,6 +74,18 @@ export function mediaTypeOf(schema: TSchema): string {
   return typeof given === 'string' ? given : 'application/json';
 }
 
+/** All media types that an answer with such a schema may have; the client says which. */
+export function mediaTypesOf(schema: TSchema): readonly string[] {
+  const others = (schema['otherMediaTypes'] ?? []) as readonly string[];
+  return [mediaTypeOf(schema), ...others];
+}
+
+/** The schema of an answer in one of its media types. */
+export function schemaAs(schema: TSchema, mediaType: string): TSchema {
+  const { otherMediaTypes, ...rest } = schema;
+  return otherMediaTypes === undefined ? schema : { ...rest, contentMediaType: mediaType };
+}
+
 const codes = Object.keys(errorStatuses) as ErrorCode[];
 
 const Issue = Type.Object(

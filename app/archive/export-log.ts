@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ArchiveProgress } from './progress.ts';
-import { contentOf, placeOf } from './event-lines.ts';
+import { contentOf, placeOf } from '../../domain/events/event-line.ts';
 import { refuseHalfLog } from './half-log.ts';
 import { HashedFile } from './hashed-file.ts';
 import type { EventsManifest } from './manifest.ts';

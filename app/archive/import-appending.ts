@@ -1,7 +1,7 @@
 import { isConflict } from '../../domain/event-store.ts';
 import type { LogTransfer, RawAppend } from '../../domain/log-transfer.ts';
 import { idOf } from '../../domain/streams.ts';
-import type { MovedEvent } from './event-lines.ts';
+import type { MovedEvent } from '../../domain/events/event-line.ts';
 
 /** Of one append: servers take no more than 1 MiB. */
 const MOST_OF_AN_APPEND = 200;

@@ -1,5 +1,5 @@
 import { ArchiveFault } from './archive-fault.ts';
-import { contentOf, type MovedEvent } from './event-lines.ts';
+import { contentOf, type MovedEvent } from '../../domain/events/event-line.ts';
 
 /** Events of a window at most. */
 const WINDOW = 1_000;

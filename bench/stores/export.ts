@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { exportEvents } from '../../app/analysis/export-events.ts';
+import { exportEvents } from '../../api/exporting/event-rows.ts';
 import { toFile } from '../../app/analysis/row-writer.ts';
 import { exportArchive, makeBackup } from '../../app/archive/make-archive.ts';
 import { importArchive } from '../../app/archive/restore.ts';
@@ -95,7 +95,11 @@ async function writeRows(
 ): Promise<void> {
   await onTransfer(place, false, async (log) => {
     const writer = await toFile(path);
-    for await (const { text, share } of exportEvents(log, format, {})) {
+    for await (const { text, share } of exportEvents(
+      { parts: (wanted) => log.contents(wanted) },
+      format,
+      {},
+    )) {
       await writer.write(text);
       progress.move(share);
     }

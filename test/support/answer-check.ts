@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { TSchema } from '@sinclair/typebox';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ErrorBody, mediaTypeOf } from '../../api/schemas/answer-schemas.ts';
+import { ErrorBody, mediaTypesOf } from '../../api/schemas/answer-schemas.ts';
 import { endpoints } from '../../api/app.ts';
 import { answerHeaders } from '../../api/endpoint.ts';
 import { refusalsOf, type DescribedEndpoint } from '../../api/openapi/endpoint-outcomes.ts';
@@ -90,7 +90,7 @@ function faultOf(endpoint: DescribedEndpoint, method: string, answer: SentAnswer
   if (surplus !== undefined) return `the header ${surplus} is not declared`;
   if (schema === undefined) return faultOfRefusal(endpoint, method, answer);
   const type = mediaTypeIn(answer.headers);
-  if (type !== mediaTypeOf(schema)) return `its type is ${type}`;
+  if (!mediaTypesOf(schema).includes(type)) return `its type is ${type}`;
   const said = method !== 'HEAD' && type === 'application/json';
   return said ? bodyFault(schema, answer.text) : null;
 }

@@ -7,6 +7,7 @@ import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
 import { createHttpServer } from '../../api/serving/http-server.ts';
 import { AuditTail } from '../../api/live/audit-tail.ts';
 import { LiveRuns } from '../../api/live/live-runs.ts';
+import { ExportPlaces } from '../../api/exporting/export-places.ts';
 import { Refusals } from '../../api/access/refusals.ts';
 import { signToken } from '../../api/access/tokens.ts';
 import { reportProjections } from '../../app/projecting/projector-report.ts';
@@ -66,6 +67,7 @@ export class RunningApi {
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
   readonly refusals: Refusals;
+  readonly exportPlaces: ExportPlaces;
   readonly settings: ApiSettings;
   /** The tools that pipelines may use. */
   readonly tools: ToolRegistry;
@@ -91,6 +93,7 @@ export class RunningApi {
     this.live = parts.live;
     this.auditTail = parts.auditTail;
     this.refusals = parts.refusals;
+    this.exportPlaces = parts.exportPlaces;
     this.settings = parts.settings;
     this.tools = parts.tools;
     this.logged = parts.logged;
@@ -182,6 +185,7 @@ export class RunningApi {
     const live = new LiveRuns({ store, clock, telemetry, beat: 20, mostClients: 1_100 });
     const auditTail = new AuditTail({ store, clock, telemetry, beat: 20 });
     const refusals = new Refusals({ store, clock, telemetry });
+    const exportPlaces = new ExportPlaces();
     const dependencies: ApiDependencies = {
       store,
       readModel,
@@ -198,6 +202,7 @@ export class RunningApi {
       live,
       auditTail,
       refusals,
+      exportPlaces,
       positions: {
         wait: async (projection, position, limit) =>
           !waiting.inVain && (await positions.passed(projection, position, limit)).passed,
@@ -230,6 +235,7 @@ export class RunningApi {
       live,
       auditTail,
       refusals,
+      exportPlaces,
       settings,
       tools: tools.registry,
       logged,

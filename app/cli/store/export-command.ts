@@ -5,7 +5,7 @@ import {
   type RunState,
   type RunTrigger,
 } from '../../../domain/vocabulary.ts';
-import { exportFormats, type ExportFormat } from '../../analysis/export-formats.ts';
+import { exportFormats, type ExportFormat } from '../../../api/exporting/export-formats.ts';
 import type { CommandLine } from '../program.ts';
 import { several } from '../terminal/values.ts';
 

@@ -12,9 +12,9 @@ import { isUuid } from '../../../domain/ids.ts';
 import { streamKinds, streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
-import { exportEvents, type ExportedPart } from '../../analysis/export-events.ts';
-import type { ExportFormat } from '../../analysis/export-formats.ts';
-import { exportRuns } from '../../analysis/export-runs.ts';
+import { exportEvents } from '../../../api/exporting/event-rows.ts';
+import type { ExportedPart, ExportFormat } from '../../../api/exporting/export-formats.ts';
+import { exportRuns } from '../../../api/exporting/run-rows.ts';
 import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
 import { exportArchive } from '../../archive/make-archive.ts';
 import { onTransfer } from '../../archive/open-transfer.ts';
@@ -98,7 +98,11 @@ export async function exportRows(
       return onTransfer(settings, false, async (log) =>
         writeRows(
           await open(),
-          exportEvents(log, format, { ...filter, kinds: kind, types: type }),
+          exportEvents({ parts: (wanted) => log.contents(wanted) }, format, {
+            ...filter,
+            kinds: kind,
+            types: type,
+          }),
           progress,
         ),
       );

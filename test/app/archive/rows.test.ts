@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { csvLine } from '../../../app/analysis/csv.ts';
-import { exportRuns } from '../../../app/analysis/export-runs.ts';
+import { csvLine } from '../../../api/exporting/csv.ts';
+import { exportRuns } from '../../../api/exporting/run-rows.ts';
 import { progressBar } from '../../../app/cli/store/archive-screen.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { newId } from '../../../domain/ids.ts';

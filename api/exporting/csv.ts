@@ -1,8 +1,8 @@
 /** What a cell of a table holds; objects and arrays stand in it as JSON. */
 export type Cell = string | number | boolean | null | object;
 
-/** These begin a formula in programs for tables, or are skipped by them on the way to one. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** These begin a formula in programs for tables (some take the full-width forms too), or are skipped on the way to one. */
+const FORMULA = /^[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/;
 
 /**
  * A line of CSV as RFC 4180 has it, its end (CR LF) included: a cell with a comma, a quote or a line end is quoted, and

@@ -1,9 +1,10 @@
-import type { LogTransfer, WantedEvents } from '../../domain/log-transfer.ts';
+import { setImmediate } from 'node:timers/promises';
 import type { RawEvent } from '../../domain/event-store.ts';
+import { contentOf, placeOf } from '../../domain/events/event-line.ts';
+import type { WantedEvents } from '../../domain/log-transfer.ts';
 import { kindOf } from '../../domain/streams.ts';
-import { contentOf, placeOf } from '../archive/event-lines.ts';
 import { csvLine } from './csv.ts';
-import type { ExportFormat } from './export-formats.ts';
+import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
 /** Which events are wanted; what is left out does not matter. */
 export interface EventFilter extends WantedEvents {
@@ -12,20 +13,27 @@ export interface EventFilter extends WantedEvents {
   readonly until?: string | undefined;
   /** Of one task: its own events, its fires, those of its runs, and what else names it. */
   readonly taskId?: string | undefined;
+  readonly stream?: string | undefined;
+  /** As the metadata say it. */
+  readonly actor?: string | undefined;
+  readonly source?: string | undefined;
+  readonly correlationId?: string | undefined;
 }
 
-/** A part of what is written, and how far the log has been read. */
-export interface ExportedPart {
-  readonly text: string;
-  /** Lines in the text, without a head. */
-  readonly count: number;
-  /** 0 to 1. */
-  readonly share: number;
-  /** Events read with this part, wanted or not. */
-  readonly read: number;
+/** Where events are read from: a part of the log at a time, in its order. */
+export interface EventSource {
+  /** @param wanted what need not be given otherwise */
+  parts(wanted: WantedEvents): AsyncIterable<{
+    readonly events: Iterable<RawEvent>;
+    /** Events that were gone through for it. */
+    readonly read: number;
+    /** How much of the log has been read with this part, 0 to 1. */
+    readonly share: number;
+  }>;
 }
 
-const columns = [
+/** The head of CSV. */
+export const eventColumns = [
   'position',
   'stream',
   'revision',
@@ -56,22 +64,27 @@ const ends = new Set(['RunSucceeded', 'RunCanceled', 'RunSkipped']);
  * ended.
  */
 export async function* exportEvents(
-  log: LogTransfer,
+  log: EventSource,
   format: ExportFormat,
   filter: EventFilter,
 ): AsyncGenerator<ExportedPart> {
   const wanted = new Wanted(filter);
-  if (format === 'csv') yield { text: csvLine(columns), count: 0, share: 0, read: 0 };
+  if (format === 'csv') yield { text: csvLine(eventColumns), count: 0, share: 0, read: 0 };
   // Which runs are a task's is told by events of other types than those that are asked for.
   const { taskId, types, kinds } = filter;
-  const part = log.contents(taskId === undefined ? { types, kinds } : {});
-  for await (const { events, read, share } of part) {
+  const parts = log.parts(taskId === undefined ? { types, kinds } : {});
+  for await (const { events, read, share } of parts) {
     let text = '';
     let count = 0;
     for (const event of events) {
       if (!wanted.takes(event)) continue;
       text += format === 'csv' ? csvOf(event) : contentOf(event) + placeOf(event);
       count += 1;
+      if (text.length < PART) continue;
+      yield { text, count, share, read: 0 };
+      // Other requests come in between.
+      await setImmediate();
+      [text, count] = ['', 0];
     }
     yield { text, count, share, read };
   }
@@ -100,7 +113,8 @@ class Wanted {
     if (this.#filter.taskId !== undefined && !this.#isOfTask(event)) return false;
     if (this.#types !== null && !this.#types.has(event.type)) return false;
     if (this.#kinds !== null && !this.#kinds.has(kindOf(event.stream))) return false;
-    return this.#isInTime(event);
+    if (![undefined, event.stream].includes(this.#filter.stream)) return false;
+    return this.#isAsTold(event);
   }
 
   #isOfTask({ stream, type, data }: RawEvent): boolean {
@@ -120,12 +134,20 @@ class Wanted {
     return [task_id, started?.task_id].includes(this.#filter.taskId);
   }
 
-  #isInTime({ metadata, createdAt }: RawEvent): boolean {
-    const { since, until } = this.#filter;
-    if (since === undefined && until === undefined) return true;
-    const { occurredAt = createdAt } = objectOf(metadata) as { readonly occurredAt?: string };
+  /** By what the metadata say. */
+  #isAsTold({ metadata, createdAt }: RawEvent): boolean {
+    const { since, until, actor, source, correlationId } = this.#filter;
+    if ([since, until, actor, source, correlationId].every((each) => each === undefined)) {
+      return true;
+    }
+    const told = objectOf(metadata) as Readonly<Record<string, string | undefined>>;
+    const { occurredAt = createdAt } = told;
     return (
-      (since === undefined || occurredAt >= since) && (until === undefined || occurredAt < until)
+      (since === undefined || occurredAt >= since) &&
+      (until === undefined || occurredAt < until) &&
+      (actor === undefined || told['actor'] === actor) &&
+      (source === undefined || told['source'] === source) &&
+      (correlationId === undefined || told['$correlationId'] === correlationId)
     );
   }
 }

@@ -1,0 +1,80 @@
+import type { EventStore, Position, RawEvent, RecordedEvent } from '../../domain/event-store.ts';
+import { showEvent } from '../endpoints/events/event-records.ts';
+import type { EventSource } from './event-rows.ts';
+
+/** Events of a stream that are read at a time: each may have 512 KiB. */
+const PAGE = 50;
+
+/** Which part of a log is read. */
+export interface LogPart {
+  /** Events strictly after it. */
+  readonly after: Position;
+  /** One stream alone. */
+  readonly stream: string | undefined;
+  /** Ends the reading, without an error. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The events of a log up to its end, as auditors see them: in the present version of their type, and without what is
+ * hidden from everybody.
+ *
+ * @throws EventStoreError `UNAVAILABLE`, and `NEWER_SCHEMA` for an event that this release does not know
+ */
+export function eventsOfLog(store: EventStore, part: LogPart): EventSource {
+  return {
+    async *parts({ types, kinds }) {
+      const isWanted = ({ type }: RecordedEvent): boolean =>
+        types === undefined || types.includes(type);
+      const pages =
+        part.stream === undefined ? wholeLog(store, part, kinds) : ofStream(store, part);
+      for await (const events of pages) {
+        yield { events: rowsOf(events, isWanted), read: events.length, share: 0 };
+      }
+    },
+  };
+}
+
+/** One at a time: as texts, those of a page would be in memory a second time. */
+function* rowsOf(
+  events: readonly RecordedEvent[],
+  isWanted: (event: RecordedEvent) => boolean,
+): Generator<RawEvent> {
+  for (const event of events) if (isWanted(event)) yield rawOf(event);
+}
+
+async function* wholeLog(
+  store: EventStore,
+  { after, signal }: LogPart,
+  prefixes: readonly string[] | undefined,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  const wanted = { after, signal, once: true, ...(prefixes === undefined ? {} : { prefixes }) };
+  for await (const message of store.subscribe(wanted)) {
+    if (message.kind === 'events') yield message.events;
+  }
+}
+
+async function* ofStream(
+  store: EventStore,
+  { after, stream = '', signal }: LogPart,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let from = 0; !signal.aborted;) {
+    const page = await store.readStream(stream, { from, limit: PAGE, faulty: true });
+    yield page.filter(({ position }) => position > after);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    from = last.revision + 1;
+  }
+}
+
+/** An event as a row of the log has it. What is no JSON stays the text that it is. */
+function rawOf(event: RecordedEvent): RawEvent {
+  const { id, type, stream, revision, position, createdAt } = event;
+  const { data, metadata } = showEvent(event) as { readonly data: unknown; metadata: unknown };
+  const isBroken = event.fault !== undefined && typeof data === 'string';
+  return {
+    ...{ id, type, stream, revision, position, createdAt },
+    data: isBroken ? data : JSON.stringify(data),
+    metadata: JSON.stringify(metadata),
+  };
+}

@@ -1,0 +1,135 @@
+import { setImmediate } from 'node:timers/promises';
+import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
+import type { Filter, KeptDocument, ReadModel } from '../../projections/read-model.ts';
+import { runListing } from '../../projections/reading/run-queries.ts';
+import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
+import { showRun } from '../endpoints/runs/run-records.ts';
+import { csvLine, type Cell } from './csv.ts';
+import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
+
+/** Which runs are wanted; what is left out does not matter. Instants are written as the service writes them. */
+export interface RunsFilter {
+  /** Queued at or after it, and before the other. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  /** Started after it, and before the other. */
+  readonly startTime?: string | undefined;
+  readonly endTime?: string | undefined;
+  readonly success?: boolean | undefined;
+  readonly state?: RunState | undefined;
+  readonly trigger?: RunTrigger | undefined;
+  readonly taskId?: string | undefined;
+}
+
+/** How an export goes along the view. */
+export interface RunsReading {
+  /** Behind this run in the order of the export; default: from the first. */
+  readonly behind?: KeptDocument<RunDocument> | undefined;
+  /** Documents that are read at a time: one may have megabytes of results. Default: 500. */
+  readonly page?: number;
+}
+
+const PAGE = 500;
+
+/** The head of CSV. */
+export const runColumns = [
+  'id',
+  'task_id',
+  'task_revision',
+  'created_by',
+  'trigger',
+  'scheduled_for',
+  'priority',
+  'queued_at',
+  'run_at',
+  'state',
+  'skip_reason',
+  'attempt',
+  'started_at',
+  'finished_at',
+  'seconds',
+  'late_seconds',
+  'error',
+  'retry_of',
+  'output',
+] as const;
+
+/**
+ * The runs of the view that pass a filter, the first queued first (the first started first where a span of starts is
+ * asked for without a task); those that were skipped only by their state. Reads a page at a time: each run is as it was
+ * when its page was read.
+ */
+export async function* exportRuns(
+  readModel: ReadModel,
+  format: ExportFormat,
+  filter: RunsFilter,
+  { behind, page: size = PAGE }: RunsReading = {},
+): AsyncGenerator<ExportedPart> {
+  if (format === 'csv') yield { text: csvLine(runColumns), count: 0, share: 0, read: 0 };
+  const listing = listingOf(filter);
+  if (listing === null) return;
+  const { filters, sort } = listing;
+  const [{ field }] = sort;
+  const total = Math.max(1, await readModel.count(runsProjection, filters));
+  let done = 0;
+  for (let last = behind; ;) {
+    const page: readonly KeptDocument<RunDocument>[] = await readModel.find(runsProjection, {
+      filters,
+      sort,
+      limit: size,
+      ...(last === undefined ? {} : { after: { values: [last.document[field]], key: last.key } }),
+    });
+    done += page.length;
+    const share = Math.min(1, done / total);
+    let text = '';
+    let count = 0;
+    for (const { document } of page) {
+      text += format === 'csv' ? csvOf(document) : `${JSON.stringify(showRun(document))}\n`;
+      count += 1;
+      if (text.length < PART) continue;
+      yield { text, count, share, read: count };
+      // Other requests come in between: a row may be megabytes.
+      await setImmediate();
+      [text, count] = ['', 0];
+    }
+    yield { text, count, share, read: count };
+    last = page.at(-1);
+    if (last === undefined || page.length < size) return;
+  }
+}
+
+interface Listing {
+  readonly filters: readonly Filter[];
+  readonly sort: readonly [
+    { readonly field: 'queued_at' | 'started_at'; readonly direction: 'ascending' },
+  ];
+}
+
+/** As a list of runs is asked for, in the other order; null where nothing can fit. */
+function listingOf(wanted: RunsFilter): Listing | null {
+  const { since, until, startTime, endTime, success, state, trigger, taskId } = wanted;
+  const listed = runListing({
+    ...{ task_id: taskId, success, state, trigger },
+    ...{ start_time: startTime, end_time: endTime },
+  });
+  if (listed === null) return null;
+  const filters = [...listed.filters];
+  if (since !== undefined) filters.push({ field: 'queued_at', op: 'gte', value: since });
+  if (until !== undefined) filters.push({ field: 'queued_at', op: 'lt', value: until });
+  const field = listed.sort[0]?.field === 'started_at' ? 'started_at' : 'queued_at';
+  return { filters, sort: [{ field, direction: 'ascending' }] };
+}
+
+function csvOf(run: RunDocument): string {
+  const { started_at: started, finished_at: finished, run_at: due } = run;
+  const cells: Readonly<Record<string, Cell | undefined>> = {
+    ...showRun(run),
+    seconds: between(started, finished),
+    late_seconds: between(run.scheduled_for ?? due, started),
+  };
+  return csvLine(runColumns.map((column) => cells[column]));
+}
+
+function between(from: string | null, to: string | null): number | null {
+  return from === null || to === null ? null : (Date.parse(to) - Date.parse(from)) / 1000;
+}
