@@ -8,6 +8,7 @@ import { createApi, createObservingApp } from '../api/app.ts';
 import type { ApiDependencies } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
+import { measuredPositions } from './roles/measured-positions.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { Clock } from '../domain/clock.ts';

@@ -147,6 +147,18 @@ export class ClientConnection {
     if (response.body !== null) yield* serverSentEvents(response.body);
   }
 
+  /**
+   * The text of an answer, as it comes: for what may be larger than memory. No more is taken than is asked for.
+   * @throws ApiError where the service refuses; what `fetch` throws where the connection is lost, also in the middle
+   */
+  async *download(asking: Pick<Asking, 'path' | 'query' | 'signal'>): AsyncGenerator<string> {
+    const response = await this.#sendAgain({ ...asking, method: 'GET' });
+    if (!response.ok) throw await refusal(response, `GET ${asking.path}`);
+    const decoder = new TextDecoder();
+    for await (const bytes of response.body ?? []) yield decoder.decode(bytes, { stream: true });
+    yield decoder.decode();
+  }
+
   /** The token as which it calls; null where it has none. @throws ApiError where the credentials are refused */
   token(): Promise<string | null> {
     return this.#accessToken();

@@ -26,6 +26,7 @@ import {
   type Watching,
 } from './client-connection.ts';
 import type * as Looked from '../schemas/audit-schemas.ts';
+import type { EventsExportQuery, RunsExportQuery } from '../schemas/export-schemas.ts';
 import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
@@ -72,6 +73,8 @@ export function createClient(options: ClientOptions) {
     request: ask,
     /** The messages of a live path: `/runs/live`, `/tasks/{id}/live`, `/audit/live`. */
     live: (watching: Watching) => connection.live(watching),
+    /** Rows as text, as they come: with `end_mark`, a last one says that they are all. */
+    exports: exports(connection),
     /** The access token as which it calls; null where it has none. */
     token: () => connection.token(),
     tokens: tokens(ask),
@@ -220,6 +223,13 @@ const runs = (ask: Ask) => ({
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
   history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
     ask<Audit.History>({ ...call, method: 'GET', path: at`/runs/${id}/history`, query }),
+});
+
+const exports = (connection: ClientConnection) => ({
+  runs: (query: Query<RunsExportQuery> = {}, call: Pick<CallOptions, 'signal'> = {}) =>
+    connection.download({ ...call, path: '/runs/export', query }),
+  events: (query: Query<EventsExportQuery> = {}, call: Pick<CallOptions, 'signal'> = {}) =>
+    connection.download({ ...call, path: '/events/export', query }),
 });
 
 const statistics = (ask: Ask) => ({

@@ -8,7 +8,7 @@ import {
   type ServerSentEvent,
 } from '../../../api/client/client.ts';
 import type { Clock } from '../../../domain/clock.ts';
-import { CommandFault, exitCodes, usageFault, type ExitCode } from './faults.ts';
+import { BrokenExport, CommandFault, exitCodes, usageFault, type ExitCode } from './faults.ts';
 
 /** A refusal by the service: its error body, and what the process ends with because of it. */
 export class ServiceFault extends CommandFault {
@@ -120,6 +120,23 @@ export class Client {
       yield* this.#api.live({ path, query, lastEventId: lastId });
     } catch (error) {
       if (this.#signal.aborted) return;
+      throw this.#faultOf(error);
+    }
+  }
+
+  /**
+   * Rows as text, as they come.
+   * @throws as {@link ask} before the first of them; BrokenExport where they end too soon
+   */
+  async *rows(call: (api: TypedClient) => AsyncGenerator<string>): AsyncGenerator<string> {
+    let hasBegun = false;
+    try {
+      for await (const text of call(this.#api)) {
+        hasBegun = true;
+        yield text;
+      }
+    } catch (error) {
+      if (hasBegun && !this.#signal.aborted) throw new BrokenExport(error);
       throw this.#faultOf(error);
     }
   }

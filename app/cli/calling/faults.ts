@@ -36,6 +36,15 @@ export class BrokenOff extends CommandFault {
   }
 }
 
+/** Ends an export whose rows did not come whole: what came must not pass for all of them. */
+export class BrokenExport extends CommandFault {
+  constructor(cause?: unknown) {
+    const advice = 'try again, or go on behind the last whole row with --cursor';
+    super(exitCodes.unavailable, `the export broke off before its end: ${advice}`, cause);
+    this.name = 'BrokenExport';
+  }
+}
+
 /** Ends a command that follows something: Ctrl-C is how one is done with that. */
 export class FollowingEnded extends CommandFault {
   constructor(cause: unknown) {

@@ -29,6 +29,8 @@ export class Session {
   /** Why the caller does this, in its own words. */
   readonly reason: string | undefined;
   readonly client: Client;
+  /** What `--url` says. */
+  readonly urlOption: string | undefined;
 
   constructor(surroundings: Surroundings, options: GlobalOptions) {
     const { env, clock, signal, out } = surroundings;
@@ -37,6 +39,7 @@ export class Session {
     this.paint = paintFor(out, env, options.color);
     this.json = options.json ?? false;
     this.reason = options.reason;
+    this.urlOption = options.url;
     const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
     const access = { ...accessOf(env), ...keptTokens(env, url, clock) };
     this.client = new Client({ url, access, clock, signal, reason: options.reason });

@@ -22,6 +22,7 @@ export interface ExportOptions {
   readonly type?: readonly string[];
   readonly state?: RunState;
   readonly trigger?: RunTrigger;
+  readonly cursor?: string;
 }
 
 /**
@@ -32,7 +33,11 @@ export function addExportCommand(line: CommandLine, release: string): void {
   const command = line.program
     .command('export [folder]')
     .description('the whole log into a new folder, to be moved; or, with --format, rows to look at')
-    .addOption(new Option('--format <format>', 'rows, and not a folder').choices(exportFormats))
+    .addOption(
+      new Option('--format <format>', 'rows, and not a folder; with --url from a service').choices(
+        exportFormats,
+      ),
+    )
     .addOption(
       new Option('--of <what>', 'rows of what').choices(['events', 'runs']).default('events'),
     )
@@ -48,11 +53,13 @@ export function addExportCommand(line: CommandLine, release: string): void {
     .option('--type <type>', 'events of a type, such as RunFailed; may be repeated', several)
     .addOption(new Option('--state <state>', 'runs in a state').choices(runStates))
     .addOption(new Option('--trigger <trigger>', 'runs of a trigger').choices(runTriggers))
+    .option('--cursor <id>', 'behind this run, or this position of the log; with --url')
     .option('--data-dir <folder>', 'the folder of the embedded stores (SVC_DATA_DIR; ./data)');
   const examples = [
     'export /moves/november',
     'export --format ndjson --type RunFailed --since 2026-11-01T00:00Z > failed.ndjson',
     'export --format csv --of runs --task 01a1fc11-0505-734a-8920-9c4c55a40f65 --output runs.csv',
+    'export --url https://svc.example.com --format csv --of runs --state failed --output runs.csv',
   ];
   line.does<ExportOptions>(command, examples, async (session, options, [folder]) => {
     const { exportLog, exportRows } = await import('./export.ts');

@@ -23,6 +23,7 @@ import type { StoreSettings } from '../../stores.ts';
 import { withScreen } from './archive-screen.ts';
 import type { ExportOptions } from './export-command.ts';
 import { CommandFault, exitCodes, usageFault } from '../calling/faults.ts';
+import { textOf } from '../../configuration/setting-readers.ts';
 import { onStore, storeSettings } from '../calling/on-store.ts';
 import type { Session } from '../calling/session.ts';
 import { bytes } from '../terminal/bytes.ts';
@@ -43,6 +44,9 @@ export async function exportLog(
   const given: string[] = rowOptions.filter((name) => options[name] !== undefined);
   if (options.of !== 'events') given.unshift('of');
   if (given.length > 0) throw usageFault(`--${given.join(', --')} goes with --format`);
+  if (session.urlOption !== undefined) {
+    throw usageFault('a log is exported from its store; --url goes with --format');
+  }
   const { clock, surroundings } = session;
   const place = storeSettings(surroundings.env, options.dataDir);
   const manifest = await withScreen(session, (progress) =>
@@ -64,6 +68,7 @@ const rowOptions = [
   'type',
   'state',
   'trigger',
+  'cursor',
 ] as const;
 
 /** Rows of events or of runs, to a file or the screen. */
@@ -82,6 +87,11 @@ export async function exportRows(
   checkKnown('--kind', kind, [...streamKinds(), 'demo'], 'ext_');
   checkKnown('--type', type, Object.keys(catalogue));
   if (task !== undefined && !isUuid(task)) throw usageFault('--task is no UUID');
+  if (goesByUrl(session, options)) {
+    const { exportFromService } = await import('./export-from-service.ts');
+    return exportFromService(session, options, format);
+  }
+  if (options.cursor !== undefined) throw usageFault('--cursor goes with --url');
   const taskId = task?.toLowerCase();
   const settings = storeSettings(session.surroundings.env, options.dataDir);
   const zone = (): Promise<string | null> => zoneOfTask(settings, taskId);
@@ -118,6 +128,17 @@ export async function exportRows(
   });
   const where = output === undefined ? '' : ` to ${output}`;
   session.aside(`${counted(rows, of === 'events' ? 'event' : 'run')}${where}`);
+}
+
+/** Whether rows come from a service: where one is named, and no store. @throws CommandFault where both are */
+function goesByUrl({ urlOption, surroundings: { env } }: Session, options: ExportOptions): boolean {
+  const { dataDir } = options;
+  if (urlOption !== undefined && dataDir !== undefined) {
+    throw usageFault('--url names a service and --data-dir a store; which one has the rows?');
+  }
+  if (urlOption !== undefined) return true;
+  const stores = [dataDir, textOf(env, 'SVC_DATA_DIR'), textOf(env, 'SVC_EVENT_STORE_URL')];
+  return textOf(env, 'SVC_URL') !== undefined && stores.every((each) => each === undefined);
 }
 
 /**

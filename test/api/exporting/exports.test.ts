@@ -74,6 +74,7 @@ describe('an export', () => {
       expect(await none('success=true&state=failed')).to.equal('');
       expect(await none('start_time=2020-01-01T00:00:00Z')).to.equal('');
       expect(await none(`task_id=${newId(Date.now())}`)).to.equal('');
+      expect(await none('end_time=2020-01-01T00:00:00Z')).to.equal('');
       expect(await none('until=2020-01-01T00:00:00Z')).to.equal('');
       expect(await none('since=2020-01-01T00:00:00Z')).to.not.equal('');
       const wrong = await get('/runs/export?since=soon&start_time=later&format=xml');
@@ -125,6 +126,7 @@ describe('an export', () => {
       expect(await count('actor=service&type=TaskCreated')).to.equal(0);
       expect(await count('source=203.0.113.1')).to.equal(0);
       expect(await count(`until=${toIso(1)}`)).to.equal(0);
+      expect(await count(`since=${toIso(1)}&type=TaskCreated`)).to.equal(1);
       const headers = { 'x-request-id': 'looked-for' };
       await api().admin.client.post(`/tasks/${taskId}/pause`, undefined, { headers });
       expect(await count('correlation_id=looked-for')).to.equal(1);
@@ -168,6 +170,9 @@ describe('an export', () => {
       );
     expect(await asked('')).to.match(/^HTTP\/1\.1 400 [\s\S]*end_mark/);
     expect(await asked('?end_mark=true')).to.match(/^HTTP\/1\.1 200 [\s\S]*"rows":120\}\}\n$/);
+    expect((await get('/events/export?type=TaskCreated&end_mark=true')).text).to.match(
+      /\n\{"end_of_export":\{"rows":1\}\}\n$/,
+    );
   });
 
   it('has an error body for what goes wrong before its first row', async () => {
