@@ -183,6 +183,7 @@ class Service implements RunningService {
         membership,
         tools: this.tools.registry,
         concurrency: configuration.workerConcurrency,
+        calls: this.extensions?.calls,
         secrets: this.options.secrets,
       });
       if (this.scheduler !== null) {

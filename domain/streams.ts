@@ -26,6 +26,8 @@ export const streams = {
   /** @param day `2026-11-21` */
   refusals: (agentId: string, day: string): string => `refusals-${agentId}-${day}`,
   /** @param day `2026-11-21` */
+  toolCalls: (agentId: string, day: string): string => `calls-${agentId}-${day}`,
+  /** @param day `2026-11-21` */
   auditReads: (agentId: string, day: string): string => `reads-${agentId}-${day}`,
 } as const;
 

@@ -7,6 +7,7 @@ import { startRun } from '../domain/runs/run.ts';
 import { streams } from '../domain/streams.ts';
 import { TransientMap } from '../domain/transient-map.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Membership } from './processes/membership.ts';
 import { prefers } from './runs/preference.ts';
@@ -50,6 +51,7 @@ export class Worker {
   private readonly telemetry: Telemetry;
   private readonly slots: number;
   private readonly hold: HoldView;
+  private readonly calls: CallSlots | null;
   private readonly isInstant: (run: QueuedRun, granted?: boolean) => boolean;
   private readonly parks: (run: QueuedRun) => boolean;
   private readonly affinityOf: (run: QueuedRun) => string;
@@ -82,6 +84,8 @@ export class Worker {
     readonly affinityOf?: (run: QueuedRun) => string;
     /** Whether a run may start; default: always. Call `wake` when that changes. */
     readonly hold?: HoldView;
+    /** Slots that tools take which are called directly; default: none. */
+    readonly calls?: CallSlots | undefined;
   }) {
     this.queue = options.queue;
     this.executor = options.executor;
@@ -93,6 +97,11 @@ export class Worker {
     this.parks = options.parks ?? (() => false);
     this.affinityOf = options.affinityOf ?? (({ id }) => id);
     this.hold = options.hold ?? neverHeld;
+    this.calls = options.calls ?? null;
+    if (this.calls !== null) {
+      this.calls.busy = () => this.busy;
+      this.calls.onFree = () => this.pumpSoon();
+    }
     this.queue.onReady = () => this.pumpSoon();
     this.queue.onTaken = (run, event) => this.onTaken(run, event);
   }
@@ -121,9 +130,18 @@ export class Worker {
 
   /** Whether a run that is ready now, and was handed its key, is taken at once. */
   hasRoom(run: QueuedRun): boolean {
-    const { running, membership, busy, passing, slots, mostPassing } = this;
+    const { running, membership, passing, mostPassing } = this;
     if (!running || this.hold.held || !membership.alive || passing >= mostPassing) return false;
-    return busy < slots || this.isInstant(run, true);
+    return this.hasSlot || this.isInstant(run, true);
+  }
+
+  private get hasSlot(): boolean {
+    return this.busy + (this.calls?.taken ?? 0) < this.slots;
+  }
+
+  private freeSlot(): void {
+    this.busy -= 1;
+    this.calls?.offer();
   }
 
   /**
@@ -237,7 +255,7 @@ export class Worker {
         break;
       }
       const instant = this.isInstant(run);
-      if (!instant && this.busy >= this.slots) {
+      if (!instant && !this.hasSlot) {
         this.queue.putBack(run, now);
         break;
       }
@@ -270,12 +288,12 @@ export class Worker {
     const handle = this.executor.execute(run, () => {
       if (!holdsSlot) return;
       holdsSlot = false;
-      this.busy -= 1;
+      this.freeSlot();
       this.passing += 1;
       this.pumpSoon();
     });
     this.lead(run, handle, () => {
-      if (holdsSlot) this.busy -= 1;
+      if (holdsSlot) this.freeSlot();
       else this.passing -= 1;
     });
   }

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
-import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import {
   auditDocumentOf,
@@ -7,7 +7,10 @@ import {
   isAudited,
   type AuditFilters,
 } from '../../projections/views/audit.ts';
+import type { Names } from '../../projections/reading/names.ts';
+import { namedItems, type AuditLooks } from '../endpoints/history/audit-naming.ts';
 import { unavailable } from '../errors.ts';
+import type { AuditItem } from '../schemas/answer-schemas-audit.ts';
 import type { Frame, LiveClient } from '../client/live-client.ts';
 
 /** Auditors who watch one process at a time: each follows the log by itself. */
@@ -65,13 +68,13 @@ export class AuditTail {
   }
 
   /** Tells a client what it asks for, from where it is, until it goes or is not let in any longer. */
-  join(client: LiveClient, wanted: AuditFilters): void {
+  join(client: LiveClient, wanted: AuditFilters & AuditLooks, names: Names): void {
     if (this.#closed) {
       client.end('shutdown');
       return;
     }
     const place = { reached: client.last };
-    const following = this.#follow(client, wanted, place);
+    const following = this.#follow(client, { wanted, names }, place);
     this.#clients.set(client, following);
     const stop = this.#watchOver(client, place);
     void following.finally(() => {
@@ -91,7 +94,7 @@ export class AuditTail {
   /** Never rejects: a client who can't be served is told so. */
   async #follow(
     client: LiveClient,
-    wanted: AuditFilters,
+    { wanted, names }: { readonly wanted: AuditFilters & AuditLooks; readonly names: Names },
     place: { reached: Position },
   ): Promise<void> {
     const { signal } = client;
@@ -99,7 +102,9 @@ export class AuditTail {
     try {
       for await (const message of this.#store.subscribe(from)) {
         if (message.kind === 'events') {
-          client.send(message.events.filter((event) => isAudited(event, wanted)).map(frameOf));
+          const audited = message.events.filter((event) => isAudited(event, wanted));
+          const items = await namedItems(audited.map(auditDocumentOf), wanted, names);
+          client.send(items.map(frameOf));
           await client.drained();
         }
         const passed =
@@ -141,10 +146,9 @@ export class AuditTail {
   }
 }
 
-function frameOf(event: RecordedEvent): Frame {
-  const { position } = event;
-  const document = auditDocumentOf(event);
-  const data = JSON.stringify(document);
-  const text = `id: ${position}\nevent: audit.${document.outcome}\ndata: ${data}\n\n`;
+function frameOf(item: AuditItem): Frame {
+  const { position, outcome } = item;
+  const data = JSON.stringify(item);
+  const text = `id: ${position}\nevent: audit.${outcome}\ndata: ${data}\n\n`;
   return { position, taskId: null, state: null, bytes: Buffer.from(text) };
 }

@@ -21,6 +21,9 @@ const HistoryItem = Type.Object(
     revision: count,
     at: time,
     actor: Type.String({ description: "the agent's id, or `service`" }),
+    actor_name: Nullable(
+      Type.String({ description: "the agent's present name, or its last; null for `service`" }),
+    ),
     type: Type.String(),
     reason: Nullable(Type.String()),
     changes: Type.Array(Change),
@@ -77,10 +80,19 @@ const AuditItem = Type.Object(
     position: Type.String(),
     at: time,
     actor: Type.String({ description: "the agent's id, or `service`" }),
+    actor_name: Nullable(
+      Type.String({ description: "the agent's present name, or its last; null for `service`" }),
+    ),
     source: Type.String({ description: 'the address that the command came from' }),
     action: Type.String({ description: 'the type of the event; of a refused command what it was' }),
     type: Type.String({ description: 'of the event' }),
     stream: Type.String(),
+    task_title: Nullable(
+      Type.String({
+        description:
+          'present title of the task that it was done to, or whose run or backfill it was',
+      }),
+    ),
     revision: count,
     reason: Nullable(Type.String()),
     correlation_id: Type.String(),
@@ -96,6 +108,18 @@ const AuditItem = Type.Object(
           last_at: time,
         },
         closedAs('Refused'),
+      ),
+    ),
+    call: Nullable(
+      Type.Object(
+        {
+          tool: Type.String(),
+          code: Nullable(Type.String({ description: 'of the error; null where there was none' })),
+          count: Type.Integer({ minimum: 1 }),
+          first_at: time,
+          last_at: time,
+        },
+        { ...closedAs('ToolCall'), description: 'of a tool that was called directly' },
       ),
     ),
   },

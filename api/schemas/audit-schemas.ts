@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { catalogue, type EventType } from '../../domain/events/catalogue.ts';
 import { OneOf } from '../../domain/events/schema-parts.ts';
+import { auditOutcomes } from '../../projections/views/audit.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 
 /** The schemas of what the endpoints take that read the log: histories, streams, the audit. */
@@ -43,10 +44,28 @@ const what = {
   stream: Type.Optional(Type.String({ minLength: 1, maxLength: LONGEST_NAME })),
   type: Type.Optional(OneOf(Object.keys(catalogue) as EventType[])),
 };
+const parts = {
+  ...what,
+  source: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'the address that it came from' }),
+  ),
+  correlation_id: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'the `X-Request-Id` of the request' }),
+  ),
+  outcome: Type.Optional(OneOf(auditOutcomes)),
+  search: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'a text in the action, the stream, the reason, the path, the name of the agent or the title of the task; upper and lower case alike',
+    }),
+  ),
+};
 const timestamp = Type.Optional(Type.String({ maxLength: 64 }));
 
 export const AuditQuery = Type.Object({
-  ...what,
+  ...parts,
   from: timestamp,
   to: timestamp,
   limit,
@@ -55,5 +74,5 @@ export const AuditQuery = Type.Object({
 });
 export type AuditQuery = Static<typeof AuditQuery>;
 
-export const AuditLiveQuery = Type.Object({ ...what, after });
+export const AuditLiveQuery = Type.Object({ ...parts, after });
 export type AuditLiveQuery = Static<typeof AuditLiveQuery>;

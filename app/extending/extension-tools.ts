@@ -8,11 +8,20 @@ import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { logLevels, ToolError, type ToolCall } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
+import type { DirectCalls } from './direct-calls.ts';
 import { readable } from '../../extensions/host/extension.ts';
 import type { LentTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
 
-/** The tool registry of this process, as extensions see it. */
-export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPort {
+/**
+ * The tool registry of this process, as extensions see it.
+ * @param direct carries out what clients' requests call
+ */
+export function toolPort(
+  registry: ToolRegistry,
+  clock: Clock,
+  log: Log,
+  direct: Pick<DirectCalls, 'carryOut'>,
+): ToolPort {
   const view = (name: string, caller: string): LentTool | undefined => {
     const found = registry.find(name);
     if (found === undefined) return undefined;
@@ -23,22 +32,28 @@ export function toolPort(registry: ToolRegistry, clock: Clock, log: Log): ToolPo
       description: tool.description,
       schema: frozen(tool.schema),
       check,
-      async call(args, { actAs, signal, origin }) {
+      async call(args, { actAs, signal = new AbortController().signal, origin }) {
         check(args);
         const id = origin?.commandId ?? newId(clock.now());
-        const result: unknown = await tool.run(args as JsonValue, {
-          signal: signal ?? new AbortController().signal,
-          idempotencyKey: id,
-          clock,
-          runId: id,
-          taskId: id,
-          step: name,
-          actAs,
-          // Secrets are a pipeline's affair.
-          mask: (text) => text,
-          origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
-          log: (level, message, data) => log[level](message, { tool: name, caller, data }),
-        });
+        const run = async (): Promise<unknown> =>
+          tool.run(args as JsonValue, {
+            signal,
+            idempotencyKey: id,
+            clock,
+            runId: id,
+            taskId: id,
+            step: name,
+            actAs,
+            // Secrets are a pipeline's affair.
+            mask: (text) => text,
+            origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
+            log: (level, message, data) => log[level](message, { tool: name, caller, data }),
+          });
+        // Without a request it is called within a run, or by an extension of its own accord.
+        const result =
+          origin === undefined
+            ? await run()
+            : await direct.carryOut({ tool: name, actAs, origin, signal }, run);
         return cutTo(MAX_RESULT_BYTES, toPlainJson(plain(result))).value;
       },
     };

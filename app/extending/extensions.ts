@@ -1,14 +1,17 @@
 import { join } from 'node:path';
 import type { TokenKeys } from '../../api/access/tokens.ts';
+import { ToolCalls } from '../../api/access/tool-calls.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { ExtensionHost } from '../../extensions/host/host.ts';
 import type { ProcessTelemetry } from '../../observability/create-telemetry.ts';
+import { CallSlots } from '../../scheduler/call-slots.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { Containment } from './containment.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { LoopbackCore } from './core-client.ts';
 import { ExtensionAgents } from './extension-agents.ts';
 import { checkDescription } from './extension-descriptions.ts';
+import { DirectCalls } from './direct-calls.ts';
 import { toolPort } from './extension-tools.ts';
 import { ExtensionWatchdog } from './extension-watchdog.ts';
 import type { Going } from '../roles/going.ts';
@@ -19,6 +22,8 @@ import type { Stores } from '../stores.ts';
 export interface ProcessExtensions {
   readonly host: ExtensionHost;
   readonly core: LoopbackCore;
+  /** Slots of this process that tools take which clients call directly. */
+  readonly calls: CallSlots;
   close(): Promise<void>;
 }
 
@@ -48,6 +53,9 @@ export async function startExtensions(options: {
     tokenSeconds: configuration.accessTokenSeconds,
     signal: going.signal,
   });
+  const calls = new CallSlots(configuration.workerConcurrency, clock);
+  const record = new ToolCalls({ store, clock, telemetry });
+  const direct = new DirectCalls({ slots: calls, record, clock });
   const containment = new Containment((id, what, error) => host.blame(id, what, error));
   const host: ExtensionHost = new ExtensionHost({
     store,
@@ -66,7 +74,7 @@ export async function startExtensions(options: {
       production,
       metricsText: () => telemetry.metrics.text(),
     }),
-    tools: toolPort(tools, clock, telemetry.log),
+    tools: toolPort(tools, clock, telemetry.log, direct),
     core,
     agents,
     contain(id, call) {
@@ -101,8 +109,10 @@ export async function startExtensions(options: {
   return {
     host,
     core,
+    calls,
     async close() {
       await host.close();
+      await record.close();
       await watchdog.close();
       containment.close();
       core.close();

@@ -1,5 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { CallSlots } from '../../scheduler/call-slots.ts';
 import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { FailurePause } from '../../scheduler/runs/failure-pause.ts';
 import type { Hold } from '../../scheduler/hold.ts';
@@ -38,6 +39,8 @@ export function startWorkerRole(options: {
   readonly going: Going;
   readonly hold: Hold;
   readonly concurrency: number;
+  /** Slots that tools take which are called directly. */
+  readonly calls: CallSlots | undefined;
   readonly secrets: (name: string) => string | undefined;
 }): WorkerRole {
   const { stores, indexes, membership, tools, clock, telemetry, going, hold, concurrency } =
@@ -70,6 +73,7 @@ export function startWorkerRole(options: {
     executor,
     hold,
     slots: concurrency,
+    calls: options.calls,
     isInstant,
     parks,
     affinityOf,

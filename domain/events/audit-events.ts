@@ -1,7 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import { Id, Nullable, Timestamp, closed } from './schema-parts.ts';
+import { Id, Nullable, OneOf, Timestamp, closed } from './schema-parts.ts';
 
-/** Events of `refusals-<agent>-<day>` and `reads-<agent>-<day>`: what an auditor asks for that changed nothing. */
+/** What became of a tool that was called directly. `refused`: it was not carried out. */
+export const toolCallOutcomes = ['done', 'failed', 'refused'] as const;
+export type ToolCallOutcome = (typeof toolCallOutcomes)[number];
+
+/** Events of `refusals-<agent>-<day>`, `calls-<agent>-<day>` and `reads-<agent>-<day>`: what an auditor asks for that changed nothing. */
 export const auditEvents = {
   /**
    * A request of a known agent that was not allowed, or not possible: 401, 403, 409, 412. So many in a minute are
@@ -18,6 +22,23 @@ export const auditEvents = {
       status: Type.Integer({ minimum: 400, maximum: 499 }),
       /** Of the error body. */
       code: Type.String(),
+      count: Type.Integer({ minimum: 1 }),
+      first_at: Timestamp,
+      last_at: Timestamp,
+    }),
+  },
+  /**
+   * An agent called a tool directly, past any run. Neither its arguments nor its result stand here: they may hold
+   * secrets. So many in a minute are told one by one; the others of the minute are summed.
+   */
+  ToolCalled: {
+    version: 1,
+    schema: closed({
+      agent_id: Id,
+      tool: Type.String(),
+      outcome: OneOf(toolCallOutcomes),
+      /** Of the error: `tool_failed`, `unavailable`; null where there was none. */
+      code: Nullable(Type.String()),
       count: Type.Integer({ minimum: 1 }),
       first_at: Timestamp,
       last_at: Timestamp,

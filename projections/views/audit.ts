@@ -14,7 +14,7 @@ export type AuditDocument = JsonObject & {
   readonly actor: string;
   /** The address that it came from. */
   readonly source: string;
-  /** The event's type; of what changed nothing the endpoint, as `POST /tasks/{id}/pause`. */
+  /** The event's type; of what changed nothing the endpoint, as `POST /tasks/{id}/pause`, or the tool, as `call http.request`. */
   readonly action: string;
   /** Of the event. */
   readonly type: string;
@@ -26,9 +26,11 @@ export type AuditDocument = JsonObject & {
   readonly outcome: AuditOutcome;
   /** Of a command that was refused. */
   readonly refusal: RefusalPart | null;
+  /** Of a tool that was called directly; views of older shapes lack it. */
+  readonly call?: CallPart | null;
 };
 
-export const auditOutcomes = ['done', 'refused'] as const;
+export const auditOutcomes = ['done', 'failed', 'refused'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** How, and how often; `path` is null where several were summed. */
@@ -36,6 +38,16 @@ export type RefusalPart = JsonObject & {
   readonly status: number;
   readonly code: string;
   readonly path: string | null;
+  readonly count: number;
+  readonly first_at: string;
+  readonly last_at: string;
+};
+
+/** Which tool, and how often. */
+export type CallPart = JsonObject & {
+  readonly tool: string;
+  /** Of the error; null where there was none. */
+  readonly code: string | null;
   readonly count: number;
   readonly first_at: string;
   readonly last_at: string;
@@ -54,10 +66,11 @@ export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUN
  */
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
-  schema: 4,
-  // The third has the streams of runs in its index; those before lack what was ordered of replays and said in the
-  // demonstration, the first also an index or two.
-  readsOlder: [1, 2, 3],
+  schema: 5,
+  // The fourth lacks tools that were called directly, of which its release had none. The third has the streams of runs
+  // in its index; those before lack what was ordered of replays and said in the demonstration, the first also an index
+  // or two.
+  readsOlder: [1, 2, 3, 4],
   streams: [
     'agent-',
     'session-',
@@ -66,6 +79,7 @@ export const auditProjection: Projection<AuditDocument> = {
     'backfill-',
     'topic-',
     'refusals-',
+    'calls-',
     'reads-',
     'operations',
     'projection-',
@@ -108,21 +122,38 @@ export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   const { position, type, stream, revision, metadata } = event;
   const { occurredAt: at, actor, source, reason = null, $correlationId } = metadata;
   const refusal = refusalOf(event);
-  const changesNothing = event.type === 'CommandRefused' || event.type === 'AuditRead';
   return {
     position,
     at,
     actor,
     source,
-    action: changesNothing ? event.data.action : type,
+    action: actionOf(event),
     type,
     stream,
     revision,
     reason,
     correlation_id: $correlationId,
-    outcome: refusal === null ? 'done' : 'refused',
+    outcome: outcomeOf(event),
     refusal,
+    call: callOf(event),
   };
+}
+
+function actionOf(event: RecordedEvent): string {
+  if (event.type === 'ToolCalled') return `call ${event.data.tool}`;
+  const changesNothing = event.type === 'CommandRefused' || event.type === 'AuditRead';
+  return changesNothing ? event.data.action : event.type;
+}
+
+function outcomeOf(event: RecordedEvent): AuditOutcome {
+  if (event.type === 'ToolCalled') return event.data.outcome;
+  return event.type === 'CommandRefused' ? 'refused' : 'done';
+}
+
+function callOf(event: RecordedEvent): CallPart | null {
+  if (event.type !== 'ToolCalled') return null;
+  const { tool, code, count, first_at, last_at } = event.data;
+  return { tool, code, count, first_at, last_at };
 }
 
 function refusalOf(event: RecordedEvent): RefusalPart | null {
@@ -140,7 +171,14 @@ export interface AuditFilters {
   readonly from?: string | undefined;
   /** At or before. */
   readonly to?: string | undefined;
+  readonly outcome?: AuditOutcome | undefined;
 }
+
+/** Types of events that alone have another outcome than `done`. */
+const typesByOutcome: Readonly<Partial<Record<AuditOutcome, readonly string[]>>> = {
+  refused: ['CommandRefused', 'ToolCalled'],
+  failed: ['ToolCalled'],
+};
 
 /** Newest first; of one instant what stands later in the log, as the key is the position. */
 export const newestAudited: readonly Sort[] = [{ field: 'at', direction: 'descending' }];
@@ -151,6 +189,10 @@ export function auditFilters(wanted: AuditFilters): readonly Filter[] {
   for (const field of ['actor', 'stream', 'type'] as const) {
     const value = wanted[field];
     if (value !== undefined) filters.push({ field, op: 'eq', value });
+  }
+  const types = wanted.outcome === undefined ? undefined : typesByOutcome[wanted.outcome];
+  if (types !== undefined && wanted.type === undefined) {
+    filters.push({ field: 'type', op: 'in', value: types });
   }
   if (wanted.from !== undefined) filters.push({ field: 'at', op: 'gte', value: wanted.from });
   if (wanted.to !== undefined) filters.push({ field: 'at', op: 'lte', value: wanted.to });

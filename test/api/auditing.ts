@@ -6,6 +6,8 @@ export interface Item {
   readonly position: string;
   readonly at: string;
   readonly actor: string;
+  readonly actor_name: string | null;
+  readonly task_title: string | null;
   readonly source: string;
   readonly action: string;
   readonly type: string;

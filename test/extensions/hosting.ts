@@ -152,7 +152,9 @@ export class Hosting {
         production: false,
         metricsText: () => this.#telemetry.metrics.text(),
       },
-      tools: toolPort(this.tools, this.#clock, this.#telemetry.log),
+      tools: toolPort(this.tools, this.#clock, this.#telemetry.log, {
+        carryOut: (_call, work) => work(),
+      }),
       core: { request: async () => ({ status: 200, headers: {}, body: null }) },
       agents: {
         idOf: async ({ id }) => id,

@@ -182,11 +182,46 @@ describe('a service with extensions', () => {
         const audit = await client.get(`/audit?actor=${id}&limit=20`);
         const items = audit.at('items') as readonly Readonly<Record<string, unknown>>[];
         const found = items.filter((item) => item['correlation_id'] === 'for-the-audit');
-        const types = ['StreamEntryAdded', 'EventPublished', 'TaskCreated', 'TaskCreated'];
-        expect(found.map(({ type, source, reason }) => [type, source, reason])).to.deep.equal(
-          types.map((type) => [type, '203.0.113.9', 'because']),
-        );
+        const types = [
+          'StreamEntryAdded',
+          'ToolCalled',
+          'EventPublished',
+          'TaskCreated',
+          'TaskCreated',
+        ];
+        // Calls of tools are written within a second: which comes first does not matter.
+        expect(
+          found.map(({ type, source, reason }) => [type, source, reason]),
+        ).to.have.deep.members(types.map((type) => [type, '203.0.113.9', 'because']));
       });
+    });
+
+    it('is in the audit for a tool that is called directly, with what came of it', async () => {
+      const { client, id } = service().admin;
+      const said = { 'x-request-id': 'direct-calls' };
+      const headers = { ...from('203.0.113.10'), ...said };
+      const secret = 'not-for-the-log';
+      for (const [tool, parameters] of [
+        ['echo', { text: secret }],
+        ['fail', { message: secret }],
+      ] as const) {
+        const answer = await client.post('/ext/mcp_http/invoke', { tool, parameters }, { headers });
+        expect(answer.status, answer.text).to.equal(200);
+      }
+      await eventually(async () => {
+        const audit = await client.get('/audit?correlation_id=direct-calls');
+        const items = audit.at('items') as readonly Readonly<Record<string, unknown>>[];
+        expect(items.map(({ action, outcome }) => [action, outcome])).to.have.deep.members([
+          ['call echo', 'done'],
+          ['call fail', 'failed'],
+        ]);
+        for (const item of items) {
+          expect(item).to.include({ actor: id, actor_name: 'admin', source: '203.0.113.10' });
+        }
+        expect(audit.text).to.not.contain(secret);
+      });
+      const events = await client.get('/events/export?type=ToolCalled');
+      expect(events.text).to.contain('"tool":"echo"').and.not.contain(secret);
     });
 
     it('counts once against the limits', async () => {

@@ -7,8 +7,10 @@ import {
   type AuditDocument,
   type AuditFilters,
 } from '../../../projections/views/audit.ts';
+import type { Names } from '../../../projections/reading/names.ts';
 import type { AuditPage } from '../../schemas/answer-schemas-audit.ts';
 import { cursorOf, parseCursor } from '../listing.ts';
+import { namedItems, type AuditLooks } from './audit-naming.ts';
 
 /** Events that are read at a time. */
 const READ = 500;
@@ -20,15 +22,16 @@ const READ = 500;
  * @throws HttpError 400 for a cursor of another list; EventStoreError `UNAVAILABLE`
  */
 export async function auditOfStream(
-  store: EventStore,
-  wanted: AuditFilters & { readonly stream: string },
+  { store, names }: { readonly store: EventStore; readonly names: Names },
+  wanted: AuditFilters & AuditLooks & { readonly stream: string },
   { limit, cursor }: { readonly limit: number; readonly cursor?: string },
 ): Promise<AuditPage> {
   const after = cursor === undefined ? null : parseCursor(cursor, newestAudited, auditProjection);
-  const found: AuditDocument[] = [];
+  const documents: AuditDocument[] = [];
   for await (const event of eventsOf(store, wanted.stream)) {
-    if (isAudited(event, wanted)) found.push(auditDocumentOf(event));
+    if (isAudited(event, wanted)) documents.push(auditDocumentOf(event));
   }
+  const found = [...(await namedItems(documents, wanted, names))];
   found.sort((one, other) => compare(other.at, one.at) || compare(other.position, one.position));
   const [at] = after?.values ?? [];
   const left =
@@ -46,7 +49,9 @@ export async function auditOfStream(
     items,
     total: countable ? found.length : null,
     next_cursor:
-      left.length > limit && last ? cursorOf({ key, document: last }, newestAudited) : null,
+      left.length > limit && last
+        ? cursorOf({ key, document: { at: last.at } }, newestAudited)
+        : null,
   };
 }
 

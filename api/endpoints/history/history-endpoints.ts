@@ -6,6 +6,7 @@ import {
   type HistorySpan,
 } from '../../../projections/reading/history.ts';
 import { History } from '../../schemas/answer-schemas-audit.ts';
+import { namesIn } from './audit-naming.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { HistoryQuery } from '../../schemas/audit-schemas.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
@@ -45,7 +46,13 @@ function historyEndpoint(operationId: string, kind: string, path: string, read: 
       const page = await read(call.dependencies.store, id, { from, limit: call.query.limit });
       if (page === null) throw notFound(kind, id);
       const next_cursor = page.next === null ? null : String(page.next);
-      return { body: { items: page.items, next_cursor } };
+      const names = namesIn(call.dependencies);
+      const items = await Promise.all(
+        page.items.map(async ({ revision, at, actor, ...rest }) => {
+          return { revision, at, actor, actor_name: await names.agentName(actor), ...rest };
+        }),
+      );
+      return { body: { items, next_cursor } };
     },
   });
 }

@@ -335,5 +335,15 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       last_at: at,
     },
   ],
+  ToolCalled: [
+    {
+      ...{ agent_id: 'a', tool: 'http.request', outcome: 'done', code: null },
+      ...{ count: 1, first_at: at, last_at: at },
+    },
+    {
+      ...{ agent_id: 'a', tool: 'sleep', outcome: 'refused', code: 'unavailable' },
+      ...{ count: 70, first_at: at, last_at: at },
+    },
+  ],
   AuditRead: [{ agent_id: 'a', action: 'GET /audit', asked: { actor: 'b', limit: '50' } }],
 };

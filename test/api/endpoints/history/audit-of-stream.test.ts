@@ -6,6 +6,7 @@ import {
   type RecordedEvent,
   type StreamPart,
 } from '../../../../domain/event-store.ts';
+import { Names } from '../../../../projections/reading/names.ts';
 import type { AuditFilters } from '../../../../projections/views/audit.ts';
 
 const STREAM = 'run-1';
@@ -44,9 +45,16 @@ const store = {
   },
 } as unknown as EventStore;
 
+const names = new Names({
+  agent: () => ({ status: 'none' }),
+  task: () => ({ status: 'none' }),
+  store,
+});
+const parts = { store, names };
+
 describe('the audit of a short stream', () => {
   const revisionsOf = async (wanted: AuditFilters): Promise<readonly number[]> => {
-    const page = await auditOfStream(store, { ...wanted, stream: STREAM }, { limit: 50 });
+    const page = await auditOfStream(parts, { ...wanted, stream: STREAM }, { limit: 50 });
     return page.items.map(({ revision }) => revision);
   };
 
@@ -65,14 +73,14 @@ describe('the audit of a short stream', () => {
     const seen: number[] = [];
     for (let cursor: string | undefined; ;) {
       const query = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };
-      const page = await auditOfStream(store, { stream: STREAM }, query);
+      const page = await auditOfStream(parts, { stream: STREAM }, query);
       expect(page.total).to.equal(4);
       seen.push(...page.items.map(({ revision }) => revision));
       if (page.next_cursor === null) break;
       cursor = page.next_cursor;
     }
     expect(seen).to.deep.equal([5, 2, 4, 0]);
-    const { total } = await auditOfStream(store, { stream: STREAM, actor: 'a' }, { limit: 1 });
+    const { total } = await auditOfStream(parts, { stream: STREAM, actor: 'a' }, { limit: 1 });
     expect(total).to.equal(null);
   });
 });

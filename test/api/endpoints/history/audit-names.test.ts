@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import { newId } from '../../../../domain/ids.ts';
+import { toNewEvents } from '../../../../domain/handle.ts';
+import { streams } from '../../../../domain/streams.ts';
+import { EventStream } from '../../../support/event-stream.ts';
+import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
+import { auditOf, type Item } from '../../auditing.ts';
+import { plainTask } from '../../plain-task.ts';
+
+describe('the audit', () => {
+  const api = useRunningApi();
+  let auditor: SignedIn;
+  let agent: SignedIn;
+  let count = 0;
+  let name = '';
+
+  before(async () => {
+    auditor = await api().signIn(['audit:read']);
+  });
+  beforeEach(async () => {
+    count += 1;
+    name = `Worker ${count}`;
+    agent = await api().signIn(['tasks:read', 'tasks:write'], name);
+  });
+  const audit = (query: string): Promise<readonly Item[]> => auditOf(api(), auditor, query);
+  const typesOf = async (query: string): Promise<readonly string[]> =>
+    (await audit(query)).map(({ type }) => type);
+
+  async function makeTask(title: string): Promise<string> {
+    const task = { ...plainTask(agent.id), title };
+    return (await agent.client.post('/tasks', task)).textAt('id');
+  }
+
+  describe('names', () => {
+    it('who did something, and the task that it was done to, to an auditor without other scopes', async () => {
+      const id = await makeTask('Night shift');
+      const [item] = await audit(`actor=${agent.id}`);
+      expect(item).to.include({ actor: agent.id, actor_name: name, task_title: 'Night shift' });
+      const history = await auditor.client.get(`/tasks/${id}/history`);
+      expect(history.at('items.0.actor_name')).to.equal(name);
+      const [bySystem] = await audit('actor=service');
+      expect(bySystem?.actor_name ?? null).to.equal(null);
+    });
+
+    it('a run, a backfill and a refusal by their task', async () => {
+      const id = await makeTask('Nightly report');
+      const run = await agent.client.post(`/tasks/${id}/run_now`);
+      const runId = run.textAt('details.run_id');
+      await agent.client.post(`/runs/${runId}/cancel`);
+      await agent.client.post(`/tasks/${id}/cancel`);
+      expect((await agent.client.post(`/tasks/${id}/pause`)).status).to.equal(409);
+      const items = await audit(`actor=${agent.id}`);
+      expect(items.map(({ type, task_title }) => [type, task_title])).to.deep.include.members([
+        ['CommandRefused', 'Nightly report'],
+        ['TaskCanceled', 'Nightly report'],
+        ['RunRequested', 'Nightly report'],
+        ['RunCanceled', 'Nightly report'],
+      ]);
+      const ofRun = await audit(`stream=${streams.run(runId)}`);
+      expect(ofRun[0]).to.include({ actor_name: name, task_title: 'Nightly report' });
+      const byService = await audit(`actor=service&stream=${streams.run(runId)}`);
+      for (const { task_title } of byService) expect(task_title).to.equal('Nightly report');
+    });
+
+    it('by their present names, and by the last ones where they are gone', async () => {
+      const id = await makeTask('Old title');
+      await agent.client.put(`/tasks/${id}`, { title: 'New title' });
+      await agent.client.post(`/tasks/${id}/cancel`);
+      const { client } = api().admin;
+      await client.put(`/agents/${agent.id}`, { name: `${name} renamed` });
+      expect((await client.delete(`/agents/${agent.id}`)).status).to.equal(200);
+      const items = await audit(`actor=${agent.id}`);
+      expect(items).to.have.lengthOf(3);
+      for (const item of items) {
+        expect(item).to.include({ actor_name: `${name} renamed`, task_title: 'New title' });
+      }
+    });
+  });
+
+  describe('is filtered', () => {
+    it('by source, request and outcome', async () => {
+      const id = await makeTask('Filtered');
+      const headers = { 'x-request-id': `request-${count}` };
+      await agent.client.post(`/tasks/${id}/pause`, undefined, { headers });
+      await agent.client.put(`/tasks/${id}`, {}, { headers: { 'if-match': '"99"' } });
+      const by = `actor=${agent.id}`;
+      expect(await typesOf(`correlation_id=request-${count}`)).to.deep.equal(['TaskPaused']);
+      expect(await typesOf(`${by}&outcome=refused`)).to.deep.equal(['CommandRefused']);
+      expect(await typesOf(`${by}&outcome=done`)).to.deep.equal(['TaskPaused', 'TaskCreated']);
+      expect(await typesOf(`${by}&outcome=failed`)).to.deep.equal([]);
+      expect(await typesOf(`${by}&source=127.0.0.1`)).to.have.lengthOf(3);
+      expect(await typesOf(`${by}&source=203.0.113.1`)).to.deep.equal([]);
+      const stream = `stream=${streams.task(id)}`;
+      expect(await typesOf(`${stream}&correlation_id=request-${count}`)).to.deep.equal([
+        'TaskPaused',
+      ]);
+    });
+
+    it('by a text in what was done, why, by whom and to which task', async () => {
+      const id = await makeTask(`Invoices ${count}`);
+      await agent.client.post(`/tasks/${id}/pause`, undefined, {
+        headers: { 'x-reason': 'too NOISY' },
+      });
+      const by = `actor=${agent.id}`;
+      expect(await typesOf(`${by}&search=noisy`)).to.deep.equal(['TaskPaused']);
+      expect(await typesOf(`${by}&search=taskCREATED`)).to.deep.equal(['TaskCreated']);
+      expect(await typesOf(`search=${encodeURIComponent(`invoices ${count}`)}`)).to.have.lengthOf(
+        2,
+      );
+      expect(await typesOf(`search=${encodeURIComponent(name)}`)).to.have.lengthOf(2);
+      expect(await typesOf(`${by}&search=nowhere`)).to.deep.equal([]);
+      const byService = await audit('actor=service&search=nowhere');
+      expect(byService).to.deep.equal([]);
+    });
+
+    it('page by page, each item once, however much lies between', async () => {
+      const { store } = api();
+      const context = { source: 's', correlationId: 'many', actor: agent.id, now: Date.now() };
+      for (let stream = 0; stream < 3; stream += 1) {
+        const id = newId(Date.now());
+        const events = Array.from({ length: 400 }, () => {
+          return {
+            type: 'AuditRead',
+            data: { agent_id: agent.id, action: 'GET /x', asked: {} },
+          } as const;
+        });
+        const to = streams.auditReads(id, '2026-03-01');
+        const own = { ...context, commandId: newId(Date.now()), correlationId: `many-${stream}` };
+        await store.append(to, toNewEvents(to, events, own), 'any');
+      }
+      const seen: string[] = [];
+      const after = await store.head();
+      for (let cursor = ''; ;) {
+        const page = await auditor.client.get(
+          `/audit?correlation_id=many-0&limit=150&after=${after}${cursor}`,
+        );
+        expect(page.at('total')).to.equal(null);
+        const items = page.at('items') as readonly Item[];
+        seen.push(...items.map(({ position }) => position));
+        const next = page.at('next_cursor');
+        if (next === null) break;
+        cursor = `&cursor=${String(next)}`;
+      }
+      expect(seen).to.have.lengthOf(400);
+      expect(new Set(seen).size).to.equal(400);
+    });
+
+    it('live, with names, too', async () => {
+      const url = `${api().url}/audit/live?search=watched&outcome=done`;
+      const live = await EventStream.open(url, String(auditor.client.token));
+      await makeTask('Not meant');
+      await makeTask('To be Watched');
+      const message = await live.named('audit.done');
+      expect(message.data).to.include({ actor_name: name, task_title: 'To be Watched' });
+      live.close();
+    });
+  });
+});
