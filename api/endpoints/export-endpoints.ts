@@ -14,6 +14,7 @@ import { sendRows, type Rows } from '../exporting/row-sending.ts';
 import { exportRuns } from '../exporting/run-rows.ts';
 import { checkPosition } from '../positions.ts';
 import { EventsExportQuery, RunsExportQuery, exportedRows } from '../schemas/export-schemas.ts';
+import { namesIn } from './history/audit-naming.ts';
 import { auditScope, recordReading } from './history/audit-access.ts';
 import { instantOfTask, instantsOf, zoneOfTask } from './history/instant.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
@@ -45,11 +46,12 @@ const runs = endpoint<unknown, RunsExportQuery>({
       ...{ since, until, startTime: start_time, endTime: end_time, success, state, trigger },
       taskId: query.task_id?.toLowerCase(),
     };
+    const names = namesIn(dependencies);
     const behind = await runOf(readModel, query.cursor);
     return rowsAnswer(call, {
       name: 'runs',
       endMark: runsEndMark,
-      parts: () => exportRuns(readModel, format, filter, { behind, page: PAGE }),
+      parts: () => exportRuns(readModel, format, filter, { behind, names, page: PAGE }),
     });
   },
 });
@@ -66,8 +68,8 @@ const events = endpoint<unknown, EventsExportQuery>({
     const { store } = dependencies;
     const { format, stream, actor, source, correlation_id: correlationId, cursor } = query;
     const times = await instantsAsked(call, { since: query.since, until: query.until });
-    const types = namesIn('type', query.type, Object.keys(catalogue));
-    const kinds = namesIn('kind', query.kind, [...streamKinds(), 'demo'], 'ext_');
+    const types = wordsIn('type', query.type, Object.keys(catalogue));
+    const kinds = wordsIn('kind', query.kind, [...streamKinds(), 'demo'], 'ext_');
     if (cursor !== undefined) await checkPosition(store, 'cursor', cursor);
     const taskId = query.task_id?.toLowerCase();
     const filter = { ...times, types, kinds, taskId, stream, actor, source, correlationId };
@@ -77,7 +79,7 @@ const events = endpoint<unknown, EventsExportQuery>({
       endMark: eventsEndMark,
       parts(signal) {
         const part = { after: cursor ?? BEGINNING, stream, signal };
-        return exportEvents(eventsOfLog(store, part), format, filter);
+        return exportEvents(eventsOfLog(store, part), format, filter, namesIn(dependencies));
       },
     });
   },
@@ -145,7 +147,7 @@ async function runOf(
  * @param open how others begin that may be there too
  * @throws HttpError 400 for one that nothing has: no row would come, and nobody would know why
  */
-function namesIn(
+function wordsIn(
   field: string,
   text: string | undefined,
   known: readonly string[],

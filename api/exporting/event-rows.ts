@@ -3,6 +3,7 @@ import type { RawEvent } from '../../domain/event-store.ts';
 import { contentOf, placeOf } from '../../domain/events/event-line.ts';
 import type { WantedEvents } from '../../domain/log-transfer.ts';
 import { kindOf } from '../../domain/streams.ts';
+import { taskIn, type Names } from '../../projections/reading/names.ts';
 import { csvLine } from './csv.ts';
 import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
@@ -47,6 +48,8 @@ export const eventColumns = [
   'event_id',
   'schema_version',
   'data',
+  'actor_name',
+  'task_title',
 ] as const;
 
 /** Where an event of a run says whose it is; `started` of one that was removed. */
@@ -67,6 +70,7 @@ export async function* exportEvents(
   log: EventSource,
   format: ExportFormat,
   filter: EventFilter,
+  names: Names | null = null,
 ): AsyncGenerator<ExportedPart> {
   const wanted = new Wanted(filter);
   if (format === 'csv') yield { text: csvLine(eventColumns), count: 0, share: 0, read: 0 };
@@ -78,7 +82,8 @@ export async function* exportEvents(
     let count = 0;
     for (const event of events) {
       if (!wanted.takes(event)) continue;
-      text += format === 'csv' ? csvOf(event) : contentOf(event) + placeOf(event);
+      const called = await calledIn(event, names);
+      text += format === 'csv' ? csvOf(event, called) : lineOf(event, called);
       count += 1;
       if (text.length < PART) continue;
       yield { text, count, share, read: 0 };
@@ -152,12 +157,38 @@ class Wanted {
   }
 }
 
-function csvOf(event: RawEvent): string {
+/** What who did it is called, and the task that it was done to. */
+interface Called {
+  readonly actor_name: string | null;
+  readonly task_title: string | null;
+}
+
+async function calledIn(event: RawEvent, names: Names | null): Promise<Called> {
+  if (names === null) return { actor_name: null, task_title: null };
+  const { stream, data } = event;
+  const { actor = '' } = objectOf(event.metadata) as { readonly actor?: string };
+  // The event often says it itself: then its stream need not be looked at.
+  const own = data.includes('"task_id"') ? taskIn(objectOf(data)) : null;
+  if (own !== null && stream.startsWith('run-')) names.learn(stream, own);
+  const taskId = own ?? (await names.taskOf(stream));
+  return {
+    actor_name: await names.agentName(actor),
+    task_title: await names.taskTitle(taskId),
+  };
+}
+
+function lineOf(event: RawEvent, called: Called): string {
+  const { actor_name, task_title } = called;
+  const names = `,"actor_name":${JSON.stringify(actor_name)},"task_title":${JSON.stringify(task_title)}`;
+  return contentOf(event) + names + placeOf(event);
+}
+
+function csvOf(event: RawEvent, { actor_name, task_title }: Called): string {
   const metadata = objectOf(event.metadata) as Readonly<Record<string, string | undefined>>;
   const { occurredAt, actor, source, reason, $correlationId, commandId, schemaVersion } = metadata;
   const { position, stream, revision, type, id, data } = event;
   const told = [occurredAt, actor, source, reason, $correlationId, commandId, id, schemaVersion];
-  return csvLine([position, stream, revision, type, ...told, data]);
+  return csvLine([position, stream, revision, type, ...told, data, actor_name, task_title]);
 }
 
 /** What is damaged says nothing. */

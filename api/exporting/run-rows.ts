@@ -4,6 +4,7 @@ import type { Filter, KeptDocument, ReadModel } from '../../projections/read-mod
 import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { showRun } from '../endpoints/runs/run-records.ts';
+import type { Names } from '../../projections/reading/names.ts';
 import { csvLine, type Cell } from './csv.ts';
 import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
@@ -25,6 +26,8 @@ export interface RunsFilter {
 export interface RunsReading {
   /** Behind this run in the order of the export; default: from the first. */
   readonly behind?: KeptDocument<RunDocument> | undefined;
+  /** What agents and tasks are called; default: nobody knows. */
+  readonly names?: Names | undefined;
   /** Documents that are read at a time: one may have megabytes of results. Default: 500. */
   readonly page?: number;
 }
@@ -52,6 +55,8 @@ export const runColumns = [
   'error',
   'retry_of',
   'output',
+  'task_title',
+  'created_by_name',
 ] as const;
 
 /**
@@ -63,7 +68,7 @@ export async function* exportRuns(
   readModel: ReadModel,
   format: ExportFormat,
   filter: RunsFilter,
-  { behind, page: size = PAGE }: RunsReading = {},
+  { behind, names, page: size = PAGE }: RunsReading = {},
 ): AsyncGenerator<ExportedPart> {
   if (format === 'csv') yield { text: csvLine(runColumns), count: 0, share: 0, read: 0 };
   const listing = listingOf(filter);
@@ -84,7 +89,14 @@ export async function* exportRuns(
     let text = '';
     let count = 0;
     for (const { document } of page) {
-      text += format === 'csv' ? csvOf(document) : `${JSON.stringify(showRun(document))}\n`;
+      const called = {
+        task_title: (await names?.taskTitle(document.task_id)) ?? null,
+        created_by_name: (await names?.agentName(document.created_by)) ?? null,
+      };
+      text +=
+        format === 'csv'
+          ? csvOf(document, called)
+          : `${JSON.stringify({ ...showRun(document), ...called })}\n`;
       count += 1;
       if (text.length < PART) continue;
       yield { text, count, share, read: count };
@@ -120,10 +132,11 @@ function listingOf(wanted: RunsFilter): Listing | null {
   return { filters, sort: [{ field, direction: 'ascending' }] };
 }
 
-function csvOf(run: RunDocument): string {
+function csvOf(run: RunDocument, called: Readonly<Record<string, Cell>>): string {
   const { started_at: started, finished_at: finished, run_at: due } = run;
   const cells: Readonly<Record<string, Cell | undefined>> = {
     ...showRun(run),
+    ...called,
     seconds: between(started, finished),
     late_seconds: between(run.scheduled_for ?? due, started),
   };

@@ -4,12 +4,22 @@ import { isUuid } from '../../domain/ids.ts';
 import { idOf, kindOf } from '../../domain/streams.ts';
 import type { TaskState } from '../../domain/tasks/task.ts';
 
-/** Where the states of agents and tasks come from. */
+/** Where names come from. */
 export interface NameSource {
-  readonly agent: (id: string) => Promise<AgentState> | AgentState;
-  readonly task: (id: string) => Promise<TaskState> | TaskState;
+  /** Of an agent that is registered, or was; null for others. */
+  readonly agentName: (id: string) => Promise<string | null>;
+  /** null for a task that never was. */
+  readonly taskTitle: (id: string) => Promise<string | null>;
   readonly store: Pick<EventStore, 'readStream'>;
 }
+
+/** What an agent is called, or was called last. */
+export const nameOfAgent = (agent: AgentState): string | null =>
+  agent.status === 'registered' || agent.status === 'removed' ? agent.name : null;
+
+/** What a task is called. */
+export const titleOfTask = (task: TaskState): string | null =>
+  task.status === 'none' ? null : task.definition.title;
 
 /** Streams whose task is remembered. */
 const MOST_STREAMS = 10_000;
@@ -31,16 +41,12 @@ export class Names {
 
   /** @param actor of an event; @returns null for what is no agent, such as `service` */
   async agentName(actor: string): Promise<string | null> {
-    if (!isUuid(actor)) return null;
-    const agent = await this.#source.agent(actor);
-    return agent.status === 'registered' || agent.status === 'removed' ? agent.name : null;
+    return isUuid(actor) ? this.#source.agentName(actor) : null;
   }
 
   /** @returns null for a task that never was */
   async taskTitle(taskId: string | null): Promise<string | null> {
-    if (taskId === null || !isUuid(taskId)) return null;
-    const task = await this.#source.task(taskId);
-    return task.status === 'none' ? null : task.definition.title;
+    return taskId !== null && isUuid(taskId) ? this.#source.taskTitle(taskId) : null;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { Names } from '../../../projections/reading/names.ts';
+import { nameOfAgent, Names, titleOfTask } from '../../../projections/reading/names.ts';
 import type { AuditDocument } from '../../../projections/views/audit.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import type { AuditItem } from '../../schemas/answer-schemas-audit.ts';
@@ -18,8 +18,8 @@ export function namesIn({
   store,
 }: Pick<ApiDependencies, 'agents' | 'tasks' | 'store'>): Names {
   return new Names({
-    agent: async (id) => (await agents.get(id)).state,
-    task: async (id) => (await tasks.get(id)).state,
+    agentName: async (id) => nameOfAgent((await agents.get(id)).state),
+    taskTitle: async (id) => titleOfTask((await tasks.get(id)).state),
     store,
   });
 }

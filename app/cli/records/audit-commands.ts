@@ -1,3 +1,5 @@
+import { Option } from 'commander';
+import { auditOutcomes } from '../../../projections/views/audit.ts';
 import type { QueryValue } from '../calling/client.ts';
 import { usageFault } from '../calling/faults.ts';
 import { addPaging, listAll, type Paging } from '../calling/listing.ts';
@@ -11,12 +13,15 @@ import { shortTime } from '../terminal/times.ts';
 interface AuditItem {
   readonly at: string;
   readonly actor: string;
+  readonly actor_name: string | null;
   readonly source: string;
   readonly action: string;
   readonly stream: string;
+  readonly task_title: string | null;
   readonly revision: number;
   readonly reason: string | null;
   readonly outcome: string;
+  readonly call: { readonly code: string | null; readonly count: number } | null;
   readonly refusal: {
     readonly status: number;
     readonly code: string;
@@ -29,6 +34,10 @@ interface AuditOptions extends Paging {
   readonly actor?: string;
   readonly stream?: string;
   readonly type?: string;
+  readonly source?: string;
+  readonly request?: string;
+  readonly outcome?: string;
+  readonly search?: string;
   readonly since?: string;
   readonly until?: string;
   readonly follow?: boolean;
@@ -42,6 +51,10 @@ export function addAuditCommands(line: CommandLine): void {
     .option('--actor <agent>', 'what one did; `service`: what was done by itself')
     .option('--stream <name>', 'what was done to one: task-<id>, agent-<id>, …')
     .option('--type <type>', 'of the event, such as TaskPaused, CommandRefused')
+    .option('--source <address>', 'what came from one address')
+    .option('--request <id>', 'what came of one request: its X-Request-Id')
+    .addOption(new Option('--outcome <outcome>', 'what came of it').choices(auditOutcomes))
+    .option('--search <text>', 'in what was done, why, by whom and to which task')
     .option('--since <instant>', 'at or after')
     .option('--until <instant>', 'at or before')
     .option('--follow', 'what is done from now on, as it happens');
@@ -49,26 +62,30 @@ export function addAuditCommands(line: CommandLine): void {
   const examples = [
     'audit --type CommandRefused --since 2026-11-20T00:00Z',
     'audit --stream task-01a1fc11-0505-734a-8920-9c4c55a40f65',
+    'audit --outcome refused --search "Nightly report"',
     'audit --follow --json',
   ];
   line.does<AuditOptions>(audit, examples, async (session, options) => {
-    const { actor, stream, type, since, until, follow = false } = options;
+    const { since, until, follow = false } = options;
+    const { actor, stream, type, source, request, outcome, search } = options;
+    const looked = { actor, stream, type, source, correlation_id: request, outcome, search };
     if (follow) {
       requireNone(options);
-      return session.following(() => followAudit(session, { actor, stream, type }));
+      return session.following(() => followAudit(session, looked));
     }
-    const query = { actor, stream, type, from: since, to: until };
+    const query = { ...looked, from: since, to: until };
     const page = await listAll<AuditItem>(session.client, '/audit', query, options);
     session.answer(page, () => {
       const rows = page.items.map((item) => [
         shortTime(item.at),
-        item.actor,
+        item.actor_name ?? item.actor,
         item.source,
         whatOf(item),
-        item.refusal === null ? `${item.stream}@${item.revision}` : (item.refusal.path ?? ''),
+        item.task_title,
+        whereOf(item, `@${item.revision}`),
         item.reason,
       ]);
-      const titles = ['WHEN', 'BY', 'FROM', 'WHAT', 'WHERE', 'BECAUSE'];
+      const titles = ['WHEN', 'BY', 'FROM', 'WHAT', 'TASK', 'WHERE', 'BECAUSE'];
       const columns = titles.map((title) =>
         title === 'WHAT' ? { title, paint: (text: string) => painted(session, text) } : { title },
       );
@@ -103,19 +120,28 @@ async function followAudit(
 
 function lineOf(session: Session, item: AuditItem): string {
   const { paint } = session;
-  const where = item.refusal === null ? item.stream : (item.refusal.path ?? '');
+  const task = item.task_title === null ? '' : ` (${item.task_title})`;
+  const where = `${whereOf(item)}${task}`;
   const why = item.reason === null ? '' : `: ${item.reason}`;
   const what = painted(session, whatOf(item));
-  const rest = printable(`by ${item.actor} from ${item.source} ${where}${why}`);
+  const rest = printable(`by ${item.actor_name ?? item.actor} from ${item.source} ${where}${why}`);
   return `${paint.faint(shortTime(item.at))} ${what} ${rest}`;
 }
 
+/** @param revision stands behind the stream */
+const whereOf = ({ refusal, stream }: AuditItem, revision = ''): string =>
+  refusal === null ? stream + revision : (refusal.path ?? '');
+
 /** What was done; of what was refused how, and how often. */
-function whatOf({ action, refusal }: AuditItem): string {
+function whatOf({ action, outcome, refusal, call }: AuditItem): string {
+  if (call !== null) {
+    const often = call.count > 1 ? `, ${call.count} times` : '';
+    return outcome === 'done' ? `${action}${often}` : `${outcome} ${action} (${call.code}${often})`;
+  }
   if (refusal === null) return action;
   const often = refusal.count > 1 ? `, ${refusal.count} times` : '';
   return `refused ${action} (${refusal.status} ${refusal.code}${often})`;
 }
 
 const painted = ({ paint }: Session, text: string): string =>
-  text.startsWith('refused ') ? paint.bad(text) : text;
+  /^(refused|failed) /.test(text) ? paint.bad(text) : text;

@@ -8,6 +8,7 @@ import { toIso } from '../../../domain/clock.ts';
 import { catalogue } from '../../../domain/events/catalogue.ts';
 import { counted } from '../../../domain/explain/words.ts';
 import { load } from '../../../domain/handle.ts';
+import type { WantedEvents } from '../../../domain/log-transfer.ts';
 import { isUuid } from '../../../domain/ids.ts';
 import { streamKinds, streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
@@ -15,6 +16,7 @@ import { runsProjection } from '../../../projections/views/runs.ts';
 import { exportEvents } from '../../../api/exporting/event-rows.ts';
 import type { ExportedPart, ExportFormat } from '../../../api/exporting/export-formats.ts';
 import { exportRuns } from '../../../api/exporting/run-rows.ts';
+import { storedNames } from '../../analysis/stored-names.ts';
 import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
 import { exportArchive } from '../../archive/make-archive.ts';
 import { onTransfer } from '../../archive/open-transfer.ts';
@@ -105,24 +107,26 @@ export async function exportRows(
     const open = (): Promise<RowWriter> =>
       output === undefined ? Promise.resolve(toScreen(session.surroundings.out)) : toFile(output);
     if (of === 'events') {
-      return onTransfer(settings, false, async (log) =>
-        writeRows(
-          await open(),
-          exportEvents({ parts: (wanted) => log.contents(wanted) }, format, {
-            ...filter,
-            kinds: kind,
-            types: type,
-          }),
-          progress,
-        ),
+      const events = { ...filter, kinds: kind, types: type };
+      return onTransfer(settings, false, (log) =>
+        onStore(settings, async ({ store }) => {
+          const source = { parts: (wanted: WantedEvents) => log.contents(wanted) };
+          const parts = exportEvents(source, format, events, storedNames(store));
+          return writeRows(await open(), parts, progress);
+        }),
       );
     }
-    return onStore(settings, async ({ readModel }) => {
+    return onStore(settings, async ({ readModel, store }) => {
       if ((await readModel.liveGeneration(runsProjection)) === null) {
         const how = 'the service makes it when it runs; --of events reads the log itself';
         throw new CommandFault(exitCodes.conflict, `there is no view of runs yet: ${how}`);
       }
-      const parts = exportRuns(readModel, format, { ...filter, state, trigger });
+      const parts = exportRuns(
+        readModel,
+        format,
+        { ...filter, state, trigger },
+        { names: storedNames(store) },
+      );
       return writeRows(await open(), parts, progress);
     });
   });

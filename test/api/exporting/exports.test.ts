@@ -52,7 +52,10 @@ describe('an export', () => {
       expect(rowsOf(answer)).to.deep.equal(
         rowsOf(await get(`/runs/export?task_id=${taskId}&state=queued&trigger=manual`)),
       );
-      expect(rowsOf(answer)[0]).to.deep.equal((await get(`/runs/${rowsOf(answer)[0]?.id}`)).json);
+      expect(rowsOf(answer)[0]).to.deep.equal({
+        ...(await get(`/runs/${rowsOf(answer)[0]?.id}`)).json,
+        ...{ task_title: plainTask('').title, created_by_name: 'admin' },
+      });
     });
 
     it('goes on behind the run that a cursor names', async () => {
@@ -87,7 +90,7 @@ describe('an export', () => {
       const lines = answer.text.trimEnd().split('\r\n');
       expect(lines[0]).to.match(/^id,task_id,/);
       expect(lines).to.have.lengthOf(122);
-      expect(lines.at(-1)).to.equal(`end_of_export,120${','.repeat(17)}`);
+      expect(lines.at(-1)).to.equal(`end_of_export,120${','.repeat(19)}`);
       expect(
         new Set([lines[0], lines.at(-1)].map((line) => line?.split(',').length)).size,
       ).to.equal(1);
@@ -113,6 +116,8 @@ describe('an export', () => {
       const cursor = positions[5] ?? '';
       const rest = rowsOf(await get(`/events/export?cursor=${cursor}`));
       expect(rest[0]?.position).to.equal(positions[6]);
+      const requested = rows.find(({ type }) => type === 'RunRequested');
+      expect(requested).to.include({ actor_name: 'admin', task_title: plainTask('').title });
     });
 
     it('takes kinds, types, a task, a stream, an actor, a request and a time', async () => {

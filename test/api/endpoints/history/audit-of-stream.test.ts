@@ -46,8 +46,8 @@ const store = {
 } as unknown as EventStore;
 
 const names = new Names({
-  agent: () => ({ status: 'none' }),
-  task: () => ({ status: 'none' }),
+  agentName: () => Promise.resolve(null),
+  taskTitle: () => Promise.resolve(null),
   store,
 });
 const parts = { store, names };
