@@ -26,6 +26,8 @@ import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from '../schemas
 import { hashSecret, newSecret } from '../access/secrets.ts';
 
 const scopes = ['admin'] as const;
+/** Of reads: the log, which auditors may read, says the same. */
+const readers = ['admin', 'audit:read'] as const;
 
 /** An agent as clients see it. */
 function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
@@ -64,7 +66,7 @@ const list = endpoint<unknown, AgentQuery>({
   paths: ['/agents'],
   operationId: 'listAgents',
   summary: 'Lists agents, newest first',
-  scopes,
+  scopes: readers,
   query: AgentQuery,
   bulky: true,
   reads: [agentsProjection],
@@ -96,7 +98,7 @@ const read = endpoint<unknown, PastQuery>({
   paths: ['/agents/:agent_id'],
   operationId: 'getAgent',
   summary: 'Shows an agent, as it is or as it was',
-  scopes,
+  scopes: readers,
   query: PastQuery,
   reads: [agentsProjection],
   answers: { 200: Agent },

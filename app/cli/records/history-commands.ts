@@ -22,6 +22,7 @@ interface HistoryItem {
   readonly revision: number;
   readonly at: string;
   readonly actor: string;
+  readonly actor_name: string | null;
   readonly type: string;
   readonly reason: string | null;
   readonly changes: readonly {
@@ -76,9 +77,9 @@ async function readHistory(
 
 function showItem(session: Session, item: HistoryItem): string {
   const { paint } = session;
-  const { revision, at, actor, type, reason, changes } = item;
+  const { revision, at, actor, actor_name, type, reason, changes } = item;
   const why = printable(reason === null ? '' : `: ${reason}`);
-  const head = `${paint.faint(`${revision}  ${shortTime(at)}`)}  ${paint.strong(type)} by ${actor}${why}`;
+  const head = `${paint.faint(`${revision}  ${shortTime(at)}`)}  ${paint.strong(type)} by ${actor_name ?? actor}${why}`;
   const lines = changes.map(
     ({ path, before, after }) =>
       `   ${printable(path)}: ${paint.bad(written(before))} → ${paint.good(written(after))}`,

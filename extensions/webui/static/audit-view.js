@@ -31,9 +31,12 @@ export async function auditView(place, { query, signal }) {
   const outcome = choice(
     [
       ['', 'all'],
-      ['CommandRefused', 'refused only'],
+      ['CommandRefused', 'refused commands'],
+      ['done', 'done'],
+      ['failed', 'failed'],
+      ['refused', 'refused'],
     ],
-    query.get('type') === 'CommandRefused' ? 'CommandRefused' : '',
+    query.get('type') === 'CommandRefused' ? 'CommandRefused' : (query.get('outcome') ?? ''),
   );
   const text = (name) => h('input', { value: query.get(name) ?? '', spellcheck: 'false' });
   const by = text('actor');
@@ -42,6 +45,9 @@ export async function auditView(place, { query, signal }) {
     spellcheck: 'false',
   });
   const stream = text('stream');
+  const source = text('source');
+  const request = text('correlation_id');
+  const search = text('search');
   const instant = (name) =>
     h('input', { type: 'datetime-local', step: 1, value: query.get(name) ?? '' });
   const since = instant('from');
@@ -58,8 +64,12 @@ export async function auditView(place, { query, signal }) {
   const iso = ({ value }) => (value === '' ? '' : new Date(value).toISOString());
   const what = () => ({
     actor: by.value.trim(),
-    type: outcome.value || type.value.trim(),
+    type: outcome.value === 'CommandRefused' ? outcome.value : type.value.trim(),
+    outcome: outcome.value === 'CommandRefused' ? '' : outcome.value,
     stream: stream.value.trim(),
+    source: source.value.trim(),
+    correlation_id: request.value.trim(),
+    search: search.value.trim(),
   });
 
   /** @param after position that what is read has to have passed */
@@ -173,7 +183,7 @@ export async function auditView(place, { query, signal }) {
     },
     signal,
   );
-  for (const control of [outcome, by, type, stream, since, until]) {
+  for (const control of [outcome, by, type, stream, source, request, search, since, until]) {
     control.addEventListener('input', changed);
   }
   signal.addEventListener('abort', () => {
@@ -191,6 +201,9 @@ export async function auditView(place, { query, signal }) {
       labelled('Who (id, or “service”)', by),
       labelled('Type of event', type),
       labelled('Stream', stream),
+      labelled('From address', source),
+      labelled('Request', request),
+      labelled('Search', search),
       labelled('From', since),
       labelled('To', until),
     ),
@@ -213,21 +226,33 @@ const rowsOf = (items) => [
 function auditRow({
   at,
   actor: by,
+  actor_name: name,
   outcome,
   action,
   type,
   stream,
+  task_title: title,
   revision,
   reason,
   refusal,
+  call: called,
   source,
 }) {
   const href = `#/streams/${encodeURIComponent(stream)}?at=${revision}`;
-  const told = outcome === 'refused' ? action : type;
+  const isOfStream = refusal === null && called === null;
   const what = [
-    h('a.name', { href }, told),
-    outcome !== 'refused' && [' ', h('code.soft', {}, stream)],
+    h('a.name', { href }, isOfStream ? type : action),
+    title !== null && [' ', title],
+    isOfStream && [' ', h('code.soft', {}, stream)],
   ];
+  const often =
+    called !== null &&
+    (called.code !== null || called.count > 1) &&
+    h('p.hint', {}, [
+      called.code ?? '',
+      called.count > 1 &&
+        ` ${count(called.count)} times from ${clockText(called.first_at)} to ${clockText(called.last_at)}`,
+    ]);
   const refused =
     refusal !== null &&
     h('p.hint', {}, [
@@ -238,9 +263,9 @@ function auditRow({
     ]);
   return [
     when(at),
-    actor(by),
+    actor(by, name),
     outcome === 'refused' ? state('refused') : h('span.soft', {}, outcome),
-    [what, refused],
+    [what, refused, often],
     reason ?? '',
     source,
   ];

@@ -12,6 +12,8 @@ const PAGE = 200;
 
 const titles = new Map();
 let agents = null;
+/** Names that came with what was read. */
+const told = new Map();
 
 /** Remembers what is known anyway. */
 export const learnTitle = ({ id, title }) => void titles.set(id, { title, at: Date.now() });
@@ -61,9 +63,14 @@ export const runLink = (id, before = '') => link(`runs/${id}`, `${before}${id.sl
 /** The last characters of an id: the first ones are the time at which it was made. */
 const shortId = (id) => id.slice(-6);
 
+/** Remembers the name of an agent that came along anyway, also of one that was removed. */
+function learnAgent(id, name) {
+  if (name !== null && name !== undefined) told.set(id, name);
+}
+
 /** Sees to it that the names of agents are known, where one may know them. */
 export async function learnAgents(signal) {
-  if (agents !== null || !may('admin')) return;
+  if (agents !== null || !(may('admin') || may('audit:read'))) return;
   const all = new Map();
   for (let read = PAGE; read === PAGE;) {
     const query = { limit: PAGE, offset: all.size };
@@ -75,10 +82,15 @@ export async function learnAgents(signal) {
 }
 
 /** Forgets them: somebody else may have logged in, or one was added. */
-export const forgetAgents = () => void (agents = null);
+export function forgetAgents() {
+  agents = null;
+  told.clear();
+}
 
-/** Who did something: an agent by name, or the service. */
-export const actor = (id) =>
-  id === 'service'
+/** Who did something: an agent by name, or the service. @param name where it is known anyway */
+export function actor(id, name) {
+  learnAgent(id, name);
+  return id === 'service'
     ? h('span.soft', {}, 'service')
-    : h('span', { title: id }, agents?.get(id) ?? `agent ${shortId(id)}`);
+    : h('span', { title: id }, agents?.get(id) ?? told.get(id) ?? `agent ${shortId(id)}`);
+}

@@ -227,11 +227,11 @@ export async function taskView(place, { id, signal }) {
   });
 }
 
-const historyRow = ({ revision, type, at, actor: by, reason, changes }) => [
+const historyRow = ({ revision, type, at, actor: by, actor_name: name, reason, changes }) => [
   String(revision),
   type,
   moment(at),
-  actor(by),
+  actor(by, name),
   reason ?? '',
   changes.length === 0
     ? ''

@@ -14,7 +14,7 @@ export interface Row {
   readonly method: string;
   readonly path: string;
   /** Any one is enough; `admin` implies all. null: no token needed. */
-  readonly scope: string | null;
+  readonly scope: string | readonly string[] | null;
   /** A body that is in order; left out for those that take none. */
   readonly body?: object;
   /** Fields that must be there. */
@@ -112,13 +112,13 @@ export const refusalTable: readonly Row[] = [
   {
     method: 'GET',
     path: '/agents',
-    scope: 'admin',
+    scope: ['admin', 'audit:read'],
     queries: [...pages, [`name_filter=${long(101)}`, 'name_filter']],
   },
   {
     method: 'GET',
     path: '/agents/{agent}',
-    scope: 'admin',
+    scope: ['admin', 'audit:read'],
     resource: 'agent',
     queries: [['after=x', 'after']],
   },

@@ -62,7 +62,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
             const answer = await send(options, at(path, 'no-id'));
             expect(answer.status).to.equal(401);
             expect(answer.at('error')).to.equal('unauthorized');
-            expect(answer.at('details')).to.deep.equal({ required_scopes: [scope] });
+            expect(answer.at('details')).to.deep.equal({ required_scopes: [scope].flat() });
             expect(answer.header('WWW-Authenticate')).to.equal('Bearer');
           }
         });
@@ -73,7 +73,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
           expect(answer.status).to.equal(403);
           expect(answer.at('error')).to.equal('forbidden');
           expect(answer.at('details')).to.deep.equal({
-            required_scopes: [scope],
+            required_scopes: [scope].flat(),
             granted_scopes: ['something:else'],
           });
         });

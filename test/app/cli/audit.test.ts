@@ -9,8 +9,12 @@ describe('the command line of an auditor', () => {
   const api = useRunningApi();
   let agent: SignedIn;
   let id: string;
+  let name = '';
+  let count = 0;
   beforeEach(async () => {
-    agent = await api().signIn(['tasks:read', 'tasks:write']);
+    count += 1;
+    name = `auditor's agent ${count}`;
+    agent = await api().signIn(['tasks:read', 'tasks:write'], name);
     id = (await agent.client.post('/tasks', plainTask(agent.id))).textAt('id');
     const headers = { 'x-reason': 'a better name' };
     await agent.client.put(`/tasks/${id}`, { title: 'renamed' }, { headers });
@@ -34,8 +38,8 @@ describe('the command line of an auditor', () => {
 
   it('tells the history of a task, and shows it as it was', async () => {
     const { out } = await call(['tasks', 'history', id]);
-    expect(out).to.match(new RegExp(`^0 .* TaskCreated by ${agent.id}$`, 'm'));
-    expect(out).to.match(/^1 .* TaskUpdated by \S+: a better name\n {3}title: ".*" → "renamed"$/m);
+    expect(out).to.match(new RegExp(`^0 .* TaskCreated by ${name}$`, 'm'));
+    expect(out).to.match(/^1 .* TaskUpdated by .+: a better name\n {3}title: ".*" → "renamed"$/m);
     const json = (await call(['tasks', 'history', id, '--limit', '1', '--json'])).json;
     expect(json['items']).to.have.lengthOf(1);
     expect(json['next_cursor']).to.equal('1');
@@ -67,7 +71,9 @@ describe('the command line of an auditor', () => {
     await api().admin.client.get(`/audit?after=${await api().store.head()}`);
     const { out } = await call(['audit', '--actor', agent.id]);
     expect(out).to.match(/refused POST \/agents \(403 forbidden\) +\/agents/);
-    expect(out).to.match(new RegExp(`TaskUpdated +task-${id}@1 +a better name`));
+    expect(out).to.match(
+      new RegExp(`${name} .* TaskUpdated +renamed +task-${id}@1 +a better name`),
+    );
     const refused = await call([
       'audit',
       '--actor',
@@ -78,6 +84,11 @@ describe('the command line of an auditor', () => {
     ]);
     expect(refused.json['items']).to.have.lengthOf(1);
     expect((await call(['audit', '--actor', 'somebody'])).code).to.equal(2);
+    const looked = ['--outcome', 'done', '--search', 'RENAMED', '--source', '127.0.0.1'];
+    const found = await call(['audit', '--actor', agent.id, ...looked, '--json']);
+    expect(found.json['items']).to.have.lengthOf(2);
+    const none = await call(['audit', '--request', 'nothing', '--json']);
+    expect(none.json['items']).to.deep.equal([]);
   });
 
   it('tells what is done as it happens', async () => {
@@ -88,7 +99,9 @@ describe('the command line of an auditor', () => {
     };
     const { code, out } = await until(words, /TaskPaused/, pause);
     expect(code).to.equal(0);
-    expect(out).to.match(new RegExp(`TaskPaused by ${agent.id} from 127.0.0.1 task-${id}`));
+    expect(out).to.match(
+      new RegExp(`TaskPaused by ${name} from 127.0.0.1 task-${id} \\(renamed\\)`),
+    );
   });
 
   it('lists, shows and follows streams', async () => {

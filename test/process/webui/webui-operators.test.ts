@@ -213,6 +213,26 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('names agents and tasks to an auditor who may read nothing else', async () => {
+    const { page } = browsing();
+    const { client } = service();
+    const made = await client.post('/agents', { name: 'only an auditor', scopes: ['audit:read'] });
+    const path = `/agents/${String(made.json['id'])}`;
+    const credentials = (await client.post(`${path}/credentials`, {}))
+      .json as unknown as Credentials;
+    await browsing().logIn(credentials, 'audit?search=only%20an%20auditor');
+    await page
+      .getByRole('row', { name: /only an auditor done SessionStarted/ })
+      .first()
+      .waitFor();
+    await page.getByLabel('Search').fill('AgentRegistered');
+    await page
+      .getByRole('row', { name: /admin done AgentRegistered/ })
+      .first()
+      .waitFor();
+    await browsing().expectAccessible();
+  });
+
   describe('of an agent with a webhook', () => {
     let receiver: Server;
     before((done) => {

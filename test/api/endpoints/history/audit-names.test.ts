@@ -42,7 +42,15 @@ describe('the audit', () => {
       expect(bySystem?.actor_name ?? null).to.equal(null);
     });
 
-    it('a run, a backfill and a refusal by their task', async () => {
+    it('agents to an auditor by their list, too', async () => {
+      const list = await auditor.client.get(`/agents?name_filter=${encodeURIComponent(name)}`);
+      expect(list.list[0]).to.include({ id: agent.id, name });
+      expect((await auditor.client.get(`/agents/${agent.id}`)).at('name')).to.equal(name);
+      expect((await agent.client.get('/agents')).status).to.equal(403);
+      expect((await auditor.client.delete(`/agents/${agent.id}`)).status).to.equal(403);
+    });
+
+    it('a run and a refusal by their task', async () => {
       const id = await makeTask('Nightly report');
       const run = await agent.client.post(`/tasks/${id}/run_now`);
       const runId = run.textAt('details.run_id');
