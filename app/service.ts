@@ -8,7 +8,6 @@ import { createApi, createObservingApp } from '../api/app.ts';
 import type { ApiDependencies } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
-import { measuredPositions } from './roles/measured-positions.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { Clock } from '../domain/clock.ts';
@@ -156,7 +155,11 @@ class Service implements RunningService {
     const shared = { stores, indexes, clock, telemetry, going: this.going, hold };
     if (roles.includes('scheduler')) {
       const lease = configuration.leaseSeconds * 1000;
-      const webhooks = this.webhooks();
+      const webhooks = {
+        secretOf: webhookSecrets(configuration, this.keys),
+        ...configuration.http,
+        userAgent: `task-scheduling-service/${version}`,
+      };
       this.scheduler = startSchedulerRole({
         ...{ ...shared, member: this.member, lease, webhooks },
         limits: retentionLimits(configuration),
@@ -240,13 +243,6 @@ class Service implements RunningService {
       }
     }
     if (faults.length > 0) throw faults[0];
-  }
-
-  private webhooks(): Parameters<typeof startSchedulerRole>[0]['webhooks'] {
-    const { configuration } = this.options;
-    const secretOf = webhookSecrets(configuration, this.keys);
-    const userAgent = `task-scheduling-service/${version}`;
-    return { secretOf, ...configuration.http, userAgent };
   }
 
   /** The worker of this process begins runs that its scheduler is about to request. */
