@@ -56,8 +56,51 @@ describe('the image', () => {
   it('starts what npm start starts', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
     const command = /^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '[]';
-    const words = JSON.parse(command) as readonly string[];
-    expect(scripts.start).to.match(new RegExp(`exec ${words.join(' ')}$`));
+    const words = JSON.parse(command) as string[];
+    const [entry = ''] = words.splice(-1);
+    expect(entry).to.equal('dist/app/main.js');
+    expect(scripts.start).to.equal([...words, 'app/launch.mjs', 'main'].join(' '));
+  });
+});
+
+/** What a shell of Windows (`cmd.exe`) would not take as it is meant, in a script of package.json. */
+const foreignToWindows: readonly (readonly [what: string, pattern: RegExp])[] = [
+  ['exec', /\bexec\b/],
+  ['a variable set for a command', /(^|&&\s*)[A-Za-z_]\w*=/],
+  [
+    'a program of Unix',
+    /(^|&&\s*)(rm|cp|mv|mkdir|cat|env|sh|bash|chmod|touch|export|test|sleep)\b/,
+  ],
+  ['single quotes', /'/],
+  ['a variable or a command in its place', /[$`]/],
+  ['a separator other than &&', /;|\|\||[^&]&[^&]/],
+  ['a path that is run', /(^|&&\s*)\.\.?\//],
+];
+
+function foreignIn(script: string): readonly string[] {
+  return foreignToWindows.filter(([, pattern]) => pattern.test(script)).map(([what]) => what);
+}
+
+describe('the scripts of package.json', () => {
+  it('run in the Windows shell as in any other', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const faults = Object.entries(scripts).flatMap(([name, script]) =>
+      foreignIn(script).map((what) => `${name}: ${what}`),
+    );
+    expect(faults).to.deep.equal([]);
+  });
+
+  it('are seen through where they would not', () => {
+    const foreign = [
+      'node a.mjs && exec node b.js',
+      'node a.mjs && A=1 mocha',
+      'rm -rf coverage && tsc',
+      "node -e 'a()'",
+      'node $FILE',
+      'node a; node b',
+      './a.mjs',
+    ];
+    expect(foreign.filter((script) => foreignIn(script).length === 0)).to.deep.equal([]);
   });
 });
 

@@ -11,18 +11,23 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { leaveOut } from '../../support/left-out.ts';
 import { projectRoot } from '../../support/project-root.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Says its process id, and on SIGTERM ends with a code of its own. */
+/** Says its process id, and on a signal ends with a code of its own. */
 const service = `
 const waiting = setInterval(() => undefined, 60_000);
-process.on('SIGTERM', () => {
-  clearInterval(waiting);
-  process.exitCode = 7;
-});
+for (const signal of ['SIGTERM', 'SIGINT']) {
+  process.on(signal, () => {
+    clearInterval(waiting);
+    console.log('ended', process.pid);
+    process.exitCode = 7;
+  });
+}
 console.log('up', process.pid, process.ppid);
+console.log('with', JSON.stringify(process.argv.slice(1)));
 `;
 
 describe('npm start', () => {
@@ -33,7 +38,8 @@ describe('npm start', () => {
     started = [];
     mkdirSync(join(directory(), 'app'));
     const copied = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-    for (const file of [...copied, 'app/build.mjs', 'app/bundle.mjs']) {
+    const programs = ['build.mjs', 'build-if-stale.mjs', 'bundle.mjs', 'launch.mjs'];
+    for (const file of [...copied, ...programs.map((name) => `app/${name}`)]) {
       cpSync(join(projectRoot, file), join(directory(), file));
     }
     symlinkSync(join(projectRoot, 'node_modules'), join(directory(), 'node_modules'));
@@ -48,12 +54,12 @@ describe('npm start', () => {
     }
   });
 
-  function npmStart() {
-    const child = spawn('npm', ['start'], {
+  function npmStart(settings: Readonly<Record<string, string>> = {}, words: string[] = []) {
+    const child = spawn('npm', ['start', ...words], {
       cwd: directory(),
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, npm_config_loglevel: 'error' },
+      env: { ...process.env, npm_config_loglevel: 'error', ...settings },
     });
     started.push(child);
     const output = new Signal<string>('the output of npm start');
@@ -65,7 +71,7 @@ describe('npm start', () => {
 
   async function processIds(output: Signal<string>): Promise<readonly number[]> {
     const line = await output.wait((text) => /up \d+ \d+/.test(text), { limitMs: 15_000 });
-    return [...line.matchAll(/\d+/g)].slice(-2).map(Number);
+    return [...(/up (\d+) (\d+)/.exec(line) ?? [])].slice(1).map(Number);
   }
 
   function build(): number | null {
@@ -75,12 +81,53 @@ describe('npm start', () => {
 
   const built = (): string => readFileSync(join(directory(), 'dist/app/main.js'), 'utf8');
 
-  it('makes the service the very child of npm, which passes on signals and the exit code', async () => {
-    const { child, output, end } = npmStart();
+  it('passes on signals and the exit code, where the shell puts the service in its own place', async function () {
+    if (!existsSync('/bin/bash')) leaveOut(this, 'npm start under bash: /bin/bash is missing');
+    const { child, output, end } = npmStart({ npm_config_script_shell: '/bin/bash' });
     const [, parent] = await processIds(output);
     expect(parent).to.equal(child.pid);
     child.kill('SIGTERM');
     expect(await end.wait()).to.equal(7);
+  });
+
+  it('ends the service in order when its shell ends without passing a signal on', async function () {
+    if (!existsSync('/bin/dash')) leaveOut(this, 'npm start under dash: /bin/dash is missing');
+    const { child, output } = npmStart({ npm_config_script_shell: '/bin/dash' });
+    const [service] = await processIds(output);
+    child.kill('SIGTERM');
+    await output.wait((text) => text.includes(`ended ${service}`));
+  });
+
+  it('gives back the exit code of a service that ends by itself, whatever the shell', async () => {
+    writeFileSync(join(directory(), 'app/main.ts'), 'process.exitCode = 3;');
+    expect(await npmStart().end.wait()).to.equal(3);
+  });
+
+  it('lets Ctrl-C reach the service, once', async () => {
+    const { child, output, end } = npmStart();
+    const [service] = await processIds(output);
+    // The terminal sends it to all of them.
+    process.kill(-(child.pid ?? 0), 'SIGINT');
+    await output.wait((text) => text.includes(`ended ${service}`));
+    await end.wait();
+    expect(output.values.join('').match(/ended/g)).to.have.lengthOf(1);
+  });
+
+  it('gives the service its own arguments alone', async () => {
+    const { output } = npmStart({}, ['--', 'one', '--two']);
+    const line = await output.wait((text) => text.includes('with'), { limitMs: 15_000 });
+    const [, words = '[]'] = /with (.*)/.exec(line) ?? [];
+    expect(JSON.parse(words)).to.deep.equal([
+      join(directory(), 'dist/app/main.js'),
+      'one',
+      '--two',
+    ]);
+  });
+
+  it('fails with the exit code of the compiler where the code does not compile', async () => {
+    writeFileSync(join(directory(), 'app/main.ts'), 'const a: number = "text";');
+    const { end } = npmStart();
+    expect(await end.wait(() => true, { limitMs: 15_000 })).to.be.oneOf([1, 2]);
   });
 
   it('compiles when something has changed, and only then', () => {
