@@ -8,6 +8,7 @@ import { createCommandLine } from './cli/commands.ts';
 import { OutputLost } from './cli/calling/faults.ts';
 import { readInput } from './cli/calling/input.ts';
 import type { Screen } from './cli/calling/surroundings.ts';
+import { createFilesPrivately } from './starting/private-files.ts';
 
 /** The command line as a process: `svc …`. */
 
@@ -49,6 +50,8 @@ try {
   process.stderr.write(`svc: ${error.message}\n`);
   process.exit(2);
 }
+// What commands write (stores, backups, exports, tokens) is their caller's alone, as the service's files are.
+createFilesPrivately();
 const line = createCommandLine(
   {
     env,

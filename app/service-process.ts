@@ -6,6 +6,7 @@ import { pipelineSecret, withSecretFiles } from './configuration/secret-files.ts
 import { credentialsFile } from './starting/credentials-file.ts';
 import { requireAddress } from './roles/serving.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
+import { createFilesPrivately } from './starting/private-files.ts';
 import { setEngineOptions } from './starting/engine-options.ts';
 import { sortIn } from './starting/sorting-folder.ts';
 import { startService, version, type RunningService } from './service.ts';
@@ -28,6 +29,7 @@ export async function serve(): Promise<void> {
 }
 
 async function run(): Promise<void> {
+  createFilesPrivately();
   outliveOutput();
   collectOnceWhenIdle();
   setEngineOptions();

@@ -34,6 +34,7 @@ import { refuseHalfRestore } from './starting/half-restore.ts';
 import { createHealth } from './watching/health.ts';
 import { jwtKeys, TokenKeyring, webhookSecrets } from './starting/keys.ts';
 import { readTlsFiles } from './starting/tls-files.ts';
+import { closeFilesToOthers } from './starting/private-files.ts';
 import { mostOpenFiles, roomForClients, scarcityOfFiles } from './starting/open-files.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
@@ -134,6 +135,7 @@ class Service implements RunningService {
     const { roles } = configuration;
     refuseHalfRestore(configuration);
     const opened = (this.opened = await openStores(configuration, telemetry));
+    closeFilesToOthers(configuration.dataDirectory, telemetry.log);
     const stores = (this.opened = { ...opened, store: await refuseHalfImport(opened.store) });
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await throwAwayOfOtherLog(projections, stores.store, stores.readModel, telemetry);

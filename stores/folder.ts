@@ -5,17 +5,17 @@ import { dirname } from 'node:path';
  * Makes a folder, and those above it, where they do not exist yet. Not by Node's own `recursive`, which never ends where
  * the system says that there is no such file although the folder above exists, as under `/proc`.
  *
- * @param mode of those that are made. Default: access for the owner alone, because the service's files contain what
- *   callers told only the service
+ * Only their owner has access, because the service's files contain what callers told only the service.
+ *
  * @throws the file system's error, which names the folder that cannot be made: ENOTDIR where a part of the path is a
  *   file, EEXIST where the path itself is one
  */
-export function makeFolder(path: string, mode = 0o700): void {
+export function makeFolder(path: string): void {
   if (isFolder(path)) return;
   const above = dirname(path);
-  if (above !== path && statIfPresent(above) === undefined) makeFolder(above, mode);
+  if (above !== path && statIfPresent(above) === undefined) makeFolder(above);
   try {
-    mkdirSync(path, { mode });
+    mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have been faster.
     if (!isFolder(path)) throw error;

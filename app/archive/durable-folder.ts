@@ -22,7 +22,7 @@ export async function makeWholeFolder<T>(
   const target = resolve(path);
   if (existsSync(target)) throw new ArchiveFault('refused', `${path} is there already`);
   const parent = dirname(target);
-  makeFolder(parent, 0o777);
+  makeFolder(parent);
   const unfinished = makeUnfinished(parent, basename(target));
   try {
     const made = await fill(unfinished);

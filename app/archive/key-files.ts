@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { credentialsFile } from '../starting/credentials-file.ts';
 import { KEY_FILE } from '../starting/keys.ts';
@@ -16,8 +16,9 @@ export async function copyKeys(from: string, to: string): Promise<FileOfArchive[
   const copied: FileOfArchive[] = [];
   for (const name of names) {
     if (!existsSync(join(from, name))) continue;
-    // The copy has the mode of what it is a copy of.
     copyFileSync(join(from, name), join(to, name));
+    // The copy has the mode of what it is a copy of, which may have been changed.
+    chmodSync(join(to, name), 0o600);
     await syncFile(join(to, name));
     copied.push(await describeFile(to, name));
   }

@@ -1,4 +1,4 @@
-import { copyFile } from 'node:fs/promises';
+import { chmod, copyFile } from 'node:fs/promises';
 import { constants, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
@@ -182,13 +182,13 @@ function importInto(
 async function fillFolder(filling: Filling, manifest: Manifest, staging: string): Promise<void> {
   const { archive, progress } = filling;
   for (const { file } of manifest.keys) {
-    await copyFile(join(archive, file), join(staging, file));
+    await copyPrivately(join(archive, file), join(staging, file));
     await syncFile(join(staging, file));
   }
   if (manifest.kind === 'copy') {
     progress.stage('copying');
     const file = logFile(staging);
-    await copyFile(join(archive, manifest.log.file), file, constants.COPYFILE_FICLONE);
+    await copyPrivately(join(archive, manifest.log.file), file);
     await syncFile(file);
     progress.stage('checking');
     await checkFile(staging, manifest.log);
@@ -203,6 +203,12 @@ async function fillFolder(filling: Filling, manifest: Manifest, staging: string)
       onFit: async () => {},
     }),
   );
+}
+
+/** For its owner alone: a copy has the mode of its original, which a backup may have lost on its way. */
+async function copyPrivately(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o600);
 }
 
 /**

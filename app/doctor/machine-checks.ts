@@ -11,6 +11,7 @@ import { dirname, join, resolve } from 'node:path';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { readConfiguration, type Configuration } from '../configuration/configuration.ts';
 import { KEY_FILE } from '../starting/keys.ts';
+import { filesOpenToOthers } from '../starting/private-files.ts';
 import { ConfigurationError, type Environment } from '../configuration/setting-readers.ts';
 import type { StoreSettings } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
@@ -71,6 +72,13 @@ export function checkFolder({ dataDirectory, eventStoreUrl }: StoreSettings): re
   if (strange.length > 0) {
     const what = `${strange.join(', ')} can't be written by this user`;
     findings.push(fault('data directory', what, own));
+  }
+  // Where nobody else may enter the folder, the modes of its files matter to nobody.
+  const mayEnter = (mode & 0o011) !== 0;
+  const open = mayEnter ? filesOpenToOthers(dataDirectory).filter((name) => name !== KEY_FILE) : [];
+  if (open.length > 0) {
+    const what = `other users may open ${open.join(', ')}`;
+    findings.push(warn('data directory', what, 'a start closes them, or chmod 600 by hand'));
   }
   if (eventStoreUrl === undefined && !existsSync(logFile(dataDirectory))) {
     findings.push(warn('data directory', 'it holds no log', 'a first start makes it'));
