@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { contentOf, parseLine, placeOf } from '../../../app/archive/event-lines.ts';
+import { contentOf, parseLine, placeOf } from '../../../domain/events/event-line.ts';
 
 describe('an event in an archive', () => {
   const event = {
