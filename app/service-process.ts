@@ -3,6 +3,7 @@ import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
 import { pipelineSecret, withSecretFiles } from './configuration/secret-files.ts';
+import { announce } from './starting/announcement.ts';
 import { credentialsFile } from './starting/credentials-file.ts';
 import { requireAddress } from './roles/serving.ts';
 import { collectOnceWhenIdle } from './starting/idle-memory.ts';
@@ -47,8 +48,10 @@ async function run(): Promise<void> {
     secrets: (name) => secretOf(name, telemetry.log),
   });
   // From here on: it fires tasks and answers requests before all of it has started.
+  let withdraw = (): void => {};
   stopOnSignals(async () => {
     const service = await starting;
+    withdraw();
     await service.stop();
     await traces.close();
   }, telemetry.log);
@@ -59,8 +62,24 @@ async function run(): Promise<void> {
     version,
     roles: configuration.roles,
   });
+  withdraw = announced(service, configuration, telemetry.log);
   void makeRoom(service, telemetry.log);
   await greet(service, configuration);
+}
+
+/**
+ * Says in the data directory where the service listens, for `svc`. Where that can't be written, `svc` needs SVC_URL, and
+ * the service goes on.
+ * @returns removes it
+ */
+function announced(service: RunningService, configuration: Configuration, log: Log): () => void {
+  if (!configuration.roles.includes('api')) return () => {};
+  try {
+    return announce(configuration.dataDirectory, service, new Date().toISOString());
+  } catch (error) {
+    log.warn('could not record the address for svc; set SVC_URL for it', { error });
+    return () => {};
+  }
 }
 
 /** Beside all else: nothing waits for it, and what stops meanwhile needs it no more. */

@@ -5,7 +5,7 @@ import type { Server as HttpServer } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
 import { createApi, createObservingApp } from '../api/app.ts';
-import type { ApiDependencies } from '../api/dependencies.ts';
+import type { ApiDependencies, HealthReports } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
@@ -52,6 +52,8 @@ import { startWorkerRole, type WorkerRole } from './roles/worker-role.ts';
 export interface RunningService {
   /** `http://host:port`, or `https://…` with a certificate. */
   readonly address: string;
+  /** Random, of this start alone. `/health/live` shows it. */
+  readonly instance: string;
   /** Made by this start on an empty store; null when there was an admin. Resolves once that is known. */
   readonly firstAdmin: Promise<AdminCredentials | null>;
   readonly stores: Stores;
@@ -96,6 +98,7 @@ export async function startService(options: {
 
 class Service implements RunningService {
   address = '';
+  readonly instance = randomUUID();
   firstAdmin: Promise<AdminCredentials | null> = Promise.resolve(null);
   private readonly options: Parameters<typeof startService>[0];
   private readonly going: Going;
@@ -325,8 +328,7 @@ class Service implements RunningService {
   private async serve(stores: Stores, indexes: LiveIndexes): Promise<void> {
     const { configuration, clock, telemetry } = this.options;
     const { production } = configuration;
-    const { going } = this;
-    const health = createHealth({ stores, clock, going, version, started: () => this.started });
+    const health = this.healthOf(stores);
     const observing = { health, metricsText: () => telemetry.metrics.text() };
     const app = configuration.roles.includes('api')
       ? createApi(this.apiDependencies(stores, indexes), observing, this.extensions?.host ?? null)
@@ -382,13 +384,17 @@ class Service implements RunningService {
     };
   }
 
+  private healthOf(stores: Stores): HealthReports {
+    const { going, instance } = this;
+    const started = (): boolean => this.started;
+    return createHealth({ stores, clock: this.options.clock, going, version, instance, started });
+  }
+
   private addGauges(stores: Stores, membership: Membership, hold: Hold): void {
     const { configuration, clock, telemetry } = this.options;
-    const { going } = this;
-    const started = (): boolean => this.started;
     addGauges(telemetry.metrics, {
       ...{ configuration, version, clock, membership, hold },
-      health: createHealth({ stores, clock, going, version, started }),
+      health: this.healthOf(stores),
       scheduler: () => this.scheduler,
       worker: () => this.worker,
       host: () => this.extensions?.host ?? null,

@@ -76,16 +76,24 @@ export interface Liveness {
   readonly status: 'alive';
   readonly timestamp: string;
   readonly version: string;
+  /** Random, of this start of the process alone. */
+  readonly instance: string;
 }
 
-/** `/health/live`: that the process answers at all; asks nothing of anybody. */
+/** `/health/live`: that the process answers at all, and which one it is; asks nothing of anybody. */
 export function liveness(about: {
   readonly now: Instant;
   readonly version: string;
+  readonly instance: string;
 }): HealthAnswer<Liveness> {
   return {
     httpStatus: 200,
-    body: { status: 'alive', timestamp: toIso(about.now), version: about.version },
+    body: {
+      status: 'alive',
+      timestamp: toIso(about.now),
+      version: about.version,
+      instance: about.instance,
+    },
   };
 }
 

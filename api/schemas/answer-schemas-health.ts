@@ -31,7 +31,12 @@ export const Readiness = Type.Object(
 export type Readiness = Static<typeof Readiness>;
 
 export const Liveness = Type.Object(
-  { status: Type.Literal('alive'), timestamp: time, version: Type.String() },
+  {
+    status: Type.Literal('alive'),
+    timestamp: time,
+    version: Type.String(),
+    instance: Type.String({ description: 'random, of this start of the process alone' }),
+  },
   { title: 'Liveness', additionalProperties: false },
 );
 export type Liveness = Static<typeof Liveness>;

@@ -7,6 +7,7 @@ import {
   OutputLost,
 } from './calling/faults.ts';
 import { Session, type GlobalOptions } from './calling/session.ts';
+import { serviceAddress } from './calling/service-address.ts';
 import type { Surroundings } from './calling/surroundings.ts';
 
 /** What a command does; the exit code, where it is not 0. */
@@ -33,7 +34,7 @@ export class CommandLine {
       .version(version, '-V, --version', 'print the version')
       .helpOption('-h, --help', 'print this help')
       .helpCommand(false)
-      .option('--url <url>', 'where the service is (SVC_URL; http://127.0.0.1:8080)')
+      .option('--url <url>', 'where the service is (SVC_URL; the one that runs on SVC_DATA_DIR)')
       .option('--json', 'answer in JSON, as the service gives it')
       .option('--no-color', 'no colours, also on a terminal (NO_COLOR)')
       .option('--reason <text>', 'why; stands in the events of what is changed')
@@ -63,7 +64,10 @@ export class CommandLine {
     const lines = examples.map((example) => `  $ svc ${example}`).join('\n');
     command.addHelpText('after', `\nExamples:\n${lines}`);
     command.action(async () => {
-      const session = new Session(this.#surroundings, command.optsWithGlobals<GlobalOptions>());
+      const given = command.optsWithGlobals<GlobalOptions & { readonly dataDir?: string }>();
+      const { env, signal } = this.#surroundings;
+      const url = await serviceAddress(env, given, signal);
+      const session = new Session(this.#surroundings, given, url);
       this.#exitCode = (await work(session, command.opts() as O, command.args)) ?? 0;
     });
   }

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, lstatSync, readdirSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../observability/telemetry.ts';
+import { ANNOUNCEMENT } from './announcement.ts';
 import { credentialsFile } from './credentials-file.ts';
 import { KEY_FILE } from './keys.ts';
 
@@ -66,7 +67,9 @@ export function closeFilesToOthers(directory: string, log: Log): void {
 
 const isOfService = (name: string): boolean =>
   /\.(sqlite|db)(-wal|-shm|-journal)?$/.test(name) ||
-  [KEY_FILE, credentialsFile('').replace(/\.json$/, '')].some((own) => name.startsWith(own)) ||
+  [KEY_FILE, credentialsFile('').replace(/\.json$/, ''), ANNOUNCEMENT].some((own) =>
+    name.startsWith(own),
+  ) ||
   name === 'peers';
 
 const isOpen = (stat: Stats | undefined): boolean =>

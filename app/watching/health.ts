@@ -53,10 +53,12 @@ export function createHealth(options: {
   readonly clock: Clock;
   readonly going: Going;
   readonly version: string;
+  /** Random, of this start alone. */
+  readonly instance: string;
   /** False until everything is opened, and once the process is stopping. */
   readonly started: () => boolean;
 }): HealthReports {
-  const { stores, clock, going, version, started } = options;
+  const { stores, clock, going, version, instance, started } = options;
   const { store, readModel, coordination } = stores;
   const lag = new ViewLag(store, readModel, clock);
 
@@ -131,7 +133,7 @@ export function createHealth(options: {
       const answer = readiness(checks, started());
       return { status: answer.httpStatus, body: answer.body };
     }),
-    live: () => liveness({ now: clock.now(), version }).body,
+    live: () => liveness({ now: clock.now(), version, instance }).body,
   };
 }
 

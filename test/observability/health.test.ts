@@ -15,7 +15,7 @@ import {
   workersCheck,
 } from '../../observability/health-rules.ts';
 
-const about = { now: Date.UTC(2026, 0, 2, 3, 4, 5, 6), version: '1.2.3' };
+const about = { now: Date.UTC(2026, 0, 2, 3, 4, 5, 6), version: '1.2.3', instance: 'a' };
 
 function check(status: HealthStatus, name: HealthCheck['name'] = 'database'): HealthCheck {
   return { name, status, message: status };
@@ -72,7 +72,7 @@ describe('readiness', () => {
 describe('liveness', () => {
   it('is always 200', () => {
     expect(liveness(about)).to.deep.include({ httpStatus: 200 });
-    expect(liveness(about).body).to.include({ status: 'alive', version: '1.2.3' });
+    expect(liveness(about).body).to.include({ status: 'alive', version: '1.2.3', instance: 'a' });
   });
 });
 

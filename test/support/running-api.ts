@@ -212,11 +212,15 @@ export class RunningApi {
       stopping: stopping.signal,
     };
     const metricsText = (): Promise<string> => telemetry.metrics.text();
-    const about = { timestamp: toIso(clock.now()), version: settings.version };
+    const about = {
+      timestamp: toIso(clock.now()),
+      version: settings.version,
+      instance: 'of-tests',
+    };
     const health = {
       report: async () => ({ status: 200, body: { status: 'healthy', ...about, checks: [] } }),
       ready: async () => ({ status: 200, body: { status: 'ready', checks: [] } }),
-      live: () => ({ status: 'alive', ...about }),
+      live: () => ({ status: 'alive', ...about, instance: 'of-tests' }),
     };
     const server = createHttpServer(createApi(dependencies, { health, metricsText }));
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

@@ -1,5 +1,4 @@
 import type { Clock } from '../../../domain/clock.ts';
-import { textOf } from '../../configuration/setting-readers.ts';
 import { table, type Column } from '../terminal/table.ts';
 import { Client } from './client.ts';
 import { CommandFault, exitCodes, FollowingEnded } from './faults.ts';
@@ -18,8 +17,6 @@ export interface GlobalOptions {
   readonly reason?: string;
 }
 
-export const DEFAULT_URL = 'http://127.0.0.1:8080';
-
 /** One call of the command line: how it writes, and the client it calls with. */
 export class Session {
   readonly surroundings: Surroundings;
@@ -32,7 +29,8 @@ export class Session {
   /** What `--url` says. */
   readonly urlOption: string | undefined;
 
-  constructor(surroundings: Surroundings, options: GlobalOptions) {
+  /** @param url where the service is */
+  constructor(surroundings: Surroundings, options: GlobalOptions, url: string) {
     const { env, clock, signal, out } = surroundings;
     this.surroundings = surroundings;
     this.clock = clock;
@@ -40,7 +38,6 @@ export class Session {
     this.json = options.json ?? false;
     this.reason = options.reason;
     this.urlOption = options.url;
-    const url = options.url ?? textOf(env, 'SVC_URL') ?? DEFAULT_URL;
     const access = { ...accessOf(env), ...keptTokens(env, url, clock) };
     this.client = new Client({ url, access, clock, signal, reason: options.reason });
   }

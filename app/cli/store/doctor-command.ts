@@ -1,11 +1,10 @@
 import type { Finding, Verdict } from '../../doctor/finding.ts';
-import { textOf } from '../../configuration/setting-readers.ts';
 import { withScreen } from './archive-screen.ts';
 import { exitCodes } from '../calling/faults.ts';
 import { storeSettings } from '../calling/on-store.ts';
 import { printable } from '../terminal/paint.ts';
 import type { CommandLine } from '../program.ts';
-import { DEFAULT_URL, type Session } from '../calling/session.ts';
+import type { Session } from '../calling/session.ts';
 
 interface DoctorOptions {
   readonly dataDir?: string;
@@ -26,14 +25,11 @@ export function addDoctorCommand(line: CommandLine): void {
     ['doctor', 'doctor --quick --json'],
     async (session, options) => {
       const { env } = session.surroundings;
-      const { url = textOf(env, 'SVC_URL') ?? DEFAULT_URL } = command.optsWithGlobals<{
-        readonly url?: string;
-      }>();
       const settings = storeSettings(env, options.dataDir);
       const { examine } = await import('../../doctor/examine.ts');
       const findings = await withScreen(session, (progress) =>
         examine({
-          ...{ env, settings, url, progress },
+          ...{ env, settings, url: session.client.url, progress },
           clock: session.clock,
           whole: options.quick !== true,
         }),

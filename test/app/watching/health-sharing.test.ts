@@ -34,7 +34,14 @@ describe('the health', () => {
     };
     try {
       const going = new Going(clock, silent);
-      const health = createHealth({ stores, clock, going, version: '0', started: () => true });
+      const health = createHealth({
+        stores,
+        clock,
+        going,
+        version: '0',
+        instance: '1',
+        started: () => true,
+      });
       for (const ask of [health.report, health.ready]) {
         pings = 0;
         await Promise.all(Array.from({ length: 50 }, ask));

@@ -32,7 +32,14 @@ describe('the health of the projections', () => {
       await addTask(store, clock.now() - 60_000);
       await coordination.heartbeat('one', { roles: ['projector'] }, 3_600_000);
       const going = new Going(clock, silent);
-      const health = createHealth({ stores, clock, going, version: '0', started: () => true });
+      const health = createHealth({
+        stores,
+        clock,
+        going,
+        version: '0',
+        instance: '1',
+        started: () => true,
+      });
       const look = async (): Promise<unknown> => {
         const { body } = await health.report();
         const { checks } = body as { readonly checks: readonly Record<string, unknown>[] };

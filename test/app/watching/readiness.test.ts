@@ -46,7 +46,14 @@ describe('readiness', () => {
 
   it('waits for every view to be made, and names those that are not', async () => {
     const going = new Going(clock, telemetry);
-    const health = createHealth({ stores, clock, going, version: '0.0.0', started: () => true });
+    const health = createHealth({
+      stores,
+      clock,
+      going,
+      version: '0.0.0',
+      instance: '1',
+      started: () => true,
+    });
     const before = await health.ready();
     expect(before.status).to.equal(503);
     expect(JSON.stringify(before.body)).to.include('not yet made: agents, tasks, runs');
@@ -91,7 +98,7 @@ describe('readiness', () => {
       coordination: decorated(coordination, { ping, alive: unasked, recall: unasked }),
     };
     const going = new Going(clock, telemetry);
-    const options = { clock, going, version: '0.0.0', started: () => true };
+    const options = { clock, going, version: '0.0.0', instance: '1', started: () => true };
     const health = createHealth({ ...options, stores: silent });
     const statuses = async (answer: Promise<{ readonly body: unknown }>): Promise<object> => {
       const { checks } = (await answer).body as { checks: readonly HealthCheck[] };
@@ -109,7 +116,14 @@ describe('readiness', () => {
 
   it('does not hang on whether the log takes events; the report of health does', async () => {
     const going = new Going(clock, telemetry);
-    const health = createHealth({ stores, clock, going, version: '0.0.0', started: () => true });
+    const health = createHealth({
+      stores,
+      clock,
+      going,
+      version: '0.0.0',
+      instance: '1',
+      started: () => true,
+    });
     refusal = 'the event log cannot grow, the disk is full';
     const found = async (answer: Promise<{ readonly body: unknown }>): Promise<unknown> => {
       const { checks } = (await answer).body as { checks: readonly { readonly name: string }[] };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../support/project-root.ts';
 import { ServiceProcess, buildService, endsItsProcesses } from '../../support/service-process.ts';
@@ -47,6 +47,20 @@ describe('svc as a process', function () {
     const old = { SVC_AGENT_ID: lost.agent_id, SVC_AGENT_SECRET: lost.agent_secret };
     expect((await svc(['tasks', 'list'], { ...url, ...old })).code).to.equal(4);
     expect((await svc(['tasks', 'list'], url)).code).to.equal(0);
+  });
+
+  it('finds the service that runs on its data directory, whatever its port', async () => {
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: directory() });
+    expect(service.address).to.not.match(/:8080$/);
+    expect(await svc(['tasks', 'list'])).to.include({ code: 0, err: '' });
+    expect((await svc(['doctor'])).out).to.match(/ok +clocks/);
+    await service.terminate();
+    const { code, err } = await svc(['tasks', 'list']);
+    expect(code, err).to.equal(6);
+    expect(err).to.include('no answer from http://127.0.0.1:8080');
+    expect(readdirSync(directory()).filter((name) => name.startsWith('service-'))).to.deep.equal(
+      [],
+    );
   });
 
   it('goes on without a folder for its token that the system can not make', async () => {

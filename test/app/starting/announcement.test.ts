@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { DEFAULT_URL, serviceAddress } from '../../../app/cli/calling/service-address.ts';
+import { announce, announced } from '../../../app/starting/announcement.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+
+const AT = '2026-11-21T09:00:00.000Z';
+
+describe('the address that a service leaves in its data directory', () => {
+  const directory = useTemporaryDirectory();
+  let servers: Server[] = [];
+
+  beforeEach(() => {
+    servers = [];
+  });
+  afterEach(async () => {
+    for (const server of servers) {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    }
+  });
+
+  /** Something that answers `/health/live` as an instance of the service does. */
+  async function serving(instance: string): Promise<string> {
+    const server = createServer((_, response) => response.end(JSON.stringify({ instance })));
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  const found = (env = {}, given = {}): Promise<string> =>
+    serviceAddress({ SVC_DATA_DIR: directory(), ...env }, given, new AbortController().signal);
+
+  /** A process id that was given and is free again. */
+  const pidOfGone = (): number => spawnSync(process.execPath, ['-e', '']).pid;
+
+  const leave = (about: Readonly<Record<string, unknown>>): void => {
+    const whole = { pid: process.pid, host: hostname(), started_at: AT, ...about };
+    writeFileSync(
+      join(directory(), `service-${String(about['instance'])}.json`),
+      JSON.stringify(whole),
+    );
+  };
+
+  it('is found by svc, and is gone once the service stops', async () => {
+    const address = await serving('one');
+    const withdraw = announce(directory(), { address, instance: 'one' }, AT);
+    expect(await found()).to.equal(address);
+    expect(await found({ SVC_DATA_DIR: '/nowhere' }, { dataDir: directory() })).to.equal(address);
+    const [file = ''] = readdirSync(directory());
+    expect(statSync(join(directory(), file)).mode & 0o077).to.equal(0);
+    withdraw();
+    expect(readdirSync(directory())).to.deep.equal([]);
+    expect(await found()).to.equal(DEFAULT_URL);
+  });
+
+  it('counts for less than --url and SVC_URL', async () => {
+    announce(directory(), { address: await serving('one'), instance: 'one' }, AT);
+    expect(await found({ SVC_URL: 'http://a' })).to.equal('http://a');
+    expect(await found({ SVC_URL: 'http://a' }, { url: 'http://b' })).to.equal('http://b');
+  });
+
+  it('is the one of the newest of several', async () => {
+    const later = AT.replace('09:', '10:');
+    leave({ instance: 'older', address: await serving('older') });
+    const address = await serving('newer');
+    leave({ instance: 'newer', address, started_at: later });
+    expect(await found()).to.equal(address);
+  });
+
+  it('is not believed where another program listens there by now', async () => {
+    leave({ instance: 'killed', address: await serving('another service') });
+    expect(await found()).to.equal(DEFAULT_URL);
+  });
+
+  it('is not asked for where its process is gone, and removed by the next start', async () => {
+    const address = await serving('killed');
+    leave({ instance: 'killed', address, pid: pidOfGone() });
+    leave({
+      instance: 'elsewhere',
+      address: 'http://127.0.0.1:1',
+      host: 'another',
+      pid: pidOfGone(),
+    });
+    expect(await found()).to.equal(DEFAULT_URL);
+    announce(directory(), { address, instance: 'next' }, AT);
+    expect(readdirSync(directory()).sort()).to.deep.equal([
+      'service-elsewhere.json',
+      'service-next.json',
+    ]);
+  });
+
+  it('leads to the loopback address of a service that listens on all', () => {
+    for (const host of ['0.0.0.0', '[::]']) {
+      const withdraw = announce(directory(), { address: `http://${host}:81`, instance: 'a' }, AT);
+      const loopback = host === '0.0.0.0' ? '127.0.0.1' : '[::1]';
+      expect(announced(directory())[0]?.address).to.equal(`http://${loopback}:81`);
+      withdraw();
+    }
+  });
+
+  it('is nothing where the file is damaged', async () => {
+    writeFileSync(join(directory(), 'service-half.json'), '{"address":"http://127.0.0.1:1"');
+    writeFileSync(join(directory(), 'service-else.json'), '{"address":1}');
+    expect(announced(directory())).to.deep.equal([]);
+    expect(await found()).to.equal(DEFAULT_URL);
+  });
+});
