@@ -374,7 +374,7 @@ describe('a service with extensions', () => {
     const ready = await open.get('/health/ready');
     expect(ready.json).to.have.all.keys('status', 'checks').and.include({ status: 'ready' });
     const live = await open.get('/health/live');
-    expect(live.json).to.have.all.keys('status', 'timestamp', 'version');
+    expect(live.json).to.have.all.keys('status', 'timestamp', 'version', 'instance');
     expect(live.json).to.include({ status: 'alive', version: health.at('version') });
     expect(live.textAt('instance')).to.match(/^[0-9a-f-]{36}$/);
     expect((await open.get('/openapi.json')).at('info.version')).to.equal(health.at('version'));

@@ -386,14 +386,8 @@ describe("the scheduler's audit", () => {
       close: async () => {},
     };
     const going = new Going(clock, silent);
-    const health = createHealth({
-      stores,
-      clock,
-      going,
-      version: '0',
-      instance: '1',
-      started: () => true,
-    });
+    const about = { version: '0', instance: '1', started: () => true };
+    const health = createHealth({ stores, clock, going, ...about });
     const { body } = await health.report();
     const { checks } = body as { readonly checks: readonly Record<string, unknown>[] };
     const check = checks.find(({ name }) => name === 'scheduler');
