@@ -89,13 +89,13 @@ export class RefusedRequests {
 const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === 'string' && Object.hasOwn(errorStatuses, code);
 
-function contextOf(agentId: string, { request, now, id }: Failed): CommandContext {
+function contextOf(agentId: string, { request, body, now, id }: Failed): CommandContext {
   return {
     commandId: newId(now),
     actor: agentId,
     source: request.ip ?? '',
     correlationId: id,
-    reason: reasonForTheRecord(request),
+    reason: reasonForTheRecord(request, body),
     now,
   };
 }

@@ -33,4 +33,6 @@ export const HoldBody = closed({
   }),
 });
 /** Of `POST /operations/release`. */
-export const ReleaseBody = Type.Partial(closed({ missed: OneOf(misfirePolicies) }));
+export const ReleaseBody = Type.Partial(
+  closed({ missed: OneOf(misfirePolicies), reason: Type.String({ maxLength: 1000 }) }),
+);

@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import { isJsonObject } from '../../domain/json.ts';
 import { badRequest } from '../errors.ts';
 
 const LONGEST_REASON = 500;
@@ -15,9 +16,25 @@ export function reasonOf(request: Request): string | undefined {
   ]);
 }
 
+/**
+ * Why a command is given: the `reason` of its body, which is about this command alone, before `X-Reason`, which a
+ * client may send with all.
+ * @param body as it was checked, of a command whose body may have a reason
+ * @throws HttpError 400 when the header is too long
+ */
+export function reasonOfCommand(request: Request, body: unknown): string | undefined {
+  const ofAll = reasonOf(request);
+  return reasonIn(body) ?? ofAll;
+}
+
+function reasonIn(body: unknown): string | undefined {
+  const reason = isJsonObject(body) ? body['reason'] : undefined;
+  return typeof reason === 'string' && reason.trim() !== '' ? reason : undefined;
+}
+
 /** As {@link reasonOf}, cut where it is too long: for the record of a request that is refused anyway. */
-export function reasonForTheRecord(request: Request): string | undefined {
-  return cut(reasonGiven(request));
+export function reasonForTheRecord(request: Request, body: unknown): string | undefined {
+  return cut(reasonIn(body) ?? reasonGiven(request));
 }
 
 /** In characters and not in UTF-16 units: half of a pair of surrogates says nothing. */

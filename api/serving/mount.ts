@@ -9,7 +9,7 @@ import { BulkyAnswers } from './bulky-answers.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call, Endpoint } from '../endpoint.ts';
 import { HttpError, badRequest } from '../errors.ts';
-import { reasonOf, traceparentOf } from './headers.ts';
+import { reasonOf, reasonOfCommand, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
 import { holdingTo, ifMatchOf } from './if-match.ts';
 import { KeptAnswers, type KeptAnswer } from './kept-answers.ts';
@@ -110,6 +110,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
   const isRead = endpoint.method === 'get' && endpoint.scopes !== null;
   const { follows } = endpoint;
   const kept = new KeptAnswers();
+  const saysWhy = endpoint.body?.properties['reason'] !== undefined;
   const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
 
   const serve = async (
@@ -134,7 +135,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     if (body !== undefined) checkBody(body);
     const key =
       endpoint.idempotent && caller !== null ? checkKey(request.get('idempotency-key')) : undefined;
-    const reason = reasonOf(request);
+    const reason = saysWhy ? reasonOfCommand(request, body) : reasonOf(request);
     const ifMatch = endpoint.ifMatch === true ? ifMatchOf(request) : undefined;
     const ownPosition = caller === null ? BEGINNING : ownWrites.of(caller.agentId);
     let keeping: Keeping | null = null;
@@ -301,7 +302,9 @@ function checkEmpty(body: unknown): void {
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   if (!isObject) throw badRequest([{ field: 'body', issue: 'must be object' }]);
   const [field] = Object.keys(body);
-  if (field !== undefined) throw badRequest([{ field, issue: 'is not a known field' }]);
+  if (field === undefined) return;
+  const elsewhere = field === 'reason' ? '; X-Reason takes a reason' : '';
+  throw badRequest([{ field, issue: `is not a known field${elsewhere}` }]);
 }
 
 /** Aborted once a response is over. */

@@ -71,7 +71,7 @@ export function holdCommand(
     store,
     stream: streams.operations(),
     fold: operationsFold,
-    context,
+    context: { ...context, reason: context.reason ?? reason },
     decide({ hold }) {
       if (hold !== null) throw new Refusal('STATE_CONFLICT', 'it is on hold already', { ...hold });
       return [{ type: 'OperationsHeld', data: { reason } }];

@@ -76,12 +76,11 @@ const snooze = endpoint<SnoozeTask>({
   ifMatch: true,
   answers: { 200: Snoozed },
   async handle(call) {
-    const { body, context, dependencies } = call;
-    const { delay_seconds } = body;
+    const { dependencies } = call;
+    const { delay_seconds } = call.body;
     const task_id = idIn(call, 'id');
     const handled = await snoozeTaskCommand({
       ...command(call),
-      context: { ...context, reason: body.reason ?? context.reason },
       delaySeconds: delay_seconds,
     });
     dependencies.tasks.learn(task_id, handled);

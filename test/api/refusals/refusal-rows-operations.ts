@@ -23,7 +23,7 @@ export const operationsRows: readonly Row[] = [
     body: {},
     faults: [
       ['missed', 'some'],
-      ['reason', 'x'],
+      ['reason', 5],
     ],
   },
   { method: 'GET', path: '/replays', scope: 'ops' },
