@@ -272,6 +272,7 @@ class Service implements RunningService {
       id: this.member,
       lease: leaseSeconds * 1000,
       about: { roles: [...roles], host: hostname(), pid: process.pid },
+      present: () => (this.worker === null ? {} : { slots: this.worker.worker.slotUse }),
       coordination,
       clock,
       telemetry,

@@ -1,5 +1,5 @@
-import type { Instant } from '../domain/clock.ts';
-import type { JsonValue } from '../domain/json.ts';
+import { toIso, type Instant } from '../domain/clock.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
 import type { HealthCheck, HealthStatus } from './health.ts';
 
 /** What is known of one projection. */
@@ -145,23 +145,60 @@ export interface WorkersState {
   readonly alive: number;
   /** Runs that are due and that nobody has taken. */
   readonly waiting: number;
+  /** That no worker has a free slot while runs wait; null while one has. Left out: null. */
+  readonly shortage?: SlotShortageState | null;
+  readonly now: Instant;
 }
 
-/** Without a worker nothing runs: that is unhealthy once something waits, and degraded before. */
-export function workersCheck({ alive, waiting }: WorkersState): HealthCheck {
-  const name = 'workers';
-  if (alive > 0)
-    return { name, status: 'healthy', message: `${String(alive)} alive`, alive, waiting };
-  return waiting > 0
-    ? {
-        name,
-        status: 'unhealthy',
-        message: `none alive, ${String(waiting)} runs waiting`,
-        alive,
-        waiting,
-      }
-    : { name, status: 'degraded', message: 'none alive', alive, waiting };
+/** A shortage of slots, as it is shown. */
+export interface SlotShortageState {
+  readonly since: Instant;
+  /** Of all workers together. */
+  readonly slots: number;
+  /** The tasks that hold the most, those first. */
+  readonly holders: readonly (JsonObject & {
+    readonly task_title: string | null;
+    readonly task_id: string;
+    readonly runs: number;
+    readonly since: string;
+  })[];
 }
+
+/** A shortage of slots is told once it has lasted for so long: short ones belong to a busy service. Milliseconds. */
+const SHORTAGE_LIMIT = 60_000;
+
+/**
+ * Without a worker nothing runs: that is unhealthy once something waits, and degraded before. Runs that wait for a slot
+ * for long degrade: the workers do what they can, and somebody should know who holds them.
+ */
+export function workersCheck({ alive, waiting, shortage = null, now }: WorkersState): HealthCheck {
+  const check = (status: HealthStatus, message: string, more: JsonObject = {}): HealthCheck => ({
+    ...{ name: 'workers', status, message, alive, waiting },
+    ...more,
+  });
+  if (alive === 0) {
+    return waiting > 0
+      ? check('unhealthy', `none alive, ${String(waiting)} runs waiting`)
+      : check('degraded', 'none alive');
+  }
+  if (shortage === null || now - shortage.since < SHORTAGE_LIMIT) {
+    return check('healthy', `${String(alive)} alive`);
+  }
+  const { slots, holders } = shortage;
+  const since = toIso(shortage.since);
+  const message = `runs have been waiting since ${since}: all slots (${String(slots)}) are taken${heldBy(holders)}`;
+  return check('degraded', message, { slots: { slots, full_since: since, holders: [...holders] } });
+}
+
+function heldBy(holders: SlotShortageState['holders']): string {
+  const named = holders.slice(0, NAMED_HOLDERS).map(({ task_title, task_id, runs, since }) => {
+    const count = runs === 1 ? '1 run' : `${String(runs)} runs`;
+    return `${task_title ?? task_id} (${count} since ${since})`;
+  });
+  return named.length === 0 ? '' : `, most by ${named.join(', ')}`;
+}
+
+const NAMED_HOLDERS = 3;
 
 function namesOf(states: readonly ProjectionState[]): string {
   return states.map((state) => state.name).join(', ');

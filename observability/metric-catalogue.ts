@@ -228,6 +228,10 @@ export const gauges = {
   },
   runs_under_way: { help: 'Runs that this process carries out now.', labels: [] },
   run_slots: { help: 'Runs that this process may carry out at a time.', labels: [] },
+  run_slots_full_seconds: {
+    help: 'How long runs have been waiting while all slots of this worker were taken; 0 while that is not so.',
+    labels: [],
+  },
   runs_waiting: { help: 'Runs that are due and that no worker has taken.', labels: [] },
   webhooks_waiting: {
     help: 'Messages to webhooks that are still to be delivered; only of the process that leads.',

@@ -14,6 +14,7 @@ import { prefers } from './runs/preference.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
 import type { QueuedRun, RunQueue } from './runs/run-queue.ts';
 import type { Begun, EarlyDraft, EarlyStart, EarlyStarts } from './runs/run-work.ts';
+import { Slots, type SlotUse } from './runs/slots.ts';
 import { StartsFirst } from './runs/starts-first.ts';
 
 /** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
@@ -49,14 +50,13 @@ export class Worker {
   private readonly membership: Membership;
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
-  private readonly slots: number;
+  private readonly slots: Slots;
   private readonly hold: HoldView;
   private readonly calls: CallSlots | null;
   private readonly isInstant: (run: QueuedRun, granted?: boolean) => boolean;
   private readonly parks: (run: QueuedRun) => boolean;
   private readonly affinityOf: (run: QueuedRun) => string;
   private readonly startsFirst = new StartsFirst();
-  private busy = 0;
   /** Being started or ended, without a slot. */
   private passing = 0;
   private running = false;
@@ -92,14 +92,14 @@ export class Worker {
     this.membership = options.membership;
     this.clock = options.clock;
     this.telemetry = options.telemetry;
-    this.slots = options.slots;
+    this.slots = new Slots(options.slots, () => this.calls?.taken ?? 0);
     this.isInstant = options.isInstant ?? (() => false);
     this.parks = options.parks ?? (() => false);
     this.affinityOf = options.affinityOf ?? (({ id }) => id);
     this.hold = options.hold ?? neverHeld;
     this.calls = options.calls ?? null;
     if (this.calls !== null) {
-      this.calls.busy = () => this.busy;
+      this.calls.busy = () => this.slots.taken;
       this.calls.onFree = () => this.pumpSoon();
     }
     this.queue.onReady = () => this.pumpSoon();
@@ -125,22 +125,28 @@ export class Worker {
 
   /** Runs that take a slot now. */
   get active(): number {
-    return this.busy;
+    return this.slots.taken;
+  }
+
+  /** How its slots are used, and since when they have not been enough. */
+  get slotUse(): SlotUse {
+    return this.slots.use(this.queue.waiting);
+  }
+
+  /** Since when runs have been waiting while all slots of this worker were taken; null while that is not so. */
+  get fullSince(): Instant | null {
+    return this.slots.fullSince(this.queue.waiting);
   }
 
   /** Whether a run that is ready now, and was handed its key, is taken at once. */
   hasRoom(run: QueuedRun): boolean {
-    const { running, membership, passing, mostPassing } = this;
+    const { running, membership, passing, slots, mostPassing } = this;
     if (!running || this.hold.held || !membership.alive || passing >= mostPassing) return false;
-    return this.hasSlot || this.isInstant(run, true);
+    return slots.isFree || this.isInstant(run, true);
   }
 
-  private get hasSlot(): boolean {
-    return this.busy + (this.calls?.taken ?? 0) < this.slots;
-  }
-
-  private freeSlot(): void {
-    this.busy -= 1;
+  private freeSlot(run: QueuedRun): void {
+    this.slots.release(run);
     this.calls?.offer();
   }
 
@@ -235,11 +241,15 @@ export class Worker {
   }
 
   private pump(): void {
-    if (!this.running || this.hold.held) return;
     const now = this.clock.now();
+    if (!this.running || this.hold.held) {
+      this.slots.looked(false, now);
+      return;
+    }
     // What starts with its end is executed as it is taken.
     const end = performance.now() + TURN;
     let parked = 0;
+    let short = false;
     while (this.passing < this.mostPassing) {
       if (performance.now() > end) {
         this.pumpSoon();
@@ -255,18 +265,20 @@ export class Worker {
         break;
       }
       const instant = this.isInstant(run);
-      if (!instant && !this.hasSlot) {
+      if (!instant && !this.slots.isFree) {
         this.queue.putBack(run, now);
+        short = true;
         break;
       }
       if (this.isForAnother(run)) this.queue.putBack(run, now + HOLD_BACK);
       else this.take(run, instant);
     }
+    this.slots.looked(short, now);
     this.arm(now);
   }
 
   private get mostPassing(): number {
-    return Math.max(LEAST_IN_FLIGHT, this.slots * IN_FLIGHT);
+    return Math.max(LEAST_IN_FLIGHT, this.slots.size * IN_FLIGHT);
   }
 
   private isForAnother(run: QueuedRun): boolean {
@@ -283,17 +295,17 @@ export class Worker {
   private take(run: QueuedRun, instant: boolean): void {
     run.taken = true;
     let holdsSlot = !instant;
-    if (holdsSlot) this.busy += 1;
+    if (holdsSlot) this.slots.take(run, this.clock.now());
     else this.passing += 1;
     const handle = this.executor.execute(run, () => {
       if (!holdsSlot) return;
       holdsSlot = false;
-      this.freeSlot();
+      this.freeSlot(run);
       this.passing += 1;
       this.pumpSoon();
     });
     this.lead(run, handle, () => {
-      if (holdsSlot) this.freeSlot();
+      if (holdsSlot) this.freeSlot(run);
       else this.passing -= 1;
     });
   }

@@ -12,6 +12,8 @@ import { eventStoreDbVersion } from '../../stores/eventstoredb/connecting/server
 import { coordinationFile } from '../../stores/sqlite/coordination/coordination-file.ts';
 import { registerFile } from '../../stores/sqlite/read-model/view-files.ts';
 import { sqliteVersion } from '../../stores/sqlite/version.ts';
+import { workersCheck } from '../../observability/health-rules.ts';
+import { shortageOf } from '../watching/slot-shortage.ts';
 import { projections } from '../projecting/projections.ts';
 import type { Stores, StoreSettings } from '../stores.ts';
 import { fault, ok, warn, wordsOf, type Finding } from './finding.ts';
@@ -90,7 +92,7 @@ export async function checkOrders({ store }: Stores): Promise<readonly Finding[]
 
 /** Looks which processes are alive, and what the scheduler's audit of itself has found last. */
 export async function checkProcesses(
-  { coordination }: Stores,
+  { coordination, readModel }: Stores,
   now: Instant,
 ): Promise<readonly Finding[]> {
   const members = await coordination.alive();
@@ -105,6 +107,13 @@ export async function checkProcesses(
     findings.push(fault('processes', what, 'start one with it: SVC_ROLES'));
   } else {
     findings.push(ok('processes', alive));
+  }
+  const workers = members.filter(({ about }) => rolesOf(about['roles']).includes('worker'));
+  const shortage = await shortageOf(workers, readModel);
+  const slots = workersCheck({ alive: workers.length, waiting: 0, shortage, now });
+  if (shortage !== null && slots.status === 'degraded') {
+    const how = 'raise SVC_WORKER_CONCURRENCY, start another worker, or cancel what holds them';
+    findings.push(warn('slots', slots.message, how));
   }
   const report = parseReport(await coordination.recall(SCHEDULER_REPORT));
   if (report === null || members.length === 0) return findings;

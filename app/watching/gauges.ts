@@ -98,9 +98,15 @@ function aboutScheduling(metrics: Metrics, { scheduler, hold, clock }: Gauged): 
   });
 }
 
-function aboutRuns(metrics: Metrics, { worker, configuration, liveClients }: Gauged): void {
+function aboutRuns(metrics: Metrics, { worker, configuration, clock, liveClients }: Gauged): void {
   metrics.gauge('runs_under_way', () => [{ value: worker()?.worker.active ?? 0 }]);
   metrics.gauge('run_slots', () => [{ value: worker() ? configuration.workerConcurrency : 0 }]);
+  metrics.gauge('run_slots_full_seconds', () => {
+    const role = worker();
+    if (role === null) return [];
+    const since = role.worker.fullSince;
+    return [{ value: since === null ? 0 : Math.max(0, clock.now() - since) / 1000 }];
+  });
   metrics.gauge('runs_waiting', () => [{ value: worker()?.queue.waiting ?? 0 }]);
   metrics.gauge('live_clients', () => [{ value: liveClients() }]);
 }

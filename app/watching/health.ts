@@ -35,6 +35,7 @@ import {
 } from '../../scheduler/audit/report.ts';
 import type { Going } from '../roles/going.ts';
 import { overdueTasks } from './overdue-tasks.ts';
+import { shortageOf } from './slot-shortage.ts';
 import { projections } from '../projecting/projections.ts';
 import type { Stores } from '../stores.ts';
 
@@ -91,11 +92,12 @@ export function createHealth(options: {
 
   const workers = async (): Promise<HealthCheck> => {
     const members = await coordination.alive();
-    const alive = members.filter(({ about }) => hasRole(about['roles'], 'worker')).length;
+    const alive = members.filter(({ about }) => hasRole(about['roles'], 'worker'));
     const waiting = await readModel.count(runsProjection, [
       { field: 'state', op: 'eq', value: 'queued' },
     ]);
-    return workersCheck({ alive, waiting });
+    const shortage = await shortageOf(alive, readModel);
+    return workersCheck({ alive: alive.length, waiting, shortage, now: clock.now() });
   };
 
   const views = async (): Promise<HealthCheck> => {

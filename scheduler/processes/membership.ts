@@ -18,6 +18,7 @@ export class Membership {
   private readonly clock: Clock;
   private readonly telemetry: Telemetry;
   private readonly about: JsonObject;
+  private readonly present: () => JsonObject;
   /** Called when this member counts as alive (again). */
   onAlive: () => void = () => {};
   private renewedAt: Instant = Number.NEGATIVE_INFINITY;
@@ -32,6 +33,8 @@ export class Membership {
     readonly id: string;
     readonly lease: number;
     readonly about: JsonObject;
+    /** Said beside `about`, and asked anew at each heartbeat. Default: nothing. */
+    readonly present?: () => JsonObject;
     readonly coordination: Coordination;
     readonly clock: Clock;
     readonly telemetry: Telemetry;
@@ -39,6 +42,7 @@ export class Membership {
     this.id = options.id;
     this.lease = options.lease;
     this.about = options.about;
+    this.present = options.present ?? (() => ({}));
     this.coordination = options.coordination;
     this.clock = options.clock;
     this.telemetry = options.telemetry;
@@ -134,7 +138,7 @@ export class Membership {
   private async beat(): Promise<void> {
     // Before the call: what the store grants counts from a moment that lies behind this one.
     const asked = this.clock.now();
-    await this.coordination.heartbeat(this.id, this.about, this.lease);
+    await this.coordination.heartbeat(this.id, { ...this.about, ...this.present() }, this.lease);
     const joined = !this.alive;
     if (joined && Number.isFinite(this.renewedAt)) this.inDoubtUntil = asked + this.lease;
     this.renewedAt = asked;

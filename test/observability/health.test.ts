@@ -212,8 +212,30 @@ describe('the check of the scheduler', () => {
 
 describe('the check of the workers', () => {
   it('is unhealthy only when runs wait and nobody is there', () => {
-    expect(workersCheck({ alive: 1, waiting: 9 }).status).to.equal('healthy');
-    expect(workersCheck({ alive: 0, waiting: 0 }).status).to.equal('degraded');
-    expect(workersCheck({ alive: 0, waiting: 1 }).status).to.equal('unhealthy');
+    const { now } = about;
+    expect(workersCheck({ alive: 1, waiting: 9, now }).status).to.equal('healthy');
+    expect(workersCheck({ alive: 0, waiting: 0, now }).status).to.equal('degraded');
+    expect(workersCheck({ alive: 0, waiting: 1, now }).status).to.equal('unhealthy');
+  });
+
+  it('is degraded once runs have waited for a slot for a minute, and names who holds them', () => {
+    const since = about.now - 60_000;
+    const holder = {
+      task_id: 'a',
+      task_title: 'Nightly',
+      runs: 2,
+      since: '2026-01-02T03:00:00.000Z',
+    };
+    const shortage = { since, slots: 2, holders: [holder] };
+    const state = { alive: 1, waiting: 9, shortage };
+    expect(workersCheck({ ...state, now: about.now - 1 }).status).to.equal('healthy');
+    const check = workersCheck({ ...state, now: about.now });
+    expect(check).to.deep.include({
+      status: 'degraded',
+      message:
+        'runs have been waiting since 2026-01-02T03:03:05.006Z: all slots (2) are taken, ' +
+        'most by Nightly (2 runs since 2026-01-02T03:00:00.000Z)',
+      slots: { slots: 2, full_since: '2026-01-02T03:03:05.006Z', holders: [holder] },
+    });
   });
 });

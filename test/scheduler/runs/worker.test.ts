@@ -58,6 +58,27 @@ describe('a worker', () => {
     expect(new Set(world.effects.map(({ run }) => run))).to.deep.equal(new Set(runs));
   });
 
+  it('says since when its slots have not been enough, and which tasks hold them', async () => {
+    await world.task('t', ['hold:a']);
+    await world.task('u', ['hold:a']);
+    const { worker } = await world.start('one', { slots: 2 });
+    const first = await world.request('t');
+    await world.clock.advance(minute);
+    await world.request('t');
+    // All slots are taken, but nothing waits for one.
+    expect(worker.slotUse).to.deep.equal({ slots: 2, taken: 2, full_since: null, holders: [] });
+    await world.clock.advance(minute);
+    await world.request('u');
+    await world.clock.advance(minute);
+    expect(worker.fullSince).to.equal(START + 2 * minute);
+    const holder = { task_id: 't', runs: 2, since: toIso(START), run_id: first };
+    expect(worker.slotUse.holders).to.have.lengthOf(1);
+    expect(worker.slotUse.holders[0]).to.deep.include(holder);
+    // The next one takes its place at once, and nothing waits any more.
+    await world.let('one', first, 'a');
+    expect(worker.slotUse).to.include({ taken: 2, full_since: null });
+  });
+
   it('needs no slot for what waits for nothing, but keeps the order of what does', async () => {
     await world.task('long', ['hold:a']);
     await world.task('quick', ['b']);
