@@ -9,6 +9,7 @@ import type { ProjectionStatus } from '../../projections/projector/projection-st
 import type { Membership } from '../../scheduler/processes/membership.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import type { Configuration } from '../configuration/configuration.ts';
+import { beginKnownSeries } from './known-series.ts';
 import type { SchedulerRole } from '../roles/scheduler-role.ts';
 import type { WorkerRole } from '../roles/worker-role.ts';
 
@@ -34,6 +35,8 @@ export interface Gauged {
 
 /** Says how each gauge of the catalogue is read when the metrics are asked for. */
 export function addGauges(metrics: Metrics, parts: Gauged): void {
+  const found = parts.host()?.states() ?? [];
+  beginKnownSeries(metrics, [...new Set(found.map(({ labels }) => labels['extension'] ?? ''))]);
   aboutProcess(metrics, parts);
   aboutScheduling(metrics, parts);
   aboutRuns(metrics, parts);

@@ -9,6 +9,17 @@ const EVERY = 60_000;
 /** Before the first pass after a start: who has just come has its own work to do first. Milliseconds. */
 const FIRST_AFTER = 5000;
 
+/** What audits look at; the value of the label `check`. */
+export const auditChecks = [
+  'fires_have_runs',
+  'index_agrees',
+  'keys_have_runs',
+  'next_fires_agree',
+  'queue_agrees',
+  'runs_have_workers',
+  'tasks_are_decided',
+] as const;
+
 /** One thing that an audit looks at. It remembers where it was: each pass goes on with a bounded part. */
 export interface AuditCheck {
   /** For the log and for `/health`. */

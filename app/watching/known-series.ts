@@ -1,0 +1,79 @@
+import { endpoints } from '../../api/app.ts';
+import { errorStatuses } from '../../api/errors.ts';
+import { writtenPath } from '../../api/serving/measuring.ts';
+import { eventStoreErrorCodes } from '../../domain/event-store.ts';
+import { retainedKinds, runSkipReasons, spanSkipReasons } from '../../domain/vocabulary.ts';
+import type { counters } from '../../observability/metric-catalogue.ts';
+import type { Metrics } from '../../observability/metrics.ts';
+import type { Labels } from '../../observability/telemetry.ts';
+import { auditChecks } from '../../scheduler/audit/audit.ts';
+import { findingKinds } from '../../scheduler/audit/findings.ts';
+import { projections } from '../projecting/projections.ts';
+
+type CounterName = keyof typeof counters;
+
+/** Every combination of values, of labels that do not depend on each other. */
+function each(labels: Readonly<Record<string, readonly string[]>>): readonly Labels[] {
+  return Object.entries(labels).reduce<readonly Labels[]>(
+    (made, [label, values]) =>
+      made.flatMap((before) => values.map((value) => ({ ...before, [label]: value }))),
+    [{}],
+  );
+}
+
+/** What a successful answer may have: the interface and the page. */
+const successes = ['200', '201', '202', '204', '304'];
+
+/**
+ * The series of each counter with labels that are known before anything is counted. Only what depends on the
+ * installation is left out: the routes of extensions, and the types of their errors.
+ */
+export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
+  http_requests_total: endpoints.flatMap(({ method, paths }) =>
+    paths.map((path) => ({ method: method.toUpperCase(), endpoint: writtenPath(path) })),
+  ),
+  http_responses_total: each({
+    status: [...new Set([...successes, ...Object.values(errorStatuses).map(String)])],
+  }),
+  task_executions_total: each({
+    status: ['succeeded', 'failed', 'canceled', 'retrying', 'interrupted'],
+  }),
+  fires_total: each({
+    outcome: [...new Set<string>(['run', ...spanSkipReasons, ...runSkipReasons])],
+  }),
+  scheduler_mended_total: each({ what: ['fire_without_run', 'key_without_run'] }),
+  scheduler_audit_findings_total: each({ kind: findingKinds }),
+  scheduler_audit_mended_total: each({ kind: findingKinds }),
+  scheduler_audit_faults_total: each({ check: auditChecks }),
+  retention_removed_total: each({ kind: retainedKinds }),
+  lease_changes_total: each({ lease: ['scheduler', 'projector'], change: ['won', 'lost'] }),
+  lease_failures_total: each({ lease: ['scheduler', 'projector', 'heartbeat'] }),
+  webhook_deliveries_total: each({ outcome: ['delivered', 'retried', 'failed'] }),
+  // A conflict is an answer, and counted by the embedded log alone.
+  event_store_failures_total: each({
+    code: eventStoreErrorCodes.filter((code) => code !== 'CONFLICT'),
+  }),
+  ...ofViews([
+    'projection_events_total',
+    'projection_failures_total',
+    'projection_parked_total',
+    'projection_left_out_total',
+  ]),
+  mongodb_errors_total: each({ kind: ['unreachable', 'refused'] }),
+};
+
+function ofViews(names: readonly CounterName[]): Partial<Record<CounterName, readonly Labels[]>> {
+  const labels = each({ projection: projections.map(({ name }) => name) });
+  return Object.fromEntries(names.map((name) => [name, labels]));
+}
+
+/**
+ * Lets every known series begin at 0: Prometheus can't tell how much a series has grown by its first value.
+ * @param extensions the ids of those that were found
+ */
+export function beginKnownSeries(metrics: Metrics, extensions: readonly string[]): void {
+  for (const [name, series] of Object.entries(knownSeries)) {
+    for (const labels of series) metrics.count(name, labels, 0);
+  }
+  for (const extension of extensions) metrics.count('extension_blocked_total', { extension }, 0);
+}

@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { counters } from '../../observability/metric-catalogue.ts';
+import { Metrics } from '../../observability/metrics.ts';
+import { beginKnownSeries, knownSeries } from '../../app/watching/known-series.ts';
+import { projectRoot } from '../support/project-root.ts';
+import { requiredProgram } from '../support/required-program.ts';
+import { useTemporaryDirectory } from '../support/temporary-directory.ts';
+import { alertCases } from './alert-cases.ts';
+import { read } from './documents.ts';
+
+const file = join(projectRoot, 'docs/grafana/alerts.yml');
+const { groups } = parse(read('docs/grafana/alerts.yml')) as {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
+  }[];
+};
+const rules = groups.flatMap((group) => group.rules);
+
+/** A question to the rules after so many minutes, and how many alerts are to be the answer; 0 for none. */
+const asked = (minute: number, expr: string, alerts: number): object => ({
+  expr: `count(${expr})`,
+  eval_time: `${minute}m`,
+  exp_samples: alerts === 0 ? [] : [{ labels: '{}', value: alerts }],
+});
+
+const firing = (alert: string): string => `ALERTS{alertname="${alert}",alertstate="firing"}`;
+
+const seriesOf = (series: Readonly<Record<string, string>>): object[] =>
+  Object.entries(series).map(([name, values]) => ({ series: name, values }));
+
+describe('the alert rules, as promtool evaluates them', function () {
+  this.timeout(60_000);
+  const directory = useTemporaryDirectory();
+  let promtool = '';
+
+  before(function () {
+    promtool = requiredProgram(this, 'promtool');
+  });
+
+  function run(args: readonly string[], input = ''): void {
+    const { status, stdout, stderr } = spawnSync(promtool, args, { input, encoding: 'utf8' });
+    expect(status, `${stdout}${stderr}`).to.equal(0);
+    expect(stderr).to.equal('');
+  }
+
+  function test(tests: readonly object[]): void {
+    const path = join(directory(), 'tests.yml');
+    const whole = { rule_files: [file], evaluation_interval: '1m', tests };
+    writeFileSync(path, stringify(whole));
+    run(['test', 'rules', path]);
+  }
+
+  it('are in order', () => {
+    run(['check', 'rules', file]);
+  });
+
+  it('are each made to fire and to clear by a case', () => {
+    const tested = [...new Set(alertCases.map(({ alert }) => alert))];
+    expect(tested.toSorted()).to.deep.equal(rules.map(({ alert }) => alert).toSorted());
+  });
+
+  for (const { alert, series, fires, clears } of alertCases) {
+    const [first = ''] = Object.keys(series);
+    it(`${alert} fires and clears again, by ${/^\w+/.exec(first)?.[0]}`, () => {
+      test([
+        {
+          interval: '1m',
+          input_series: seriesOf(series),
+          promql_expr_test: [asked(fires, firing(alert), 1), asked(clears, firing(alert), 0)],
+        },
+      ]);
+    });
+  }
+
+  it('see what a counter had come to before its first scrape, whatever counter', () => {
+    // increase() alone takes the first value for where the series began.
+    const alone = rules.filter(({ expr }) => {
+      const asks = [...expr.matchAll(/increase\(([a-z_]+(?:\{[^}]*\})?)\[(\w+)\]\)/g)];
+      return asks.some(
+        ([, series, span]) => !expr.includes(`${series} unless ${series} offset ${span}`),
+      );
+    });
+    expect(alone.map(({ alert }) => alert)).to.deep.equal([]);
+  });
+
+  it('are quiet about a service that is well, from its first minutes on', () => {
+    const well = {
+      'service_info{job="svc",instance="a"}': '1x90',
+      'service_ready{job="svc",instance="a"}': '1x90',
+      'lease_held{job="svc",instance="a",lease="scheduler"}': '1x90',
+      'lease_held{job="svc",instance="a",lease="projector"}': '1x90',
+      'process_start_time_seconds{job="svc",instance="a"}': '0x90',
+      'scheduler_audit_last_success_timestamp{job="svc",instance="a"}': '5+60x90',
+      'fires_total{job="svc",instance="a",outcome="missed"}': '0x90',
+      // An almost empty disk: what a start makes room for would fill it in a day at that speed.
+      'data_directory_free_bytes{job="svc",instance="a"}': '50000000000-100000000x5 49500000000x84',
+    };
+    const minutes = Array.from({ length: 90 }, (_, minute) => minute);
+    const promql_expr_test = minutes.map((minute) => asked(minute, 'ALERTS', 0));
+    test([{ interval: '1m', input_series: seriesOf(well), promql_expr_test }]);
+  });
+});
+
+describe('the metrics, as promtool reads them', () => {
+  it('follow the conventions', async function () {
+    this.timeout(60_000);
+    const promtool = requiredProgram(this, 'promtool');
+    const metrics = new Metrics({ misuse: expect.fail });
+    beginKnownSeries(metrics, ['webui']);
+    const { stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], {
+      input: await metrics.text(),
+      encoding: 'utf8',
+    });
+    // Those of Node itself are named by the library.
+    const own = `${stdout}${stderr}`
+      .split('\n')
+      .filter((line) => line !== '' && !/^(nodejs|process)_/.test(line));
+    expect(own).to.deep.equal([]);
+  });
+
+  it('begin at 0 for every series that is known before it is counted', async () => {
+    const metrics = new Metrics({ misuse: expect.fail, ofNode: false });
+    beginKnownSeries(metrics, ['webui']);
+    const text = await metrics.text();
+    // By extension, route and type of error: as open as the installation.
+    const open = ['extension_requests_total', 'extension_errors_total'];
+    const silent = Object.keys(counters).filter(
+      (name) => !new RegExp(`^${name}(\\{.*\\})? 0$`, 'm').test(text),
+    );
+    expect(silent).to.deep.equal(open);
+    expect(text).to.include('fires_total{outcome="missed"} 0');
+    expect(text).to.include('webhook_deliveries_total{outcome="failed"} 0');
+    expect(knownSeries.http_requests_total).to.deep.include({
+      method: 'GET',
+      endpoint: '/tasks/{id}',
+    });
+  });
+});
