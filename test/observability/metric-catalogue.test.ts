@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { counters, histograms } from '../../observability/metric-catalogue.ts';
+import { auditChecks } from '../../scheduler/audit/audit.ts';
 import { scan, type Token } from '../support/architecture/source-tokens.ts';
 import { typescriptFiles } from '../support/architecture/typescript-files.ts';
 import { projectRoot } from '../support/project-root.ts';
@@ -68,6 +69,16 @@ describe('the catalogue of metrics', () => {
   it('names metrics as Prometheus does', () => {
     for (const name of Object.keys(counters)) expect(name).to.match(/^[a-z][a-z0-9_]*_total$/);
     for (const name of Object.keys(histograms)) expect(name).to.match(/^[a-z][a-z0-9_]*_seconds$/);
+  });
+
+  it('knows every check of the audits by its name', () => {
+    const names = typescriptFiles(projectRoot)
+      .filter((path) => path.startsWith('scheduler/audit/'))
+      .flatMap((path) => [
+        ...readFileSync(join(projectRoot, path), 'utf8').matchAll(/readonly name = '(\w+)'/g),
+      ])
+      .map(([, name]) => name);
+    expect(names.toSorted()).to.deep.equal([...auditChecks].toSorted());
   });
 
   it('has buckets that ascend', () => {
