@@ -10,7 +10,8 @@ import { collectOnceWhenIdle } from './starting/idle-memory.ts';
 import { createFilesPrivately } from './starting/private-files.ts';
 import { setEngineOptions } from './starting/engine-options.ts';
 import { sortIn } from './starting/sorting-folder.ts';
-import { startService, version, type RunningService } from './service.ts';
+import { startService, type RunningService } from './service.ts';
+import { version } from './version.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { readFileSync } from 'node:fs';
 import type { Server as HttpServer } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
@@ -43,9 +42,10 @@ import { startProjector, type RunningProjector } from './projecting/projector.ts
 import { collectingBefore } from './roles/collect-before.ts';
 import { rehearsingOnce, type RehearsalMeans } from './roles/rehearsal.ts';
 import { retentionLimits, startSchedulerRole, type SchedulerRole } from './roles/scheduler-role.ts';
-import { listen, stopServing } from './roles/serving.ts';
+import { boundAddress, listen, stopServing } from './roles/serving.ts';
 import { openStores, type Stores } from './stores.ts';
 import { serviceActions } from './roles/service-actions.ts';
+import { version } from './version.ts';
 import { startWorkerRole, type WorkerRole } from './roles/worker-role.ts';
 
 /** A service that runs in this process. */
@@ -65,13 +65,6 @@ export interface RunningService {
   /** Stops claiming, finishes what runs (for up to 25 s), hands back the rest, closes all. */
   stop(): Promise<void>;
 }
-
-/** package.json's version. */
-export const version = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    readonly version: string;
-  }
-).version;
 
 /**
  * Starts the roles of this process over the stores of its settings.
@@ -344,11 +337,9 @@ class Service implements RunningService {
     if (this.extensions !== null && configuration.roles.includes('api')) {
       this.extensions.host.takeUpgrades(this.server, app);
     }
-    const address = this.server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const { port, address } = boundAddress(this.server, configuration.host, tls !== null);
     this.extensions?.core.listensAt(configuration.host, port, tls !== null);
-    const scheme = tls === null ? 'http' : 'https';
-    this.address = `${scheme}://${configuration.host.includes(':') ? `[${configuration.host}]` : configuration.host}:${port}`;
+    this.address = address;
   }
 
   private apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {

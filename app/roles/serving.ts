@@ -90,6 +90,18 @@ function refusalOf(error: NodeJS.ErrnoException, host: string, port: number): Er
   return new Error(why, { cause: error });
 }
 
+/** Where a server listens. @param secure whether it has a certificate */
+export function boundAddress(
+  server: Server,
+  host: string,
+  secure: boolean,
+): { readonly port: number; readonly address: string } {
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : 0;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return { port, address: `${secure ? 'https' : 'http'}://${name}:${port}` };
+}
+
 /** Takes no more connections, lets requests under way end, then closes. */
 export function stopServing(server: Server): Promise<void> {
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@ import { makeFolder } from '../../stores/folder.ts';
 
 /** Where a service that runs on a data directory listens. */
 export interface Announcement {
-  /** `http://host:port`, as this machine reaches it. */
+  /** `http://host:port` or `https://…`, as this machine reaches it. */
   readonly address: string;
   readonly pid: number;
   /** Process ids count on this machine only. */
@@ -102,6 +102,6 @@ function isGone(announcement: Announcement | null): boolean {
 /** Who listens on all addresses is reached by the loopback one. */
 function reachable(address: string): string {
   return address
-    .replace(/^http:\/\/0\.0\.0\.0:/, 'http://127.0.0.1:')
-    .replace(/^http:\/\/\[::\]:/, 'http://[::1]:');
+    .replace(/^(https?):\/\/0\.0\.0\.0:/, '$1://127.0.0.1:')
+    .replace(/^(https?):\/\/\[::\]:/, '$1://[::1]:');
 }

@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect } from 'chai';
-import { version } from '../../app/service.ts';
+import { version } from '../../app/version.ts';
 import { morning, namesOf, registered, serviceTools, useToolService } from './tool-protocol.ts';
 
 describe('the endpoint of the Model Context Protocol', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { version } from '../../app/service.ts';
+import { version } from '../../app/version.ts';
 import type { ApiAnswer, ApiClient } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually, found } from '../support/signals.ts';

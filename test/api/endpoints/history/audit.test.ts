@@ -112,52 +112,6 @@ describe('the audit over HTTP', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('shows the reason of a body, which counts for more than the header', async () => {
-    const { admin } = api();
-    const id = await makeTask();
-    const snooze = `/tasks/${id}/snooze`;
-    const headers = { 'x-reason': 'of all that I do' };
-    const orders: readonly (readonly [path: string, body: object, headers?: object])[] = [
-      ['/operations/hold', { reason: 'a new mail server' }],
-      ['/operations/release', { reason: 'it is there' }],
-      ['/operations/hold', { reason: 'another one' }, headers],
-      ['/operations/release', { missed: 'skip' }, headers],
-      [snooze, { delay_seconds: 5, reason: 'not now' }, headers],
-      [snooze, { delay_seconds: 5, reason: ' ' }, headers],
-    ];
-    for (const [path, body, sent = {}] of orders) {
-      const answer = await admin.client.send('POST', path, { body, headers: { ...sent } });
-      expect(answer.status, `${path} ${answer.text}`).to.equal(200);
-    }
-    // A refusal is recorded with the reason that was given for what was refused.
-    await admin.client.post('/operations/hold', { reason: 'once' });
-    await admin.client.post('/operations/hold', { reason: 'and again' });
-    await admin.client.post('/operations/release');
-    const items = await audit(`actor=${admin.id}&limit=200`);
-    const told = items
-      .filter(({ type }) => /Operations|Snoozed|Refused/.test(type))
-      .slice(0, orders.length + 3)
-      .map(({ type, reason }) => `${type}: ${reason}`);
-    expect(told.toReversed()).to.have.members([
-      'OperationsHeld: a new mail server',
-      'OperationsReleased: it is there',
-      'OperationsHeld: another one',
-      'OperationsReleased: of all that I do',
-      'TaskSnoozed: not now',
-      'TaskSnoozed: of all that I do',
-      'OperationsHeld: once',
-      'CommandRefused: and again',
-      'OperationsReleased: null',
-    ]);
-  });
-
-  it('says of a body without room for a reason where that goes', async () => {
-    const id = await makeTask();
-    const refused = await agent.client.post(`/tasks/${id}/pause`, { reason: 'why not' });
-    expect(refused.status).to.equal(400);
-    expect(refused.at('details.issue')).to.equal('is not a known field; X-Reason takes a reason');
-  });
-
   it('is filtered by actor, stream, type and time, and goes on by its cursor', async () => {
     const first = await makeTask();
     api().clock.shift(60_000);
