@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { noteLeftOut } from '../../support/left-out.ts';
+import { leaveOut } from '../../support/left-out.ts';
 import { projectRoot } from '../../support/project-root.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 import {
@@ -92,10 +92,7 @@ describe('the files of a service in a folder that others may read', function () 
   });
 
   it('get a warning that says why where the service may not close them', async function () {
-    if (process.getuid?.() !== 0) {
-      noteLeftOut('files of another user: only root can create them');
-      this.skip();
-    }
+    if (process.getuid?.() !== 0) leaveOut(this, 'files of another user: run the tests as root');
     const setpriv = requiredProgram(this, 'setpriv');
     chmodSync(directory(), 0o711);
     chmodSync(data, 0o777);
