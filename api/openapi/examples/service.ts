@@ -36,7 +36,14 @@ export const serviceExamples: Readonly<Record<string, Examples>> = {
       503: { status: 'not_ready', checks: [unhealthy] },
     },
   },
-  getLiveness: { answers: { 200: { status: 'alive', timestamp: due, version } } },
+  getLiveness: {
+    answers: {
+      200: {
+        ...{ status: 'alive', timestamp: due, version },
+        instance: '1f0c4a52-5d0e-4b8e-9a5e-0a4a3f6f2f0b',
+      },
+    },
+  },
   getMetrics: {
     answers: {
       200: '# HELP task_executions_total Runs that have ended\n# TYPE task_executions_total counter\ntask_executions_total{status="succeeded"} 19\n',
