@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { version } from '../service.ts';
+import { version } from '../version.ts';
 import { wholeInterface } from './whole-interface.ts';
 
 // Writes the description of the interface into a file: `tsx app/interface/write-openapi.ts <file>`.
