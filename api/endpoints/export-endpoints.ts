@@ -25,6 +25,7 @@ const PAGE = 50;
 const runs = endpoint<unknown, RunsExportQuery>({
   method: 'get',
   paths: ['/runs/export'],
+  operationId: 'exportRuns',
   summary: 'Exports runs as NDJSON or CSV, the first queued first',
   scopes: ['runs:read'],
   query: RunsExportQuery,
@@ -59,6 +60,7 @@ const runs = endpoint<unknown, RunsExportQuery>({
 const events = endpoint<unknown, EventsExportQuery>({
   method: 'get',
   paths: ['/events/export'],
+  operationId: 'exportEvents',
   summary: 'Exports events of the log as NDJSON or CSV, in its order',
   scopes: [auditScope],
   query: EventsExportQuery,

@@ -1,5 +1,6 @@
 import { agentExamples } from './examples/agents.ts';
 import { eventExamples } from './examples/events.ts';
+import { exportExamples } from './examples/exports.ts';
 import { historyExamples } from './examples/history.ts';
 import { operationsExamples } from './examples/operations.ts';
 import { runExamples } from './examples/runs.ts';
@@ -11,6 +12,8 @@ export interface Examples {
   readonly body?: unknown;
   /** By status. */
   readonly answers?: Readonly<Record<number, unknown>>;
+  /** Of the answer with 200 in its other media types. */
+  readonly otherMediaTypes?: Readonly<Record<string, string>>;
   /** Of the path and the query, by name, where {@link parameterExamples} has another one. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
@@ -21,6 +24,7 @@ export const examples: Readonly<Record<string, Examples>> = {
   ...taskExamples,
   ...runExamples,
   ...eventExamples,
+  ...exportExamples,
   ...operationsExamples,
   ...historyExamples,
   ...serviceExamples,

@@ -130,7 +130,7 @@ const shownAs = (schema: JsonObject, example: unknown): JsonObject => ({
 
 function answersOf(
   endpoint: DescribedEndpoint,
-  { answers: shown = {} }: Examples,
+  { answers: shown = {}, otherMediaTypes = {} }: Examples,
   schemas: PublishedSchemas,
 ): JsonObject {
   const { summary, answers, operationId } = endpoint;
@@ -148,7 +148,7 @@ function answersOf(
                   each,
                   shownAs(
                     schemas.answered(schemaAs(schema, each), operationId),
-                    each === type ? example : undefined,
+                    each === type ? example : otherMediaTypes[each],
                   ),
                 ]),
               ),

@@ -29,7 +29,9 @@ export const eventExamples: Readonly<Record<string, Examples>> = {
     },
   },
   listRecentEvents: {
-    answers: { 200: { total_events: 1, events: [{ ...published, ...event }] } },
+    answers: {
+      200: { total_events: 1, events: [{ ...published, ...event }], truncated: false },
+    },
   },
   deleteOldEvents: {
     answers: {

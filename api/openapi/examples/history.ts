@@ -16,7 +16,12 @@ const history = (type: string, changes: readonly object[]) => ({
   parameters: { cursor: '1' },
   answers: {
     200: {
-      items: [{ revision: 1, at: ended, actor: agentId, type, reason: 'less important', changes }],
+      items: [
+        {
+          ...{ revision: 1, at: ended, actor: agentId, actor_name: 'shop', type },
+          ...{ reason: 'less important', changes },
+        },
+      ],
       next_cursor: null,
     },
   },
@@ -25,15 +30,18 @@ const entry = {
   position,
   at: created,
   actor: agentId,
+  actor_name: 'shop',
   source: '127.0.0.1',
   action: 'TaskCreated',
   type: 'TaskCreated',
   stream,
+  task_title: 'Morning report',
   revision: 0,
   reason: null,
   correlation_id: eventId,
   outcome: 'done',
   refusal: null,
+  call: null,
 };
 
 export const historyExamples: Readonly<Record<string, Examples>> = {

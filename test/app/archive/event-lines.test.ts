@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { contentOf, parseLine, placeOf } from '../../../domain/events/event-line.ts';
+import { parseLine } from '../../../app/archive/event-lines.ts';
+import { contentOf, placeOf } from '../../../domain/events/event-line.ts';
 
 describe('an event in an archive', () => {
   const event = {
