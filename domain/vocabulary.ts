@@ -83,3 +83,7 @@ export type WebhookStateName = (typeof webhookStates)[number];
  */
 export const webhookEnds = ['expired', 'gone', 'refused', 'no_url'] as const;
 export type WebhookEnd = (typeof webhookEnds)[number];
+
+/** What came of a command, as the audit shows it. */
+export const auditOutcomes = ['done', 'failed', 'refused'] as const;
+export type AuditOutcome = (typeof auditOutcomes)[number];

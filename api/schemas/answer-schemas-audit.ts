@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
-import { auditOutcomes } from '../../projections/views/audit.ts';
+import { auditOutcomes } from '../../domain/vocabulary.ts';
 import { count, time } from './answer-schemas.ts';
 
 /** What the endpoints of history, streams and the audit answer. */

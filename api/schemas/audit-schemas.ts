@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { catalogue, type EventType } from '../../domain/events/catalogue.ts';
 import { OneOf } from '../../domain/events/schema-parts.ts';
-import { auditOutcomes } from '../../projections/views/audit.ts';
+import { auditOutcomes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 
 /** The schemas of what the endpoints take that read the log: histories, streams, the audit. */

@@ -39,14 +39,18 @@ export function holdWithin(
   return null;
 }
 
-/** A hold in words: `on hold from … to … by ada (…): moving the mail server`. */
+/** A hold in words: `on hold from … to … by ada (…), who said "moving the mail server"`. */
 export function holdWords({ held, released }: Hold, words: Words): string {
   const since = words.at(held.metadata.occurredAt);
   const span =
     released === null
       ? `since ${since}`
       : `from ${since} to ${words.at(released.metadata.occurredAt)}`;
-  return `on hold ${span} ${words.by(held)} (${held.data.reason})`;
+  const by = words.by(held);
+  // Holds from before reasons were part of every event's metadata have it in their data alone.
+  return held.metadata.reason === undefined
+    ? `on hold ${span} ${by} (${held.data.reason})`
+    : `on hold ${span} ${by}`;
 }
 
 /** The events of a hold. */

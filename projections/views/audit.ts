@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { AuditOutcome } from '../../domain/vocabulary.ts';
 import type { Filter, Projection, Sort } from '../read-model.ts';
 
 /** What is done by nobody in particular. */
@@ -29,9 +30,6 @@ export type AuditDocument = JsonObject & {
   /** Of a tool that was called directly; views of older shapes lack it. */
   readonly call?: CallPart | null;
 };
-
-export const auditOutcomes = ['done', 'failed', 'refused'] as const;
-export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** How, and how often; `path` is null where several were summed. */
 export type RefusalPart = JsonObject & {

@@ -215,7 +215,6 @@ export class RunningApi {
     const about = {
       timestamp: toIso(clock.now()),
       version: settings.version,
-      instance: 'of-tests',
     };
     const health = {
       report: async () => ({ status: 200, body: { status: 'healthy', ...about, checks: [] } }),

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { auditOutcomes } from '../../../projections/views/audit.ts';
+import { auditOutcomes } from '../../../domain/vocabulary.ts';
 import type { QueryValue } from '../calling/client.ts';
 import { usageFault } from '../calling/faults.ts';
 import { addPaging, listAll, type Paging } from '../calling/listing.ts';
