@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../support/project-root.ts';
+import { buildService } from '../../support/service-process.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -14,6 +15,8 @@ describe('the demo', function () {
   const directory = useTemporaryDirectory();
   let started: ChildProcess[] = [];
 
+  before(buildService);
+
   beforeEach(() => {
     started = [];
   });
@@ -23,7 +26,7 @@ describe('the demo', function () {
   });
 
   function startDemo() {
-    const child = spawn(process.execPath, ['--import', 'tsx', join(projectRoot, 'app/demo.ts')], {
+    const child = spawn(process.execPath, [join(projectRoot, 'dist/app/demo.js')], {
       cwd: projectRoot,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, TMPDIR: directory() },
