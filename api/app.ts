@@ -17,6 +17,7 @@ import {
 } from './serving/answer-headers.ts';
 import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
+import { serveAuthorizationServer } from './access/authorization-server.ts';
 import { concurrencyEndpoints } from './endpoints/runs/concurrency-endpoints.ts';
 import { addressByTrust } from './access/client-address.ts';
 import { checkHost } from './serving/host-header.ts';
@@ -38,6 +39,7 @@ import { liveEndpoints } from './live/live-endpoints.ts';
 import { MAX_HEADERS } from './serving/http-server.ts';
 import { measure } from './serving/measuring.ts';
 import { serveAll, share, unknownPath } from './serving/mount.ts';
+import { oauthEndpoints } from './endpoints/oauth-endpoints.ts';
 import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
 import { PageAccess } from './access/page-access.ts';
 import { projectionEndpoints } from './endpoints/projection-endpoints.ts';
@@ -63,6 +65,7 @@ const LONGEST_URL = 8192;
 /** Every endpoint that needs the read model and the log. */
 export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
+  ...oauthEndpoints,
   ...agentEndpoints,
   ...webhookEndpoints,
   // Before `/tasks/{id}`, which its path would fit as well.
@@ -121,6 +124,7 @@ export function createApi(
   ]);
   observe(app, observing);
   serveMetadata(app, settings);
+  serveAuthorizationServer(app, settings);
   serveDescription(app, endpoints, {
     version: settings.version,
     log: telemetry.log,

@@ -36,6 +36,8 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly address: string;
   /** For a command: who, why, and the id that its events' ids come from. */
   readonly context: CommandContext;
+  /** The address under which the client reaches the service, without a slash at its end. */
+  readonly base: () => string;
   /** The command was sent with an Idempotency-Key: what it creates has its id from there. */
   readonly keyed: boolean;
   /** Revisions of `If-Match`; undefined without one. */
@@ -91,6 +93,11 @@ export interface Endpoint {
   readonly body?: TSchema;
   /** The body may be left out altogether. */
   readonly bodyOptional?: boolean;
+  /**
+   * It is one of OAuth 2.0 (RFC 6749): it takes a form in place of JSON, and ignores what it does not know there. Input at
+   * fault is answered in the form of that RFC.
+   */
+  readonly oauth?: boolean;
   /** Query parameters, strings as they come; all others are refused. Left out: there are none. */
   readonly query?: TSchema;
   /** Views that the answer comes from: a read waits until they have passed the caller's own commands. */

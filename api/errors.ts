@@ -4,6 +4,7 @@ import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store
 import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
+import { challengeOf } from './access/challenges.ts';
 import { layOpen, requestIdOf } from './serving/answer-headers.ts';
 import { sendJson } from './serving/sending.ts';
 
@@ -44,6 +45,37 @@ export class HttpError extends Error {
     this.code = code;
     this.details = details;
     this.headers = headers;
+  }
+}
+
+/** The codes of errors of OAuth 2.0 (RFC 6749, sections 4.1.2.1 and 5.2; RFC 8707, section 2). */
+export const oauthErrorCodes = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'invalid_target',
+  'unsupported_grant_type',
+  'unsupported_response_type',
+] as const;
+export type OAuthErrorCode = (typeof oauthErrorCodes)[number];
+
+/** A refusal in the form of OAuth 2.0 (RFC 6749, section 5.2): 401 for `invalid_client`, else 400. */
+export class OAuthError extends HttpError {
+  readonly oauthCode: OAuthErrorCode;
+
+  constructor(oauthCode: OAuthErrorCode, message: string) {
+    const isClient = oauthCode === 'invalid_client';
+    const challenge = 'Basic realm="Task scheduling service", charset="UTF-8"';
+    const headers = isClient ? { 'WWW-Authenticate': challenge } : {};
+    super(isClient ? 'unauthorized' : 'bad_request', message, {}, headers);
+    this.name = 'OAuthError';
+    this.oauthCode = oauthCode;
+  }
+
+  /** The body; the RFC allows few characters in the description. */
+  body(): object {
+    const description = this.message.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?');
+    return { error: this.oauthCode, error_description: description };
   }
 }
 
@@ -145,20 +177,14 @@ export function errorBody(error: HttpError, requestId: string): object {
   return { error: code, message, details, request_id: requestId };
 }
 
-/** Under what name a response holds a `WWW-Authenticate` of its own. */
-const CHALLENGE = 'challenge';
-
-/** Sets the `WWW-Authenticate` that the response carries should it become a 401. */
-export function challengeWith(response: Response, challenge: string): void {
-  response.locals[CHALLENGE] = challenge;
-}
-
 export function sendError(response: Response, error: HttpError, requestId: string): void {
   const status = errorStatuses[error.code];
   response.set(error.headers);
-  const challenge: unknown = response.locals[CHALLENGE];
-  if (status === 401 && typeof challenge === 'string') response.set('WWW-Authenticate', challenge);
-  sendJson(response, status, errorBody(error, requestId));
+  const isOAuth = error instanceof OAuthError;
+  const required = error.details['required_scopes'];
+  const challenge = isOAuth ? undefined : challengeOf(response, status, required);
+  if (challenge !== undefined) response.set('WWW-Authenticate', challenge);
+  sendJson(response, status, isOAuth ? error.body() : errorBody(error, requestId));
 }
 
 /** The last handler: whatever was thrown becomes an answer; a fault of ours is logged whole. */

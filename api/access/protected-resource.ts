@@ -1,10 +1,12 @@
 import type { Express, Request, RequestHandler } from 'express';
-import { HttpError, challengeWith } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { servePlainly } from '../serving/plain-paths.ts';
 import { sendJson } from '../serving/sending.ts';
+import { challengeFor } from './challenges.ts';
+import { baseOf, addressOf } from './public-address.ts';
 
 /** The endpoint of the Model Context Protocol. Its clients find out by themselves how to authenticate. */
-const MCP_PATH = '/ext/mcp_http/mcp';
+export const MCP_PATH = '/ext/mcp_http/mcp';
 
 /** Where the metadata of a protected resource are (RFC 9728, section 3.1); the path of the resource follows. */
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -19,7 +21,7 @@ export interface OriginSettings {
 /**
  * Guards the endpoint of the Model Context Protocol as its specification demands (2025-06-18 and later).
  * A request whose `Origin` is unknown gets 403: a page that was loaded under a name that now leads to this machine
- * (DNS rebinding) must not reach it. A 401 names the metadata of the resource (RFC 9728, section 5.1).
+ * (DNS rebinding) must not reach it. A 401 or 403 names the metadata of the resource (RFC 9728, section 5.1).
  */
 export function guardProtectedResource(settings: OriginSettings): RequestHandler {
   return (request, response, next) => {
@@ -29,8 +31,8 @@ export function guardProtectedResource(settings: OriginSettings): RequestHandler
         throw unknownOrigin(origin);
       }
       const metadata = `${baseOf(request, settings)}${WELL_KNOWN}${MCP_PATH}`;
-      const reason = request.headers.authorization === undefined ? '' : 'error="invalid_token", ';
-      challengeWith(response, `Bearer ${reason}resource_metadata="${metadata}"`);
+      const hasToken = request.headers.authorization !== undefined;
+      challengeFor(response, { metadata, hasToken });
     }
     next();
   };
@@ -43,6 +45,7 @@ export function serveMetadata(app: Express, settings: OriginSettings): void {
       const base = baseOf(response.req, settings);
       sendJson(response, 200, {
         resource: `${base}${path}`,
+        authorization_servers: [base],
         resource_name: 'Task scheduling service',
         resource_documentation: `${base}/docs`,
         bearer_methods_supported: ['header'],
@@ -53,7 +56,7 @@ export function serveMetadata(app: Express, settings: OriginSettings): void {
 }
 
 /** The scopes that a client may need; an agent has those that an admin gave it. */
-const scopes = [
+export const scopes = [
   'tasks:read',
   'tasks:write',
   'runs:read',
@@ -63,17 +66,6 @@ const scopes = [
   'ops',
   'admin',
 ];
-
-/** The address of the service without a slash at its end. */
-function baseOf(request: Request, { publicUrl }: OriginSettings): string {
-  return publicUrl ?? addressOf(request) ?? 'http://localhost';
-}
-
-/** The origin that the client used, as far as it can be told; null for a `Host` that is none. */
-function addressOf(request: Request): string | null {
-  const address = `${request.protocol}://${request.host ?? ''}`;
-  return URL.canParse(address) ? new URL(address).origin : null;
-}
 
 function isKnown(
   origin: string,

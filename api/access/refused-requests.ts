@@ -5,7 +5,7 @@ import { isUuid, newId } from '../../domain/ids.ts';
 import type { Instant } from '../../domain/clock.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { errorStatuses, toHttpError, type ErrorCode } from '../errors.ts';
+import { OAuthError, errorStatuses, toHttpError, type ErrorCode } from '../errors.ts';
 import { reasonForTheRecord } from '../serving/headers.ts';
 import { verifyAnyToken } from './tokens.ts';
 
@@ -36,20 +36,27 @@ export class RefusedRequests {
 
   /** A request that was answered by throwing. */
   thrown(error: unknown, failed: Failed): void {
-    this.#note(toHttpError(error).code, failed);
+    const { code } = toHttpError(error);
+    const status = errorStatuses[code];
+    if (!(error instanceof OAuthError)) this.#note(status, code, failed);
+    else if (error.oauthCode === 'invalid_client' || error.oauthCode === 'invalid_grant') {
+      this.#record(status, error.oauthCode, failed, this.#named(failed.body));
+    }
   }
 
   /** A request that was answered with an error body, from the memory of its Idempotency-Key. */
   answered(body: unknown, failed: Failed): void {
     const code = isJsonObject(body) ? body['error'] : undefined;
-    if (isErrorCode(code)) this.#note(code, failed);
+    if (isErrorCode(code)) this.#note(errorStatuses[code], code, failed);
   }
 
-  #note(code: ErrorCode, failed: Failed): void {
-    const status = errorStatuses[code];
-    if (!recorded.has(status)) return;
+  #note(status: number, code: ErrorCode, failed: Failed): void {
+    if (recorded.has(status)) this.#record(status, code, failed, this.#whose(status, failed));
+  }
+
+  #record(status: number, code: string, failed: Failed, whose: Promise<string | null>): void {
     const { request, action } = failed;
-    void this.#whose(status, failed).then(
+    void whose.then(
       (agentId) => {
         if (agentId === null) return;
         const { path } = request;
@@ -76,7 +83,13 @@ export class RefusedRequests {
       const claims = verifyAnyToken(token, this.#dependencies.settings.tokenKeys);
       if (claims !== null) return this.#known(claims.sub);
     }
-    const named = fields['agent_id'];
+    return this.#named(body);
+  }
+
+  /** Who a body says that it is from. */
+  async #named(body: unknown): Promise<string | null> {
+    const fields = isJsonObject(body) ? body : {};
+    const named = fields['agent_id'] ?? fields['client_id'];
     return typeof named === 'string' && isUuid(named) ? this.#known(named.toLowerCase()) : null;
   }
 

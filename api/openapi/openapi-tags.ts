@@ -27,6 +27,7 @@ export const tags: readonly JsonObject[] = Object.entries(descriptions).map(
 const others: Readonly<Record<string, keyof typeof descriptions>> = {
   task: 'runs',
   stats: 'statistics',
+  oauth: 'agents',
   topics: 'events',
   stream: 'events',
   health: 'service',

@@ -110,7 +110,7 @@ function scopesText(scopes: readonly string[] | null): string {
 }
 
 function requestBody(
-  { body, bodyOptional, operationId }: DescribedEndpoint,
+  { body, bodyOptional, oauth, operationId }: DescribedEndpoint,
   { body: example }: Examples,
   schemas: PublishedSchemas,
 ): JsonObject {
@@ -119,7 +119,8 @@ function requestBody(
   // What may be anything is at least there.
   const needed = fields.length > 0 || Object.keys(body).length === 0;
   const required = bodyOptional !== true && needed;
-  const content = { 'application/json': shownAs(schemas.taken(body, operationId), example) };
+  const type = oauth === true ? 'application/x-www-form-urlencoded' : 'application/json';
+  const content = { [type]: shownAs(schemas.taken(body, operationId), example) };
   return { requestBody: { required, content } };
 }
 
@@ -169,6 +170,7 @@ function errorsOf(endpoint: DescribedEndpoint): JsonObject {
 
 const errorHeaders: Readonly<Partial<Record<ErrorCode, readonly AnsweredHeader[]>>> = {
   unauthorized: ['WWW-Authenticate'],
+  forbidden: ['WWW-Authenticate'],
   rate_limit_exceeded: ['Retry-After'],
   unavailable: ['Retry-After'],
 };

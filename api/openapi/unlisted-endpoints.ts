@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { textOf } from '../schemas/answer-schemas.ts';
+import { OAuthRefusal } from '../schemas/answer-schemas-agents.ts';
 import { HealthReport, Liveness, Readiness } from '../schemas/answer-schemas-health.ts';
 import type { DescribedEndpoint } from './endpoint-outcomes.ts';
 
@@ -7,12 +8,28 @@ import type { DescribedEndpoint } from './endpoint-outcomes.ts';
 const ProtectedResource = Type.Object(
   {
     resource: Type.String({ format: 'uri' }),
+    authorization_servers: Type.Array(Type.String({ format: 'uri' }), { minItems: 1 }),
     resource_name: Type.String(),
     resource_documentation: Type.String({ format: 'uri' }),
     bearer_methods_supported: Type.Array(Type.Literal('header')),
     scopes_supported: Type.Array(Type.String()),
   },
   { title: 'ProtectedResource', additionalProperties: false },
+);
+
+/** RFC 8414, section 2: what clients read of the server that issues the tokens. */
+const AuthorizationServer = Type.Object(
+  {
+    issuer: Type.String({ format: 'uri' }),
+    authorization_endpoint: Type.String({ format: 'uri' }),
+    token_endpoint: Type.String({ format: 'uri' }),
+    scopes_supported: Type.Array(Type.String()),
+    response_types_supported: Type.Array(Type.String()),
+    grant_types_supported: Type.Array(Type.String()),
+    token_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    service_documentation: Type.String({ format: 'uri' }),
+  },
+  { title: 'AuthorizationServer', additionalProperties: false },
 );
 
 const open = { method: 'get', scopes: null } as const;
@@ -60,6 +77,20 @@ export const unlistedEndpoints: readonly DescribedEndpoint[] = [
     operationId: 'getMcpResourceMetadata',
     summary: 'How clients of the Model Context Protocol authenticate (RFC 9728)',
     answers: { 200: ProtectedResource },
+  },
+  {
+    ...open,
+    paths: ['/.well-known/oauth-authorization-server'],
+    operationId: 'getAuthorizationServerMetadata',
+    summary: 'Where OAuth clients get their tokens (RFC 8414)',
+    answers: { 200: AuthorizationServer },
+  },
+  {
+    ...open,
+    paths: ['/oauth/authorize'],
+    operationId: 'authorize',
+    summary: 'Refuses: nobody logs in',
+    answers: { 400: OAuthRefusal },
   },
   {
     ...open,

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { Nullable } from '../../domain/events/schema-parts.ts';
+import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { oauthErrorCodes } from '../errors.ts';
 import { done, id, time } from './answer-schemas.ts';
 
 /** What the endpoints of agents and tokens answer. */
@@ -40,6 +41,16 @@ export const Tokens = Type.Object(
   { title: 'Tokens', additionalProperties: false },
 );
 export type Tokens = Static<typeof Tokens>;
+
+/** RFC 6749, section 5.2. */
+export const OAuthRefusal = Type.Object(
+  {
+    error: { ...OneOf(oauthErrorCodes), description: 'code of the error' },
+    error_description: Type.String({ description: 'what is at fault' }),
+  },
+  { title: 'OAuthRefusal', additionalProperties: false },
+);
+export type OAuthRefusal = Static<typeof OAuthRefusal>;
 
 export const Revoked = done({});
 export type Revoked = Static<typeof Revoked>;

@@ -88,6 +88,26 @@ const token = Type.String({ minLength: 1, maxLength: 10_000 });
 export const RefreshRequest = closed({ refresh_token: token });
 export type RefreshRequest = Static<typeof RefreshRequest>;
 
+/** A form (RFC 6749, sections 4.4.2 and 6): what else it has is ignored. */
+export const OAuthTokenRequest = Type.Object({
+  grant_type: Type.String({ description: '`client_credentials` or `refresh_token`' }),
+  client_id: Type.Optional(Type.String({ description: "the agent's id" })),
+  client_secret: Type.Optional(Type.String({ maxLength: 1000, description: "the agent's secret" })),
+  refresh_token: Type.Optional(
+    Type.String({ ...token, description: 'for the grant `refresh_token`: one of the same agent' }),
+  ),
+  resource: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 10,
+      description: "the service's address, or that of its endpoint of the MCP (RFC 8707)",
+    }),
+  ),
+  scope: Type.Optional(
+    Type.String({ description: "ignored: a token always has its agent's scopes" }),
+  ),
+});
+export type OAuthTokenRequest = Static<typeof OAuthTokenRequest>;
+
 export const RevokeRequest = Type.Partial(closed({ token, refresh_token: token }));
 export type RevokeRequest = Static<typeof RevokeRequest>;
 

@@ -62,7 +62,8 @@ function isJson(type: string): boolean {
   return isUtf8 && JSON_TYPE.test(name ?? '');
 }
 
-function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** @throws HttpError 413 over the limit, 400 for a body that ends early */
+export function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
     let length = 0;
@@ -92,7 +93,8 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
-function textOf(bytes: Buffer): string {
+/** @throws HttpError 400 for what is not UTF-8 */
+export function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {

@@ -8,7 +8,8 @@ import { readJson } from './body.ts';
 import { BulkyAnswers } from './bulky-answers.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call, Endpoint } from '../endpoint.ts';
-import { HttpError, badRequest } from '../errors.ts';
+import { HttpError, OAuthError, badRequest } from '../errors.ts';
+import { readForm } from './form.ts';
 import { reasonOf, reasonOfCommand, traceparentOf } from './headers.ts';
 import { IdempotencyKeys, checkKey } from './idempotency.ts';
 import { holdingTo, ifMatchOf } from './if-match.ts';
@@ -16,6 +17,7 @@ import { KeptAnswers, type KeptAnswer } from './kept-answers.ts';
 import { notMeasured, takenBy, writtenPath } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { beingMade } from './projection-state.ts';
+import { baseOf } from '../access/public-address.ts';
 import { RefusedRequests, type Failed } from '../access/refused-requests.ts';
 import { Routes } from './routes.ts';
 import { sendJson } from './sending.ts';
@@ -124,7 +126,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       endpoint.scopes === null ? null : authentication.authenticate(request, endpoint.scopes);
     const caller = calling instanceof Promise ? await calling : calling;
     const sent = takesBody
-      ? await readJson(request, dependencies.settings.maxBodyBytes)
+      ? await readBody(endpoint, request, dependencies.settings.maxBodyBytes)
       : undefined;
     seen.body = sent;
     const parameters = parametersOf(given);
@@ -179,6 +181,7 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
       ownPosition,
       address,
       context: contextOf({ request, response, caller, address, reason }, dependencies),
+      base: () => baseOf(request, dependencies.settings),
       keyed: key !== undefined,
       expectedRevision: ifMatch?.seen,
       gone: () => endOf(response),
@@ -234,7 +237,8 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     };
     try {
       await serve(request, response, given, seen);
-    } catch (error) {
+    } catch (thrown) {
+      const error = endpoint.oauth === true ? asOfOAuth(thrown) : thrown;
       refused.thrown(error, failed());
       const isMissing = error instanceof ReadModelError && error.code === 'NO_VIEW';
       throw isMissing ? await beingMade(dependencies, reads ?? dependencies.projections) : error;
@@ -243,6 +247,18 @@ function servant(endpoint: Endpoint, shared: Shared): Serve {
     if ((seen.answer?.status ?? 200) >= 400) refused.answered(seen.answer?.body, failed());
   };
 }
+
+function readBody(endpoint: Endpoint, request: Request, limit: number): Promise<unknown> {
+  return endpoint.oauth === true && endpoint.body !== undefined
+    ? readForm(request, endpoint.body, limit)
+    : readJson(request, limit);
+}
+
+/** Input at fault has a code of its own in OAuth. */
+const asOfOAuth = (error: unknown): unknown =>
+  error instanceof HttpError && error.code === 'bad_request' && !(error instanceof OAuthError)
+    ? new OAuthError('invalid_request', error.message)
+    : error;
 
 /** Under what an answer is kept. */
 interface Keeping {

@@ -35,6 +35,7 @@ export async function answerMcp(
 ): Promise<void> {
   const { catalogue, context, caller } = parts;
   const { info, log } = context;
+  checkScopes(request.body, catalogue, caller);
   const { server } = new McpServer(
     { name: info.id, title: info.name, version: info.version },
     { instructions: INSTRUCTIONS },
@@ -67,6 +68,23 @@ export async function answerMcp(
   response.once('close', () => void server.close());
   await server.connect(transport);
   await transport.handleRequest(request, response, request.body);
+}
+
+/**
+ * A tool whose scope the caller lacks is refused by the status of the response, as the protocol's specification of
+ * authorization wants it: a client may then obtain a token that reaches.
+ * @throws ExtensionError `forbidden`
+ */
+function checkScopes(body: unknown, catalogue: Catalogue, caller: Invoker['caller']): void {
+  for (const message of [body].flat()) {
+    const call = CallToolRequestSchema.safeParse(message);
+    if (!call.success) continue;
+    try {
+      catalogue.get(call.data.params.name, caller);
+    } catch (error) {
+      if (error instanceof ExtensionError && error.code === 'forbidden') throw error;
+    }
+  }
 }
 
 /** What a client is told; null where it is a fault. @throws McpError for a tool that is not there */

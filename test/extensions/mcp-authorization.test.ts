@@ -1,13 +1,27 @@
 import {
+  auth,
+  discoverAuthorizationServerMetadata,
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
+  refreshAuthorization,
 } from '@modelcontextprotocol/sdk/client/auth.js';
+import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { InvalidClientError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'chai';
 import { request } from 'node:http';
+import { newId } from '../../domain/ids.ts';
 import { useToolService } from './tool-protocol.ts';
 
 const MCP = '/ext/mcp_http/mcp';
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+
+const callOf = (name: string) => ({
+  ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+  params: { name, arguments: {} },
+});
 
 /** Sends a raw POST, as the browser of a page does, and gives the status. */
 function post(url: string, headers: Readonly<Record<string, string>>): Promise<number> {
@@ -34,6 +48,7 @@ describe('the authorization of the Model Context Protocol', () => {
       ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
     });
     expect(metadata.resource).to.equal(`${base()}${MCP}`);
+    expect(metadata.authorization_servers).to.deep.equal([base()]);
     expect(metadata.bearer_methods_supported).to.deep.equal(['header']);
     expect(metadata).to.include({ resource_documentation: `${base()}/docs` });
     expect(metadata.resource_name).to.equal('Task scheduling service');
@@ -48,12 +63,34 @@ describe('the authorization of the Model Context Protocol', () => {
     expect(other.headers.get('www-authenticate')).to.equal('Bearer');
   });
 
+  it('names the scope that a tool needs to a client whose token lacks it', async () => {
+    const { client } = service().reader;
+    const answer = await client.post(MCP, callOf('run_task'));
+    expect([answer.status, answer.at('error')]).to.deep.equal([403, 'forbidden']);
+    expect(answer.header('WWW-Authenticate')).to.equal(
+      'Bearer error="insufficient_scope", scope="tasks:write", ' +
+        `resource_metadata="${base()}${WELL_KNOWN}${MCP}"`,
+    );
+    const elsewhere = await client.post('/tasks', {});
+    expect([elsewhere.status, elsewhere.header('WWW-Authenticate')]).to.deep.equal([
+      403,
+      'Bearer error="insufficient_scope", scope="tasks:write"',
+    ]);
+  });
+
+  it('takes a token in the header alone', async () => {
+    const { token } = service().reader.client;
+    const answer = await service()
+      .reader.client.as(null)
+      .post(`${MCP}?access_token=${token ?? ''}`, callOf('list_runs'));
+    expect(answer.status).to.equal(401);
+  });
+
   it('has metadata of the whole service for everybody', async () => {
     const open = service().admin.client.as(null);
     const { status, json } = await open.get(WELL_KNOWN);
     expect([status, json['resource']]).to.deep.equal([200, base()]);
-    // An agent gets its tokens from this service, which is no OAuth server.
-    expect(json).not.to.have.property('authorization_servers');
+    expect(json['authorization_servers']).to.deep.equal([base()]);
   });
 
   const from = (origin: string, more: Readonly<Record<string, string>> = {}) =>
@@ -105,5 +142,59 @@ describe('the authorization of the Model Context Protocol at a public address', 
         }),
     );
     expect(await Promise.all(statuses)).to.deep.equal([200, 200, 403]);
+  });
+});
+
+describe('a client of the Model Context Protocol that knows OAuth', () => {
+  const service = useToolService();
+  const server = () => new URL(`${service().admin.client.url}${MCP}`);
+
+  const credentials = async (scopes: readonly string[]) => {
+    const { client } = service().admin;
+    const made = await client.post('/agents', { name: newId(0), scopes });
+    const clientId = made.textAt('id');
+    const given = await client.post(`/agents/${clientId}/credentials`);
+    return { clientId, clientSecret: given.textAt('agent_secret') };
+  };
+
+  it('finds the server of the tokens by itself, and calls with one of its tokens', async () => {
+    const resource = await discoverOAuthProtectedResourceMetadata(server());
+    const [issuer = ''] = resource.authorization_servers ?? [];
+    const metadata = await discoverAuthorizationServerMetadata(issuer);
+    expect(metadata).to.deep.include({ issuer, token_endpoint: `${issuer}/oauth/token` });
+    const { clientId, clientSecret } = await credentials(['runs:read']);
+    const authProvider = new ClientCredentialsProvider({
+      ...{ clientId, clientSecret, expectedIssuer: issuer, scope: 'runs:read' },
+    });
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(
+      new StreamableHTTPClientTransport(server(), { authProvider }) as Transport,
+    );
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).to.deep.equal(['list_runs', 'get_run']);
+    const told = await client.callTool({ name: 'list_runs', arguments: {} });
+    expect(told.isError).to.equal(false);
+    await client.close();
+
+    const clientInformation = { client_id: clientId, client_secret: clientSecret };
+    const tokens = authProvider.tokens();
+    if (metadata === undefined) throw new Error('there is no metadata');
+    const refreshed = await refreshAuthorization(issuer, {
+      ...{ metadata, clientInformation, refreshToken: tokens?.refresh_token ?? '' },
+      resource: new URL(resource.resource),
+    });
+    expect(refreshed.access_token).not.to.equal(tokens?.access_token);
+  });
+
+  it('hears that its secret is wrong', async () => {
+    const { clientId } = await credentials([]);
+    const authProvider = new ClientCredentialsProvider({
+      ...{ clientId, clientSecret: 'wrong and long enough' },
+      expectedIssuer: service().admin.client.url,
+    });
+    const refused = await auth(authProvider, { serverUrl: server() }).catch(
+      (error: unknown) => error,
+    );
+    expect(refused).to.be.instanceOf(InvalidClientError);
   });
 });

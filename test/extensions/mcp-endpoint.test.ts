@@ -59,8 +59,10 @@ describe('the endpoint of the Model Context Protocol', () => {
     const client = await connect(service().reader.client.token);
     const { tools } = await client.listTools();
     expect(namesOf(tools)).to.deep.equal(['list_runs', 'get_run']);
-    const refused = await client.callTool({ name: 'run_task', arguments: { task_id: 'x' } });
-    expect(refused.structuredContent).to.include({ error: 'forbidden' });
+    const refused = await client
+      .callTool({ name: 'run_task', arguments: { task_id: 'x' } })
+      .catch((error: unknown) => error);
+    expect(refused).to.be.an('error').with.property('code', 403);
   });
 
   it('needs a token, and JSON', async () => {

@@ -25,6 +25,25 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
     body: { agent_id: agentId, agent_secret: secret },
     answers: { 200: tokens },
   },
+  requestOAuthToken: {
+    body: {
+      grant_type: 'client_credentials',
+      client_id: agentId,
+      client_secret: secret,
+      resource: ['https://tasks.example/ext/mcp_http/mcp'],
+    },
+    answers: {
+      200: tokens,
+      400: {
+        error: 'unsupported_grant_type',
+        error_description: 'grant_type must be client_credentials or refresh_token',
+      },
+      401: {
+        error: 'invalid_client',
+        error_description: 'the agent is unknown, or the secret is wrong',
+      },
+    },
+  },
   refreshToken: { body: { refresh_token: tokens.refresh_token }, answers: { 200: tokens } },
   revokeToken: {
     body: { token: tokens.access_token },

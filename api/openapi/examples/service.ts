@@ -15,6 +15,7 @@ const resource = (path: string) => ({
   answers: {
     200: {
       resource: `https://tasks.example${path}`,
+      authorization_servers: ['https://tasks.example'],
       resource_name: 'Task scheduling service',
       resource_documentation: 'https://tasks.example/docs',
       bearer_methods_supported: ['header'],
@@ -51,6 +52,20 @@ export const serviceExamples: Readonly<Record<string, Examples>> = {
   },
   getResourceMetadata: resource(''),
   getMcpResourceMetadata: resource('/ext/mcp_http/mcp'),
+  getAuthorizationServerMetadata: {
+    answers: {
+      200: {
+        issuer: 'https://tasks.example',
+        authorization_endpoint: 'https://tasks.example/oauth/authorize',
+        token_endpoint: 'https://tasks.example/oauth/token',
+        scopes_supported: ['tasks:read', 'tasks:write', 'runs:read'],
+        response_types_supported: [],
+        grant_types_supported: ['client_credentials', 'refresh_token'],
+        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        service_documentation: 'https://tasks.example/docs',
+      },
+    },
+  },
   getOpenApi: { answers: { 200: { openapi: '3.1.0', paths: {} } } },
   getDocs: { answers: { 200: '<!doctype html><title>Task scheduling service</title>' } },
   getExtensionStatus: {

@@ -15,6 +15,8 @@ export interface Row {
   readonly path: string;
   /** Any one is enough; `admin` implies all. null: no token needed. */
   readonly scope: string | readonly string[] | null;
+  /** Takes a form and not JSON; `test/api/access/oauth.test.ts` shows what is wrong there. */
+  readonly form?: true;
   /** A body that is in order; left out for those that take none. */
   readonly body?: object;
   /** Fields that must be there. */
@@ -166,6 +168,7 @@ export const refusalTable: readonly Row[] = [
       ['password', 'x'],
     ],
   },
+  { method: 'POST', path: '/oauth/token', scope: null, form: true },
   {
     method: 'POST',
     path: '/agents/auth/refresh',

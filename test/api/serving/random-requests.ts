@@ -26,6 +26,7 @@ const telling: Readonly<Record<string, readonly JsonValue[]>> = {
     '2090-02-28T23:59:59+14:00',
     'orders.#',
   ],
+  grant_type: ['client_credentials', 'refresh_token', 'password'],
   timezone: ['UTC', 'Europe/Berlin', 'Pacific/Apia', 'Mars/Olympus'],
   payload: [
     { pipeline: [] },
@@ -60,6 +61,7 @@ export type KnownIds = Readonly<Record<'agent' | 'task' | 'run' | 'backfill', st
 /** Whose id a field asks for, by its name; `id` itself stands behind the resource's name in the path. */
 const kinds: Readonly<Record<string, keyof KnownIds>> = {
   agent_id: 'agent',
+  client_id: 'agent',
   created_by: 'agent',
   source_agent_id: 'agent',
   task_id: 'task',
@@ -106,6 +108,19 @@ export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary
   return fc.oneof(...requests);
 }
 
+const FORM = 'application/x-www-form-urlencoded';
+
+/** A value as the fields of a form; a list as a field that comes several times. */
+function formOf(value: JsonValue): string {
+  const form = new URLSearchParams();
+  for (const [name, field] of Object.entries(value ?? {})) {
+    for (const each of [field].flat()) {
+      form.append(name, typeof each === 'string' ? each : JSON.stringify(each));
+    }
+  }
+  return form.toString();
+}
+
 /** A parameter as the document has it. */
 interface Parameter {
   readonly name: string;
@@ -145,7 +160,9 @@ class Maker {
       parameters.filter((each) => each.in === place && !waiting.includes(each.name));
     const body = (operation['requestBody'] as JsonObject | undefined)?.['content'] as
       Readonly<Record<string, JsonObject>> | undefined;
-    const schema = body?.['application/json']?.['schema'] as JsonObject | undefined;
+    const [[type, { schema: given } = {}] = []] = Object.entries(body ?? {});
+    const schema = given as JsonObject | undefined;
+    const isForm = type === FORM;
     return fc
       .record({
         path: this.#fields(placed('path'), true),
@@ -156,9 +173,9 @@ class Maker {
       .map(({ path: places, query, headers, body: sent }) => ({
         method: method.toUpperCase(),
         path: written(path, places, query),
-        raw: sent === undefined ? undefined : JSON.stringify(sent),
+        raw: sent === undefined ? undefined : isForm ? formOf(sent) : JSON.stringify(sent),
         headers: {
-          ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(sent === undefined || type === undefined ? {} : { 'content-type': type }),
           ...harmless(headers),
         },
       }));

@@ -1,0 +1,135 @@
+import { agentFold, type RegisteredAgent } from '../../domain/agents/agent.ts';
+import { refreshSession, sessionFold } from '../../domain/agents/session.ts';
+import { toIso } from '../../domain/clock.ts';
+import { Refusal } from '../../domain/errors.ts';
+import type { SessionEvent } from '../../domain/events/catalogue.ts';
+import { handle, load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { streams } from '../../domain/streams.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Answer, Call } from '../endpoint.ts';
+import { unauthorized } from '../errors.ts';
+import { agentBySecret } from './agent-secret.ts';
+import { braked } from './token-brake.ts';
+import { signToken, verifyToken } from './tokens.ts';
+
+type Asking = Pick<Call, 'dependencies' | 'context' | 'address'>;
+
+/**
+ * The agent whose secret is right; see {@link braked} and {@link agentBySecret}.
+ * @param agentId in lower case
+ * @throws HttpError 401 for an unknown agent or a wrong secret, in the same time; 429
+ */
+export async function signedIn(
+  { dependencies, address }: Asking,
+  agentId: string,
+  secret: string | undefined,
+): Promise<RegisteredAgent> {
+  const agent = await braked(dependencies, { agentId, address }, (network) =>
+    agentBySecret(dependencies, agentId, secret, network),
+  );
+  if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
+  return agent;
+}
+
+/** Begins a session of an agent. @returns its first pair of tokens */
+export async function beginSession(
+  { dependencies, context }: Asking,
+  agentId: string,
+  agent: RegisteredAgent,
+): Promise<Answer> {
+  const sessionId = newId(context.now);
+  const refreshId = newId(context.now);
+  const stream = streams.session(sessionId);
+  const started: SessionEvent = {
+    type: 'SessionStarted',
+    data: {
+      agent_id: agentId,
+      refresh_id: refreshId,
+      expires_at: refreshExpiry(dependencies, context),
+      credentials_revision: agent.credentials?.revision ?? null,
+    },
+  };
+  const actor = { ...context, actor: agentId };
+  const { position } = await dependencies.store.append(
+    stream,
+    toNewEvents(stream, [started], actor),
+    'none',
+  );
+  return { body: tokensFor(dependencies, agentId, agent, sessionId, refreshId, context), position };
+}
+
+/**
+ * Exchanges a refresh token for a new pair. The old one is spent; one that was spent before ends the session.
+ * @param of whose it must be; undefined: anybody's
+ * @throws HttpError 401
+ */
+export async function refreshTokens(
+  { dependencies, context }: Asking,
+  refreshToken: string,
+  of?: string,
+): Promise<Answer> {
+  const { settings, store, sessions } = dependencies;
+  const claims = verifyToken(refreshToken, 'refresh', context.now, settings.tokenKeys);
+  if (claims === null || (of !== undefined && claims.sub !== of)) {
+    throw unauthorized('the refresh token is not valid, or has expired');
+  }
+  const { state: agent } = await load(store, streams.agent(claims.sub), agentFold);
+  const stream = streams.session(claims.sid);
+  const { state: session } = await load(store, stream, sessionFold);
+  const counts =
+    agent.status === 'registered' &&
+    session.status === 'open' &&
+    session.credentials_revision === (agent.credentials?.revision ?? null);
+  if (!counts) throw unauthorized('the session has ended');
+  const refreshId = newId(context.now);
+  const next = { refresh_id: refreshId, expires_at: refreshExpiry(dependencies, context) };
+  let reused = false;
+  const handled = await handle({
+    store,
+    stream,
+    fold: sessionFold,
+    decide: (state) => {
+      const decision = refreshSession(state, claims.jti, next);
+      reused = decision.reused;
+      return decision.events;
+    },
+    context: { ...context, actor: claims.sub },
+  }).catch((error: unknown) => {
+    if (error instanceof Refusal) throw unauthorized('the session has ended');
+    throw error;
+  });
+  sessions.learn(claims.sid, handled);
+  if (reused) throw unauthorized('the refresh token was spent before: the session is ended');
+  return {
+    body: tokensFor(dependencies, claims.sub, agent, claims.sid, refreshId, context),
+    position: handled.position,
+  };
+}
+
+function refreshExpiry({ settings }: ApiDependencies, { now }: CommandContext): string {
+  return toIso(now + settings.refreshTokenSeconds * 1000);
+}
+
+function tokensFor(
+  { settings }: ApiDependencies,
+  agentId: string,
+  agent: RegisteredAgent,
+  sid: string,
+  refreshId: string,
+  { now }: CommandContext,
+): object {
+  const scope = agent.scopes.join(' ');
+  const common = { sub: agentId, scope, name: agent.name, sid };
+  const { accessTokenSeconds, refreshTokenSeconds } = settings;
+  const { jwtKey } = settings.tokenKeys;
+  const access = { ...common, type: 'access' as const, jti: newId(now) };
+  const refreshing = { ...common, type: 'refresh' as const, jti: refreshId };
+  return {
+    access_token: signToken(access, accessTokenSeconds, now, jwtKey),
+    refresh_token: signToken(refreshing, refreshTokenSeconds, now, jwtKey),
+    token_type: 'bearer',
+    expires_in: accessTokenSeconds,
+    scope,
+  };
+}
