@@ -3,6 +3,9 @@ import type { Response } from 'express';
 /** Under what name a response holds the metadata of the resource that it is about. */
 const RESOURCE = 'resource';
 
+/** RFC 6749, section 3.3. An extension may say anything. */
+const SCOPE = /^[!#-[\]-~]+$/;
+
 /** What clients can find out about the resource that they have asked for. */
 export interface ChallengedResource {
   /** Address of its metadata (RFC 9728, section 5.1). */
@@ -36,6 +39,6 @@ export function challengeOf(
     return `Bearer ${parts.join(', ')}`;
   }
   const scope: unknown = Array.isArray(requiredScopes) ? requiredScopes[0] : undefined;
-  if (status !== 403 || typeof scope !== 'string') return undefined;
+  if (status !== 403 || typeof scope !== 'string' || !SCOPE.test(scope)) return undefined;
   return `Bearer ${['error="insufficient_scope"', `scope="${scope}"`, ...parts].join(', ')}`;
 }

@@ -88,7 +88,7 @@ const token = Type.String({ minLength: 1, maxLength: 10_000 });
 export const RefreshRequest = closed({ refresh_token: token });
 export type RefreshRequest = Static<typeof RefreshRequest>;
 
-/** A form (RFC 6749, sections 4.4.2 and 6): what else it has is ignored. */
+/** A form (RFC 6749, sections 4.4.2 and 6). What else it has is ignored. */
 export const OAuthTokenRequest = Type.Object({
   grant_type: Type.String({ description: '`client_credentials` or `refresh_token`' }),
   client_id: Type.Optional(Type.String({ description: "the agent's id" })),
