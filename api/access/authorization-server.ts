@@ -11,7 +11,7 @@ const WELL_KNOWN = '/.well-known/oauth-authorization-server';
 /** The path of the token endpoint (RFC 6749, section 3.2). */
 export const TOKEN_PATH = '/oauth/token';
 
-/** There is nobody to log in: any request is refused. Clients take the metadata for broken without its address. */
+/** Refuses every request, because nobody logs in. Some clients reject metadata that lack its address. */
 const AUTHORIZATION_PATH = '/oauth/authorize';
 
 /** What the token endpoint exchanges for tokens. */
@@ -27,7 +27,7 @@ export function serveAuthorizationServer(
 ): void {
   const { publicUrl } = settings;
   const { pathname } = new URL(publicUrl ?? 'http://localhost');
-  // A proxy in front may hand on the path with the issuer's own, which stands behind it.
+  // The path of an issuer stands behind the well-known one, and a proxy passes on both.
   for (const path of new Set(['', pathname.replace(/\/$/, '')])) {
     servePlainly(app, `${WELL_KNOWN}${path}`, (response) => {
       const base = baseOf(response.req, settings);

@@ -12,7 +12,7 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-?8"?
  * left out, and one that the schema does not know is ignored.
  *
  * @param schema of the parameters; one whose type is an array may come several times
- * @returns undefined where there is nothing
+ * @returns the parameters that the schema knows, those of a list as an array
  * @throws HttpError 413 over the limit, 415 for what is no form, 400 for what is not UTF-8 or comes twice; OAuthError where
  *   the client authenticates in both ways
  */
