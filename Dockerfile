@@ -38,4 +38,4 @@ STOPSIGNAL SIGTERM
 # Bash asks by itself, without a second Node. With TLS it only checks that the port accepts connections.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$SVC_PORT || exit 1; [ -n \"$SVC_TLS_CERT_FILE\" ] && exit 0; printf 'GET /health/live HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3; read -r status <&3; [[ $status == *' 200 '* ]]"]
-CMD ["node", "--enable-source-maps", "dist/app/main.js"]
+CMD ["node", "dist/app/main.js"]

@@ -12,11 +12,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  rmdirSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { bundle } from './bundle.mjs';
+import { exportedFiles } from './exported-files.mjs';
 
 const project = join(import.meta.dirname, '..');
 const dist = join(project, 'dist');
@@ -54,9 +56,19 @@ function present() {
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 }
 
+function aboutPackage() {
+  return JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+}
+
+/** The service reads its version from here, and Node that the files are modules. */
+function writeVersion(folder) {
+  const { name, version, type } = aboutPackage();
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name, version, type })}\n`);
+}
+
 /** The files that package.json names as commands. */
 function commands() {
-  const { bin = {} } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+  const { bin = {} } = aboutPackage();
   return Object.values(bin).map((file) => join(project, file));
 }
 
@@ -68,6 +80,31 @@ function compile(folder) {
   return spawnSync(process.execPath, [compiler, '-p', settings, '--outDir', folder], {
     stdio: 'inherit',
   }).status;
+}
+
+/**
+ * Deletes what tsc has emitted and nothing runs: each bundle holds its modules already. What package.json exports stays
+ * as it is, as its users' bundlers and compilers read it.
+ */
+function prune(folder, emitted, bundled) {
+  const { exports = {} } = aboutPackage();
+  const kept = new Set([...bundled, ...exportedFiles(exports, folder, relative(project, dist))]);
+  for (const file of emitted) if (!kept.has(file)) rmSync(file);
+  removeEmptyFolders(folder);
+}
+
+/** The files of a folder, with their paths. */
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function removeEmptyFolders(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name));
+  }
+  if (readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
 /** Puts a finished build where the last one stood. */
@@ -90,11 +127,13 @@ async function build(files, stamp) {
   try {
     const status = compile(fresh);
     if (status !== 0) return status ?? 1;
-    // What belongs to the code without being compiled: manifests, pages. package.json has the version.
-    for (const file of ['package.json', ...files.filter((path) => !/\.(ts|mjs)$/.test(path))]) {
+    const emitted = filesIn(fresh);
+    // What belongs to the code without being compiled: manifests, pages.
+    for (const file of files.filter((path) => !/\.(ts|mjs)$/.test(path))) {
       cpSync(join(project, file), join(fresh, file));
     }
-    await bundle(fresh);
+    writeVersion(fresh);
+    prune(fresh, emitted, await bundle(fresh));
     // npx does so where it meets a command for the first time, and not after a later build.
     for (const command of commands()) chmodSync(join(fresh, relative(dist, command)), 0o755);
     writeFileSync(join(fresh, stampFile), stamp);

@@ -29,7 +29,8 @@ const require = createRequireOfBundle(import.meta.url);`;
 
 function entriesIn(folder) {
   const files = readdirSync(folder, { recursive: true }).map(String);
-  const threads = files.filter((file) => file.endsWith('-thread.js'));
+  // All but the module that starts them.
+  const threads = files.filter((file) => /-thread\.js$/.test(file) && !/start-thread/.test(file));
   const extensions = files
     .filter((file) => file.endsWith(`${sep}extension.json`))
     .map((file) => {
@@ -81,6 +82,7 @@ function addressed(text, file, folder) {
 
 /**
  * @param emitted the folder that tsc has written to, and where the bundles come to
+ * @returns the paths of the files that it wrote
  * @throws what esbuild says when it can't
  */
 export async function bundle(emitted) {
@@ -109,4 +111,5 @@ export async function bundle(emitted) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, path.endsWith('.js') ? addressed(text, path, folder) : text);
   }
+  return outputFiles.map(({ path }) => join(emitted, relative(folder, path)));
 }

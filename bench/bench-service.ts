@@ -1,6 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setEngineOptions } from '../app/starting/engine-options.ts';
 import { openStores, type Stores } from '../app/stores.ts';
@@ -114,16 +112,6 @@ const echoTask = {
 /** Further options of the service's Node, for looking closer: `BENCH_NODE_OPTIONS=--cpu-prof`. */
 const furtherOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(Boolean);
 
-/** What `npm start` gives Node to begin the service with. */
-export const startOptions = optionsOfStart(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
-
-function optionsOfStart(text: string): readonly string[] {
-  const { scripts } = JSON.parse(text) as { readonly scripts: { readonly start: string } };
-  const options = / node ((?:--\S+ )*)dist\/app\/main\.js$/.exec(scripts.start)?.[1];
-  if (options === undefined) throw new Error(`npm start begins no service: ${scripts.start}`);
-  return options.split(' ').filter(Boolean);
-}
-
 /** The service, built, as a process of its own over the same store. */
 export class BenchService {
   private readonly child: ChildProcess;
@@ -146,15 +134,11 @@ export class BenchService {
       SVC_LOG_LEVEL: 'info',
       ...settings,
     };
-    const child = spawn(
-      process.execPath,
-      [...startOptions, ...furtherOptions, 'dist/app/main.js'],
-      {
-        cwd: projectRoot,
-        env,
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    );
+    const child = spawn(process.execPath, [...furtherOptions, 'dist/app/main.js'], {
+      cwd: projectRoot,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const forget = beforeBenchFoldersGo(() => child.kill('SIGKILL'));
     child.once('exit', forget);
     const port = await new Promise<number>((resolve, reject) => {

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import type * as Audit from '../schemas/answer-schemas-audit.ts';
 import type * as Agents from '../schemas/answer-schemas-agents.ts';
 import type * as Events from '../schemas/answer-schemas-events.ts';
-import type { DueQuery, DueTaskPage } from '../endpoints/tasks/due-endpoints.ts';
+import type { DueQuery, DueTaskPage } from '../schemas/due-schemas.ts';
 import type { HealthReport, Readiness } from '../schemas/answer-schemas-health.ts';
 import type {
   Held,
@@ -30,7 +30,7 @@ import type { EventsExportQuery, RunsExportQuery } from '../schemas/export-schem
 import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
-import type { DeliveryQuery } from '../endpoints/events/webhook-endpoints.ts';
+import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {

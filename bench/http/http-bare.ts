@@ -2,7 +2,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { beforeBenchFoldersGo } from '../bench-folder.ts';
-import { startOptions } from '../bench-service.ts';
 
 /** What a bare Express server is to do. */
 export interface BareOrder {
@@ -21,11 +20,10 @@ export interface BareServer {
 
 /** Starts what a service is measured beside; see `http-bare-process.ts`. */
 export async function startBareServer(order: BareOrder): Promise<BareServer> {
-  const child = fork(
-    fileURLToPath(new URL('http-bare-process.ts', import.meta.url)),
-    // The service has them, so this has them.
-    { execArgv: [...process.execArgv, ...startOptions] },
-  );
+  const child = fork(fileURLToPath(new URL('http-bare-process.ts', import.meta.url)), {
+    // As the service does.
+    execArgv: [...process.execArgv, '--enable-source-maps'],
+  });
   const forget = beforeBenchFoldersGo(() => child.kill('SIGKILL'));
   const ended = once(child, 'exit').finally(forget);
   const listening = once(child, 'message') as Promise<[number]>;

@@ -1,9 +1,6 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { agentFold, requireAgent, rotateWebhookSecret } from '../../../domain/agents/agent.ts';
-import { OneOf } from '../../../domain/events/schema-parts.ts';
 import { handle } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
-import { webhookStates, webhookTypes } from '../../../domain/vocabulary.ts';
 import {
   repeatWebhookCommand,
   testWebhookCommand,
@@ -14,6 +11,7 @@ import {
   WebhookSecret,
   WebhookSent,
 } from '../../schemas/answer-schemas-webhooks.ts';
+import { DeliveryQuery } from '../../schemas/webhook-schemas.ts';
 import {
   createdId,
   endpoint,
@@ -23,17 +21,9 @@ import {
   type Endpoint,
 } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
-import { cutPayload, listPage, pageParameters } from '../listing.ts';
+import { cutPayload, listPage } from '../listing.ts';
 
 const scopes = ['admin'] as const;
-
-const DeliveryQuery = Type.Object({
-  ...pageParameters,
-  state: Type.Optional(OneOf(webhookStates)),
-  type: Type.Optional(OneOf(webhookTypes)),
-});
-/** Which deliveries are listed. */
-export type DeliveryQuery = Static<typeof DeliveryQuery>;
 
 // Without an Idempotency-Key: its answer would be kept, and with it the secret.
 const newSecret = endpoint({

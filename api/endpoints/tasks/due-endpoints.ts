@@ -1,25 +1,11 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { toIso } from '../../../domain/clock.ts';
 import { dueProjection } from '../../../projections/views/due.ts';
 import type { Filter } from '../../../projections/read-model.ts';
 import { tasksProjection } from '../../../projections/views/tasks.ts';
-import { id, pageOf, time } from '../../schemas/answer-schemas.ts';
+import { DueQuery, DueTaskPage } from '../../schemas/due-schemas.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { listPage, pageParameters } from '../listing.ts';
+import { listPage } from '../listing.ts';
 import { instantOf } from '../history/instant.ts';
-
-const DueQuery = Type.Object({
-  ...pageParameters,
-  until: Type.Optional(Type.String({ maxLength: 64, description: 'an instant with its offset' })),
-});
-export type DueQuery = Static<typeof DueQuery>;
-
-const DueTask = Type.Object(
-  { task_id: id, title: Type.String(), next_run_at: time },
-  { title: 'DueTask', additionalProperties: false },
-);
-const DueTaskPage = pageOf('DueTaskPage', DueTask);
-export type DueTaskPage = Static<typeof DueTaskPage>;
 
 /** Times are fixed-width text: this one is before them all. */
 const FIRST = '0001';

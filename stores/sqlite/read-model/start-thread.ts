@@ -20,8 +20,19 @@ export function startThread(
 ): Worker {
   const ending = extname(fileURLToPath(caller));
   const entry = new URL(`${module}${ending}`, caller);
-  if (ending !== '.ts') return new Worker(entry, { workerData: data, resourceLimits });
+  if (ending !== '.ts') {
+    return new Worker(entry, { workerData: data, resourceLimits, ...sourceMaps() });
+  }
   const loader = new URL('./source-thread.mjs', import.meta.url);
   // Not the options of this process: by these each thread would load tsx, whether it needs it or not.
   return new Worker(loader, { argv: [entry.href], execArgv: [], workerData: data, resourceLimits });
+}
+
+/**
+ * A thread does not take over `process.setSourceMapsEnabled` from its process, but takes over options. Where the process
+ * was given some, its threads keep those: V8's can't be repeated for a thread.
+ */
+function sourceMaps(): { readonly execArgv?: string[] } {
+  const repeatable = process.sourceMapsEnabled && process.execArgv.length === 0;
+  return repeatable ? { execArgv: ['--enable-source-maps'] } : {};
 }

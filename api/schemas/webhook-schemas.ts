@@ -1,0 +1,12 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { OneOf } from '../../domain/events/schema-parts.ts';
+import { webhookStates, webhookTypes } from '../../domain/vocabulary.ts';
+import { pageParameters } from '../endpoints/listing.ts';
+
+/** Which deliveries `GET /agents/{agent_id}/webhooks/deliveries` lists. */
+export const DeliveryQuery = Type.Object({
+  ...pageParameters,
+  state: Type.Optional(OneOf(webhookStates)),
+  type: Type.Optional(OneOf(webhookTypes)),
+});
+export type DeliveryQuery = Static<typeof DeliveryQuery>;
