@@ -8,6 +8,7 @@ import { createCommandLine } from './cli/commands.ts';
 import { OutputLost } from './cli/calling/faults.ts';
 import { readInput } from './cli/calling/input.ts';
 import type { Screen } from './cli/calling/surroundings.ts';
+import { endWithNpmShell } from './starting/npm-shell.ts';
 import { createFilesPrivately } from './starting/private-files.ts';
 
 /** The command line as a process: `svc …`. */
@@ -27,6 +28,7 @@ const screenOf = (stream: NodeJS.WriteStream): Screen => ({
   columns: stream.isTTY ? stream.columns : undefined,
 });
 
+endWithNpmShell();
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => interrupted.abort());

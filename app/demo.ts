@@ -10,6 +10,7 @@ import { DemoFault, DemoScenario, type DemoOutcome } from './demo/demo-scenario.
 import { runsTable, streamTable } from './demo/demo-tables.ts';
 import { faultsOf } from './demo/demo-verdict.ts';
 import { startService } from './service.ts';
+import { endWithNpmShell } from './starting/npm-shell.ts';
 
 /**
  * `npm run demo`: a service of its own, for a few seconds, on a store and a port that nobody else uses. Exit code 0
@@ -132,4 +133,5 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+endWithNpmShell();
 process.exitCode = await main();

@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import { lackOfFiles, mostOpenFiles } from './starting/open-files.ts';
+import { endWithNpmShell } from './starting/npm-shell.ts';
 import { errandOf, help } from './starting/process-arguments.ts';
 
 /** The service as a process, and the other commands of the package by its first argument. */
 
 // Whoever starts it, with whatever options of Node: stack traces name the TypeScript.
 process.setSourceMapsEnabled(true);
+endWithNpmShell();
 
 const errand = errandOf(process.argv.slice(2));
 switch (errand.kind) {

@@ -37,7 +37,9 @@ describe('svc, as it starts', () => {
 describe('the service, as it starts', () => {
   it('looks at the limit of open files before it loads what takes many', () => {
     const all = [...loadedWith('app/main.ts')];
-    expect(all).to.have.members(['app/main.ts', 'app/starting/open-files.ts', 'node:fs']);
+    const starting = ['npm-shell', 'open-files', 'process-arguments'];
+    const files = starting.map((name) => `app/starting/${name}.ts`);
+    expect(all).to.have.members(['app/main.ts', ...files, 'node:fs']);
   });
 
   it('loads no driver of stores that it may not have, and no traces', () => {

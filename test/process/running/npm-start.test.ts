@@ -18,6 +18,8 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Says its process id, and on a signal ends with a code of its own. */
 const service = `
+import { endWithNpmShell } from './starting/npm-shell.ts';
+endWithNpmShell();
 const waiting = setInterval(() => undefined, 60_000);
 for (const signal of ['SIGTERM', 'SIGINT']) {
   process.on(signal, () => {
@@ -36,10 +38,12 @@ describe('npm start', () => {
 
   beforeEach(() => {
     started = [];
-    mkdirSync(join(directory(), 'app'));
+    mkdirSync(join(directory(), 'app/starting'), { recursive: true });
     const copied = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-    const programs = ['build.mjs', 'build-if-stale.mjs', 'bundle.mjs', 'launch.mjs'];
-    for (const file of [...copied, ...programs.map((name) => `app/${name}`)]) {
+    const programs = ['build', 'build-if-stale', 'bundle', 'exported-files', 'launch'].map(
+      (name) => `app/${name}.mjs`,
+    );
+    for (const file of [...copied, ...programs, 'app/starting/npm-shell.ts']) {
       cpSync(join(projectRoot, file), join(directory(), file));
     }
     symlinkSync(join(projectRoot, 'node_modules'), join(directory(), 'node_modules'));
