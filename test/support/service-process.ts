@@ -47,9 +47,14 @@ export class ServiceProcess {
   readonly #child: ChildProcess;
   #client: ApiClient | undefined;
 
-  private constructor(command: readonly [string, ...string[]], settings: ServiceSettings) {
+  private constructor(
+    command: readonly [string, ...string[]],
+    settings: ServiceSettings,
+    folder?: string,
+  ) {
     const [program, ...args] = command;
     this.#child = spawn(program, args, {
+      cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...strangersTo('SVC_', 'JWT_', 'NODE_ENV', 'OTEL_'), SVC_PORT: '0', ...settings },
     });
@@ -74,6 +79,15 @@ export class ServiceProcess {
     const service = [process.execPath, join(projectRoot, 'dist/app/main.js')];
     const [program = process.execPath, ...args] = [...wrapper, ...service];
     return new ServiceProcess([program, ...args], settings);
+  }
+
+  /** Begins the service by another command, such as that of an installed package, in a folder. */
+  static beginCommand(
+    command: readonly [string, ...string[]],
+    folder: string,
+    settings: ServiceSettings,
+  ): ServiceProcess {
+    return new ServiceProcess(command, settings, folder);
   }
 
   /** Begins a process and waits until it is ready for traffic. */

@@ -1,0 +1,211 @@
+import { expect } from 'chai';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
+import { credentialsIn, endsItsProcesses, ServiceProcess } from '../../support/service-process.ts';
+import { installPackage, type InstalledPackage, type Outcome } from './installed-package.ts';
+
+/** What a user of the package would write. */
+const program = `import { ApiError, createClient, type Run, type Task } from 'task-scheduling-service/client';
+
+const [, , baseUrl = '', agentId = '', agentSecret = ''] = process.argv;
+const client = createClient({ baseUrl, credentials: { agentId, agentSecret } });
+const { data } = await client.tasks.create({
+  title: 'Tick',
+  description: 'Each hour',
+  schedule_kind: 'cron',
+  schedule_expr: '@hourly',
+  created_by: agentId,
+  payload: { pipeline: [{ uses: 'echo', with: { text: 'hello' } }] },
+});
+const task: Task = data;
+const asked = await client.tasks.runNow(task.id, { wait: 10 });
+const { data: run }: { data: Run } = await client.runs.get(asked.data.details.run_id);
+// @ts-expect-error a task has no such field
+task.nothing;
+// @ts-expect-error a task needs a schedule
+const incomplete: Parameters<typeof client.tasks.create>[0] = { title: 'Tick' };
+const refused = await client.tasks.get(agentId).catch((error: unknown) => error);
+console.log(run.state, refused instanceof ApiError ? refused.code : incomplete);
+`;
+
+/** Neither the types of Node nor any other may be needed, and no declaration may be broken. */
+const compilerOptions = {
+  target: 'es2023',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  types: [],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: false,
+};
+
+/** Tells, in each thread of a process, whether it reads source maps. */
+const probe = `const { threadId } = require('node:worker_threads');
+const { writeSync } = require('node:fs');
+const tell = () => writeSync(1, \`source maps in thread \${threadId}: \${process.sourceMapsEnabled}\\n\`);
+if (threadId === 0) process.on('exit', tell);
+else tell();
+`;
+
+/** Bundles and the modules of threads and extensions; the client as tsc emitted it. */
+const programs = [
+  /^dist\/app\/(main|cli|demo)\.js$/,
+  /^dist\/chunks\/[\w.-]+-[A-Z0-9]{8}\.js$/,
+  /^dist\/(app|stores)\/[\w/-]+-thread\.js$/,
+  /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
+  /^dist\/extensions\/webui\/static\/[\w-]+\.js$/,
+  /^dist\/api\/client\/(client|client-connection|server-sent-events)\.js$/,
+];
+const others = [
+  /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/package\.json)$/,
+  /^dist\/(api|domain)\/[\w/-]+\.d\.ts$/,
+  /^dist\/extensions\/\w+\/(extension\.json|static\/(index\.html|page\.css))$/,
+];
+
+describe('the package', function () {
+  this.timeout(120_000);
+  let directory: TemporaryDirectory;
+  let installed: InstalledPackage;
+  endsItsProcesses();
+
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    installed = await installPackage(directory.path);
+  });
+  after(() => directory.remove());
+
+  const inFolder = (name: string): string => join(installed.folder, name);
+  const npx = (words: readonly string[], settings: NodeJS.ProcessEnv = {}): Promise<Outcome> =>
+    installed.run('npx', ['--no', '--', ...words], settings);
+
+  function begin(
+    settings: Readonly<Record<string, string>> = {},
+    command: readonly [string, ...string[]] = ['task-scheduling-service'],
+  ): ServiceProcess {
+    const given = { PATH: installed.path, SVC_DATA_DIR: inFolder('data'), ...settings };
+    return ServiceProcess.beginCommand(command, installed.folder, given);
+  }
+
+  const announcements = async (): Promise<readonly string[]> =>
+    (await readdir(inFolder('data'))).filter((name) => /^service-.*\.json$/.test(name));
+
+  async function compile(options: Readonly<Record<string, unknown>>): Promise<string> {
+    await writeFile(inFolder('program.ts'), program);
+    await writeFile(inFolder('node.d.ts'), 'declare const process: { argv: string[] };\n');
+    const files = ['program.ts', 'node.d.ts'];
+    const settings = { compilerOptions: { ...compilerOptions, ...options }, files };
+    await writeFile(inFolder('tsconfig.json'), JSON.stringify(settings));
+    const require = createRequire(import.meta.url);
+    const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin', 'tsc');
+    return (await installed.run(process.execPath, [compiler, '-p', '.'])).out;
+  }
+
+  it('contains what runs, its source maps, the declarations of the client, and nothing else', () => {
+    const maps = installed.files.filter((file) => file.endsWith('.map'));
+    const rest = installed.files.filter((file) => !file.endsWith('.map'));
+    const known = [...programs, ...others];
+    expect(rest.filter((file) => !known.some((each) => each.test(file)))).to.deep.equal([]);
+    for (const each of known)
+      expect(
+        rest.some((file) => each.test(file)),
+        String(each),
+      ).to.be.true;
+    expect(rest).to.include.members(maps.map((file) => file.slice(0, -'.map'.length)));
+  });
+
+  it('types a program with its client, as bundlers resolve modules', async () => {
+    const bundler = { module: 'esnext', moduleResolution: 'bundler', noEmit: true };
+    expect(await compile(bundler)).to.equal('');
+  });
+
+  it('runs the service, the command line in both ways, and a program with the client', async () => {
+    const service = begin();
+    await service.ready();
+    const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
+    expect(await compile({ module: 'nodenext' })).to.equal('');
+    const words = ['program.js', service.address, agent_id, agent_secret];
+    const ran = await installed.run(process.execPath, words);
+    expect(ran).to.deep.equal({ code: 0, out: 'succeeded not_found\n', err: '' });
+    const settings = { SVC_DATA_DIR: inFolder('data') };
+    const own = await npx(['svc', 'tasks', 'list', '--json'], settings);
+    const inner = await npx(
+      ['task-scheduling-service', 'svc', 'tasks', 'list', '--json'],
+      settings,
+    );
+    expect(own.out).to.include('"title": "Tick"').and.to.equal(inner.out);
+    expect([own.code, inner.code]).to.deep.equal([0, 0]);
+  });
+
+  it('brings the built-in extensions, the page, and the description of the interface', async () => {
+    const service = begin();
+    await service.ready();
+    const client = service.client();
+    const paths = ['ext/webui/', 'ext/webui/static/main.js', 'docs', 'openapi.json'];
+    for (const path of [...paths, 'ext/observability/metrics', 'ext/events_demo/health']) {
+      expect((await client.get(`/${path}`)).status, path).to.equal(200);
+    }
+    const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
+    const token = await client.post('/agents/auth/token', { agent_id, agent_secret });
+    const { json } = await service.client(String(token.json['access_token'])).get('/ext/status');
+    const loaded = json['extensions'] as readonly { readonly id: string; readonly state: string }[];
+    expect(loaded.map(({ id, state }) => `${id} ${state}`)).to.have.members([
+      'events_demo loaded',
+      'mcp_http loaded',
+      'observability loaded',
+      'webui loaded',
+    ]);
+  });
+
+  it('reads source maps in every thread', async () => {
+    await writeFile(inFolder('probe.cjs'), probe);
+    const service = begin({ NODE_OPTIONS: `--require ${inFolder('probe.cjs')}` });
+    await service.ready();
+    await service.terminate();
+    const told = [...service.output.matchAll(/source maps in thread (\d+): (\w+)/g)];
+    expect(told.map(([, thread]) => thread)).to.include.members(['0', '1', '2']);
+    expect(told.filter(([, , read]) => read !== 'true')).to.deep.equal([]);
+  });
+
+  it('stops in order when npx is told to', async () => {
+    const command = ['npx', '--no', '--', 'task-scheduling-service'] as const;
+    const service = begin({}, command);
+    await service.ready();
+    const [file = ''] = await announcements();
+    const { pid } = JSON.parse(await readFile(join(inFolder('data'), file), 'utf8')) as {
+      readonly pid: number;
+    };
+    try {
+      service.signal('SIGTERM');
+      await service.ended();
+      expect(service.output).to.include('"message":"stopped"');
+    } catch (error) {
+      process.kill(pid, 'SIGKILL');
+      throw error;
+    }
+  });
+
+  it('runs the demo', async () => {
+    const { code, out } = await npx(['task-scheduling-service', 'demo']);
+    expect(out).to.include('As it should be: 4 tasks, 7 runs, 2 calls.');
+    expect(code).to.equal(0);
+  });
+
+  it('says what it takes and its version, and refuses other arguments', async () => {
+    const { version } = JSON.parse(
+      await readFile(inFolder('node_modules/task-scheduling-service/package.json'), 'utf8'),
+    ) as { readonly version: string };
+    for (const words of [['task-scheduling-service'], ['svc']]) {
+      expect((await npx([...words, '--version'])).out).to.equal(`${version}\n`);
+      expect((await npx([...words, '--help'])).out).to.match(/^Usage: /);
+    }
+    expect(await npx(['task-scheduling-service', '--port', '80'])).to.deep.equal({
+      code: 2,
+      out: '',
+      err: 'task-scheduling-service: unknown argument "--port"; settings are environment variables such as SVC_PORT; see --help\n',
+    });
+  });
+});
