@@ -110,7 +110,8 @@ function report(outcome: DemoOutcome, received: readonly Received[]): number {
   const runs = outcome.tasks.reduce((sum, { seen }) => sum + seen.length, 0);
   say(`\nAs it should be: ${outcome.tasks.length} tasks, ${runs} runs, ${received.length} calls.`);
   say('The service is stopped, and its data deleted. What to try next:\n');
-  say('  npm start                  a service that stays, and prints its first call');
+  say('  npm start                  a service that stays, and prints its first call;');
+  say('                             of the installed package: npx task-scheduling-service');
   say('  README.md                  a task of your own, by curl');
   say('  docs/http.md               every endpoint, with examples');
   say('  docs/architecture.md       how it works, and what happens when a process dies');

@@ -60,6 +60,8 @@ describe('the image', () => {
     const [entry = ''] = words.splice(-1);
     expect(entry).to.equal('dist/app/main.js');
     expect(scripts.start).to.equal([...words, 'app/launch.mjs', 'main'].join(' '));
+    const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
+    expect(bin['task-scheduling-service']).to.equal(entry);
   });
 });
 
@@ -190,6 +192,13 @@ describe('the systemd unit', () => {
     const used = [...text.matchAll(/^Environment=([A-Z_]+)=/gm)].map(([, name]) => name ?? '');
     expect(used).to.not.have.lengthOf(0);
     expect(used.filter((name) => !known.includes(name))).to.deep.equal([]);
+  });
+
+  it('hands over each credential that a setting names', () => {
+    const loaded = [...text.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name);
+    const named = [...text.matchAll(/^Environment=\w+_FILE=%d\/(.+)$/gm)].map(([, name]) => name);
+    expect(named).to.not.have.lengthOf(0);
+    expect(loaded).to.have.members(named);
   });
 
   it('runs the command that the package installs', () => {

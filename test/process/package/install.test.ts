@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { projectRoot } from '../../support/project-root.ts';
 import {
   makeTemporaryDirectory,
   type TemporaryDirectory,
@@ -145,14 +146,14 @@ describe('the package', function () {
     await service.ready();
     const client = service.client();
     const paths = ['ext/webui/', 'ext/webui/static/main.js', 'docs', 'openapi.json'];
-    for (const path of [...paths, 'ext/observability/metrics', 'ext/events_demo/health']) {
+    for (const path of [...paths, 'ext/observability/metrics']) {
       expect((await client.get(`/${path}`)).status, path).to.equal(200);
     }
     const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
     const token = await client.post('/agents/auth/token', { agent_id, agent_secret });
     const { json } = await service.client(String(token.json['access_token'])).get('/ext/status');
-    const loaded = json['extensions'] as readonly { readonly id: string; readonly state: string }[];
-    expect(loaded.map(({ id, state }) => `${id} ${state}`)).to.have.members([
+    const loaded = json['extensions'] as Readonly<Record<string, { readonly state: string }>>;
+    expect(Object.entries(loaded).map(([id, { state }]) => `${id} ${state}`)).to.have.members([
       'events_demo loaded',
       'mcp_http loaded',
       'observability loaded',
@@ -186,6 +187,28 @@ describe('the package', function () {
       process.kill(pid, 'SIGKILL');
       throw error;
     }
+  });
+
+  it('starts as the systemd unit says', async () => {
+    const credentials = inFolder('credentials');
+    await mkdir(credentials);
+    await writeFile(join(credentials, 'jwt-secret-key'), `${'k'.repeat(64)}\n`, { mode: 0o400 });
+    const unit = await readFile(
+      join(projectRoot, 'deploy/systemd/task-scheduling-service.service'),
+      'utf8',
+    );
+    const state = inFolder('state');
+    const settings = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(
+      ([, name = '', value = '']) =>
+        [name, value.replace('%d', credentials).replace('%S', state)] as const,
+    );
+    const [program = '', ...words] = /^ExecStart=(.+)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+    const service = begin(Object.fromEntries(settings), [program, ...words]);
+    await service.ready();
+    expect(service.output).to.not.match(/"level":"(warn|error)"/);
+    const kept = await readdir(join(state, 'task-scheduling-service'));
+    expect(kept).to.include('admin-credentials.json').and.not.include('jwt-secret.key');
+    expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
   });
 
   it('runs the demo', async () => {
