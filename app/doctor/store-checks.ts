@@ -101,7 +101,13 @@ export async function checkProcesses(
   const alive = `${members.length} alive`;
   const findings: Finding[] = [];
   if (members.length === 0) {
-    findings.push(warn('processes', 'no service runs on this store', 'start one: npm start, or npx task-scheduling-service'));
+    findings.push(
+      warn(
+        'processes',
+        'no service runs on this store',
+        'start one: npm start, or npx task-scheduling-service',
+      ),
+    );
   } else if (missing.length > 0) {
     const what = `${alive}, but none with the role ${missing.join(', ')}`;
     findings.push(fault('processes', what, 'start one with it: SVC_ROLES'));
