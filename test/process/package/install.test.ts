@@ -7,7 +7,12 @@ import {
   makeTemporaryDirectory,
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
-import { credentialsIn, endsItsProcesses, ServiceProcess } from '../../support/service-process.ts';
+import {
+  buildService,
+  credentialsIn,
+  endsItsProcesses,
+  ServiceProcess,
+} from '../../support/service-process.ts';
 import { installPackage, type InstalledPackage, type Outcome } from './installed-package.ts';
 
 /** What a user of the package would write. */
@@ -69,15 +74,17 @@ const others = [
 
 describe('the package', function () {
   this.timeout(120_000);
-  let directory: TemporaryDirectory;
+  let directory: TemporaryDirectory | undefined;
   let installed: InstalledPackage;
   endsItsProcesses();
 
   before(async () => {
+    // npm has a limit of time; a build may take longer on a busy machine.
+    buildService();
     directory = await makeTemporaryDirectory();
     installed = await installPackage(directory.path);
   });
-  after(() => directory.remove());
+  after(() => directory?.remove());
 
   const inFolder = (name: string): string => join(installed.folder, name);
   const npx = (words: readonly string[], settings: NodeJS.ProcessEnv = {}): Promise<Outcome> =>
