@@ -6,8 +6,14 @@ import { count, done, id, pageOf, time } from './answer-schemas.ts';
 
 /** What the endpoints answer that tell of schedules: previews, explanations, backfills, concurrency keys. */
 
+/** A schedule in words. */
+export const scheduleText = Type.String({
+  description: 'the schedule in words; where no words say all of it, its expression is quoted',
+});
+
 export const SchedulePreview = Type.Object(
   {
+    schedule_text: scheduleText,
     fires: Type.Array(
       closed({
         at: time,

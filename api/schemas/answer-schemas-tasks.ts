@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { taskStatuses } from '../../domain/vocabulary.ts';
+import { scheduleText } from './answer-schemas-schedules.ts';
 import { count, done, id, listedPayload, pageOf, time } from './answer-schemas.ts';
 import { Run } from './answer-schemas-runs.ts';
 import { TaskPayload } from './task-payload.ts';
@@ -15,6 +16,7 @@ export const Task = Type.Object(
     ...taskFields,
     payload: TaskPayload,
     id,
+    schedule_text: scheduleText,
     created_by: id,
     starts_at: Nullable(time),
     ends_at: Nullable(time),

@@ -55,7 +55,22 @@ export function compileCron(expression: string): CronRule {
   return rule;
 }
 
-function compile(text: string): CronRule {
+/** The six fields of a cron expression. */
+export interface CronFields {
+  readonly second: CronField;
+  readonly minute: CronField;
+  readonly hour: CronField;
+  readonly dayOfMonth: CronField;
+  readonly month: CronField;
+  readonly dayOfWeek: CronField;
+}
+
+/**
+ * Reads a cron expression or one of the @aliases; five fields have the second 0.
+ * @throws ScheduleError as {@link compileCron}
+ */
+export function parseCron(expression: string): CronFields {
+  const text = expression.trim();
   const zone = /^(CRON_TZ|TZ)\s*=\s*(?:"([^"]*)"|(\S*))/i.exec(text);
   if (zone !== null) {
     const [, name = '', quoted, bare = ''] = zone;
@@ -82,14 +97,25 @@ function compile(text: string): CronRule {
     );
   }
   const [second = '', minute = '', hour = '', dayOfMonth = '', month = '', dayOfWeek = ''] = fields;
-  const seconds = parseCronField(second, secondShape);
-  const minutes = parseCronField(minute, minuteShape);
-  const hours = parseCronField(hour, hourShape);
-  const days = new CronCalendar(
-    parseCronField(dayOfMonth, dayOfMonthShape),
-    parseCronField(month, monthShape),
-    parseCronField(dayOfWeek, dayOfWeekShape),
-  );
+  return {
+    second: parseCronField(second, secondShape),
+    minute: parseCronField(minute, minuteShape),
+    hour: parseCronField(hour, hourShape),
+    dayOfMonth: parseCronField(dayOfMonth, dayOfMonthShape),
+    month: parseCronField(month, monthShape),
+    dayOfWeek: parseCronField(dayOfWeek, dayOfWeekShape),
+  };
+}
+
+/** Whether a match of either day field is enough; a field that begins with * only narrows the other (crontab(5)). */
+export function eitherDay({ dayOfMonth, dayOfWeek }: CronFields): boolean {
+  return !dayOfMonth.star && !dayOfWeek.star;
+}
+
+function compile(text: string): CronRule {
+  const fields = parseCron(text);
+  const { second: seconds, minute: minutes, hour: hours } = fields;
+  const days = new CronCalendar(fields);
   const times = new ClockTimes(hours.values, minutes.values, seconds.values);
   // 0-23 is another spelling of *.
   const elapsed = hours.stepped || hours.values.size === 24;
@@ -102,14 +128,14 @@ class CronCalendar implements DayCalendar {
   readonly #months: ReadonlySet<number>;
   readonly #table: MonthTable;
 
-  constructor(dayOfMonth: CronField, month: CronField, dayOfWeek: CronField) {
+  constructor(fields: CronFields) {
+    const { dayOfMonth, month, dayOfWeek } = fields;
     this.#months = month.values;
     let weekdays = 0;
     for (const day of dayOfWeek.values) weekdays |= 1 << day;
     let monthDays = 0;
     for (const day of dayOfMonth.values) monthDays |= 1 << (day - 1);
-    // Both given means either; a field that begins with * only narrows the other (crontab(5)).
-    const either = !dayOfMonth.star && !dayOfWeek.star;
+    const either = eitherDay(fields);
     this.#table = new MonthTable((length, firstWeekday) => {
       let byDate = monthDays & allDays(length);
       if (dayOfMonth.lastDay) byDate |= 1 << (length - 1);

@@ -15,6 +15,7 @@ const given = {
 const task = {
   ...given,
   id: TASK_ID,
+  schedule_text: 'at 09:00, Monday through Friday, UTC',
   description: given.title,
   created_by: '01a1fc11-0097-7482-9812-7f37379989fe',
   timezone: 'UTC',
@@ -76,6 +77,7 @@ export const endpoints: readonly EndpointDescription[] = [
               title: task.title,
               status: task.status,
               next_run: task.next_run_at,
+              schedule_text: task.schedule_text,
             },
           ],
         },
@@ -97,6 +99,7 @@ export const endpoints: readonly EndpointDescription[] = [
                   Type.Literal('canceled'),
                 ]),
                 next_run: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+                schedule_text: Type.String(),
               },
               closed,
             ),

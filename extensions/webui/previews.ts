@@ -15,6 +15,7 @@ export const previewEndpoint: EndpointDescription = {
     answers: {
       200: {
         valid: true,
+        schedule_text: 'at 09:00, Monday through Friday, UTC',
         fires: [{ at: '2026-11-23T09:00:00.000Z', local: '2026-11-23T09:00:00+00:00', note: null }],
         warnings: [],
       },
@@ -31,6 +32,7 @@ export const previewEndpoint: EndpointDescription = {
       Type.Object(
         {
           valid: Type.Literal(true),
+          schedule_text: text,
           fires: Type.Array(
             Type.Object(
               {

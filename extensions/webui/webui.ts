@@ -31,8 +31,8 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
       if (answer.status !== 200) throw refusal(answer);
       // A page of large tasks ends before its limit.
       const page = answer.body as ListedPage;
-      for (const { id, title, status, next_run_at } of page.items) {
-        tasks.push({ id, title, status, next_run: next_run_at });
+      for (const { id, title, status, next_run_at, schedule_text } of page.items) {
+        tasks.push({ id, title, status, next_run: next_run_at, schedule_text });
       }
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined && tasks.length < SHOWN);
@@ -96,6 +96,7 @@ interface ListedTask {
   readonly title: string;
   readonly status: string;
   readonly next_run_at: string | null;
+  readonly schedule_text: string;
 }
 
 interface ListedPage {

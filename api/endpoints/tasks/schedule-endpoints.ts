@@ -20,6 +20,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';
 import { PreviewSchedule, scheduleFields } from '../../schemas/schedule-schemas.ts';
 import { instantOf } from '../history/instant.ts';
+import { textOf } from './task-records.ts';
 import { checkDefinition } from './task-definitions.ts';
 
 /** So long the fires of a preview may hold the event loop before others get a turn, and one more fire. Milliseconds. */
@@ -53,14 +54,15 @@ const preview = endpoint<PreviewSchedule>({
     const { definition, budget } = given;
     const from =
       body.from === undefined ? context.now : instantOf('from', body.from, definition.timezone);
-    const schedule = scheduleOf(definition, given.anchor ?? anchorAt(from));
+    const anchor = given.anchor ?? anchorAt(from);
+    const schedule = scheduleOf(definition, anchor);
     const steps = previewFires(schedule, from, given.fires ? (body.count ?? 10) : 0, budget);
     const fires = await inTurns(steps);
     const warnings = [...given.warnings, ...schedule.warnings];
     if (fires.length === 0 && (given.fires || definition.schedule_kind === 'event')) {
       warnings.push(emptyWarning(definition, from, budget));
     }
-    return { body: { fires, warnings } };
+    return { body: { schedule_text: textOf(definition, anchor), fires, warnings } };
   },
 });
 

@@ -1,3 +1,5 @@
+import { fromIso } from '../../../domain/clock.ts';
+import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { lastRunAsOf, taskAsOf, type Moment } from '../../../projections/reading/as-of.ts';
 import { latestRunOf, latestStartedRunOf } from '../../../projections/reading/run-queries.ts';
@@ -8,6 +10,7 @@ import {
   type LastDayDocument,
 } from '../../../projections/views/statistics.ts';
 import type { TaskDocument } from '../../../projections/views/tasks.ts';
+import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import type { Answer } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
@@ -28,7 +31,8 @@ export function showTask(
   const timed = definition.schedule_kind !== 'event';
   const exhausted = status === 'active' && timed && next_run_at === null;
   const dates = { created_at, updated_at, next_run_at, last_run_at };
-  return { id, ...definition, status, ...dates, exhausted, revision, warnings };
+  const schedule_text = textOf(definition, task.anchor);
+  return { id, ...definition, schedule_text, status, ...dates, exhausted, revision, warnings };
 }
 
 /** A task as the view has it. */
@@ -39,8 +43,17 @@ export function showDocument(
 ): object {
   const warnings = warningsOf(task, task.rhythm.anchor, dependencies);
   // A field that is undefined is none in JSON; leaving it out of the copy would take another copy.
-  return { ...task, rhythm: undefined, last_run_at, warnings };
+  const schedule_text = textOf(task, task.rhythm.anchor);
+  return { ...task, rhythm: undefined, schedule_text, last_run_at, warnings };
 }
+
+/** A task's schedule in words. @param anchor when its expression was last set */
+export function textOf(definition: ScheduleFields, anchor: string): string {
+  const { schedule_kind: kind, schedule_expr: expr, timezone } = definition;
+  return scheduleText({ kind, expr, timezone, anchor: fromIso(anchor) });
+}
+
+type ScheduleFields = Pick<TaskDefinition, 'schedule_kind' | 'schedule_expr' | 'timezone'>;
 
 /** When the task last started to run, by whatever trigger; also where none of its runs is kept any more. */
 export async function lastRunAt(

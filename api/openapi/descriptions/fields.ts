@@ -194,6 +194,7 @@ export const byName: Readonly<Record<string, string>> = {
   runs_per_day: 'ended runs a day, on average',
   schedule_expr: 'cron expression, RFC 5545 rule, ISO 8601 instant or topic pattern, by the kind',
   schedule_kind: 'how the task is scheduled',
+  schedule_text: 'the schedule in words; where no words say all of it, its expression is quoted',
   scheduled_for: 'the time of the schedule; null for manual and event runs',
   scope_filter: 'only agents with this scope',
   scopes: 'what the agent may do',

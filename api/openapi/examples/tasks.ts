@@ -51,6 +51,7 @@ const given = {
 const task = {
   ...given,
   id: taskId,
+  schedule_text: 'at 09:00, Monday through Friday, Europe/Berlin',
   priority: 5,
   max_retries: 3,
   backoff_strategy: 'exponential_jitter',
@@ -186,6 +187,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
     },
     answers: {
       200: {
+        schedule_text: 'at 02:30, every day, Europe/Berlin',
         fires: [
           { at: '2026-03-28T01:30:00.000Z', local: '2026-03-28T02:30:00+01:00', note: null },
           {

@@ -105,14 +105,14 @@ function peaksOf(peaks: readonly Peak[], titles: ReadonlyMap<string, string>): s
     { title: 'FIRES', align: 'right' },
     { title: 'OF THESE', align: 'right' },
     { title: 'BY', most: 44 },
-    { title: 'RULE', most: 48 },
+    { title: 'SCHEDULE', most: 60 },
   ];
   let before = '';
   const rows = peaks.flatMap(({ at, fires, from }) => {
-    const shares = from.map(({ fires: share, tasks, taskIds, rule }) => [
+    const shares = from.map(({ fires: share, tasks, taskIds, scheduleText }) => [
       counted(share),
       named(taskIds, tasks, titles),
-      rule,
+      scheduleText,
     ]);
     // What comes every day by the same tasks is listed once.
     const same = JSON.stringify(shares) === before;

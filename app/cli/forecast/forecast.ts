@@ -2,6 +2,7 @@ import { fromIso, type Instant } from '../../../domain/clock.ts';
 import { jitterOf } from '../../../domain/tasks/jitter.ts';
 import { nextFireOf, nextRunOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
 import { compileSchedule, ScheduleError } from '../../../domain/schedule/schedule.ts';
+import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import { spread } from './forecast-spread.ts';
 import { Starts, type Shift } from './forecast-starts.ts';
 
@@ -35,6 +36,8 @@ export interface Contribution {
   readonly taskIds: readonly string[];
   /** As the tasks have it: `cron 0 9 * * * Europe/Berlin`. */
   readonly rule: string;
+  /** The rule in words. */
+  readonly scheduleText: string;
 }
 
 /** What a fleet of tasks would fire. */
@@ -293,12 +296,14 @@ export class Forecaster {
     const of = peaks.map((): Contribution[] => []);
     for (const group of this.#groups.values()) {
       const { tasks, taskIds, rhythm } = group;
-      const { schedule_kind, schedule_expr, timezone } = rhythm.definition;
-      const rule = `${schedule_kind} ${schedule_expr ?? ''} ${timezone}`;
+      const { schedule_kind: kind, schedule_expr: expr, timezone } = rhythm.definition;
+      const rule = `${kind} ${expr ?? ''} ${timezone}`;
+      const anchor = fromIso(rhythm.anchor);
+      const words = scheduleText({ kind, expr, timezone, anchor });
       for (const [place, { at }] of peaks.entries()) {
         this.#spread(group, at, at + unit, unit, (_, each) => {
           const from = of[place] ?? [];
-          from.push({ fires: each * tasks, tasks, taskIds, rule });
+          from.push({ fires: each * tasks, tasks, taskIds, rule, scheduleText: words });
           if (from.length > 4 * NAMED) of[place] = greatest(from);
         });
       }

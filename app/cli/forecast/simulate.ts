@@ -68,10 +68,11 @@ function asJson(forecast: Forecast, titles: ReadonlyMap<string, string>): object
     of.map(({ at, fires, from }) => ({
       at: toIso(at),
       fires,
-      from: from.map(({ taskIds, tasks, rule, fires: share }) => ({
+      from: from.map(({ taskIds, tasks, rule, scheduleText, fires: share }) => ({
         fires: share,
         tasks,
         rule,
+        schedule_text: scheduleText,
         examples: taskIds.map((id) => ({ task_id: id, title: titles.get(id) ?? null })),
       })),
     }));

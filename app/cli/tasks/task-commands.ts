@@ -75,8 +75,7 @@ function addList(line: CommandLine, group: Command): void {
         task.id,
         task.title,
         stateOf(task),
-        scheduleText(task),
-        task.timezone,
+        task.schedule_text,
         shortTime(task.next_run_at),
         shortTime(task.last_run_at),
       ]);
@@ -89,15 +88,14 @@ const columns = ({ paint }: Session): readonly Column[] => [
   { title: 'ID' },
   { title: 'TITLE', most: 40 },
   { title: 'STATUS', paint: (text, status) => paintState(paint, status, text) },
-  { title: 'SCHEDULE', most: 36 },
-  { title: 'ZONE' },
+  { title: 'SCHEDULE', most: 60 },
   { title: 'NEXT RUN' },
   { title: 'LAST RUN' },
 ];
 
 const stateOf = ({ status, exhausted }: Pick<TaskRecord, 'status' | 'exhausted'>): string =>
   exhausted ? 'exhausted' : status;
-const scheduleText = (task: Pick<TaskDefinition, 'schedule_kind' | 'schedule_expr'>): string =>
+const expressionOf = (task: Pick<TaskDefinition, 'schedule_kind' | 'schedule_expr'>): string =>
   `${task.schedule_kind} ${task.schedule_expr ?? '#'}`;
 
 function showTask(session: Session, task: TaskRecord): string {
@@ -107,12 +105,14 @@ function showTask(session: Session, task: TaskRecord): string {
     ['id', id],
     ['title', title],
     ['status', exhausted ? `${status}, exhausted: no fire ahead` : status],
-    ['schedule', `${scheduleText(task)} ${task.timezone}`],
+    ['schedule', task.schedule_text],
+    ['expression', `${expressionOf(task)} ${task.timezone}`],
     ['next run', shortTime(next_run_at)],
     ['last run', shortTime(last_run_at)],
     ['tags', tags.join(', ')],
   ];
-  const shown = new Set(['schedule_kind', 'schedule_expr', 'timezone', 'exhausted', 'revision']);
+  const shown = new Set(['schedule_kind', 'schedule_expr', 'schedule_text', 'timezone']);
+  for (const name of ['exhausted', 'revision']) shown.add(name);
   for (const name of ['next_run_at', 'last_run_at', 'created_at', 'updated_at']) shown.add(name);
   const others = Object.entries(rest).flatMap(([name, value]): [string, string][] =>
     shown.has(name) || value === null ? [] : [[name, String(value)]],

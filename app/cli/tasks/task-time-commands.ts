@@ -7,6 +7,8 @@ import { shortTime } from '../terminal/times.ts';
 import { wholeNumberOf } from '../terminal/values.ts';
 
 interface Previewed {
+  /** The schedule in words. */
+  readonly schedule_text: string;
   readonly fires: readonly {
     readonly at: string;
     readonly local: string;
@@ -82,7 +84,8 @@ function addPreview(line: CommandLine, group: Command): void {
       const columns = [{ title: 'AT' }, { title: 'LOCAL' }, { title: 'NOTE' }];
       const rows = answer.fires.map(({ at, local, note }) => [shortTime(at), local, note]);
       const warnings = answer.warnings.map((each) => `\n${session.paint.warning(each)}`);
-      return session.table(columns, rows, 'no fires') + warnings.join('');
+      const words = printable(answer.schedule_text);
+      return `${words}\n\n${session.table(columns, rows, 'no fires')}${warnings.join('')}`;
     });
   });
 }

@@ -195,10 +195,11 @@ export async function taskForm(place, { id, signal }) {
     }
   }
 
-  function showFires({ fires, warnings }) {
+  function showFires({ schedule_text, fires, warnings }) {
     for (const name of previewed) setFault(name, '');
     put(
       upcoming,
+      h('p', {}, schedule_text),
       fires.length > 0 && h('ol.list', {}, fires.map(fireToCome)),
       warnings.map((warning) => h('p.hint', {}, warning)),
     );

@@ -116,12 +116,11 @@ export async function tasksView(place, { query, signal }) {
   await load();
 }
 
-/** When a task fires, in its own words; the zone where it matters. */
-export function scheduleOf({ schedule_kind, schedule_expr, timezone }) {
-  const zoned = (schedule_kind === 'cron' || schedule_kind === 'rrule') && timezone !== 'UTC';
+/** When a task fires: in words, and as it was written. */
+export function scheduleOf({ schedule_kind, schedule_expr, schedule_text }) {
   return [
-    schedule_kind !== 'cron' && h('span.soft', {}, `${schedule_kind} `),
+    h('div', {}, schedule_text),
+    h('span.soft', {}, `${schedule_kind} `),
     h('code', {}, schedule_expr ?? '#'),
-    zoned && h('span.soft', {}, ` ${timezone}`),
   ];
 }

@@ -22,7 +22,7 @@ const schemas = ['@sinclair/typebox', 'ajv'];
 const domain: Room = {
   path: 'domain/',
   inside: ['domain/'],
-  packages: [...schemas, 'cldr-core', 'rrule', '@jmespath-community/jmespath'],
+  packages: [...schemas, 'cldr-core', 'cronstrue', 'rrule', '@jmespath-community/jmespath'],
   node: { 'domain/ids.ts': ['node:crypto'] },
   pure: true,
 };
