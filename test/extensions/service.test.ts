@@ -96,6 +96,7 @@ describe('a service with extensions', () => {
       expect(refused.at('issues.0.field'), refused.text).to.equal('schedule_expr');
       const fires = await preview({ ...typed, schedule_expr: '0 9 * * *', count: 2 });
       expect(fires.at('valid'), fires.text).to.equal(true);
+      expect(fires.at('schedule_text')).to.equal('at 09:00, every day, UTC');
       expect(fires.textAt('fires.1.local')).to.match(/T09:00:00/);
       expect(fires.at('warnings')).to.deep.equal([]);
       expect((await client.post('/ext/webui/api/preview', typed, { token: null })).status).to.equal(

@@ -88,6 +88,7 @@ describe('the records of the HTTP interface, field by field', () => {
     expect(created.status, created.text).to.equal(201);
     expect(created.json).to.deep.include(body);
     expect(created.json).to.deep.include({
+      schedule_text: 'every day at 09:30, Europe/Berlin',
       status: 'active',
       next_run_at: '2090-01-01T08:30:00.000Z',
       last_run_at: null,
@@ -98,6 +99,8 @@ describe('the records of the HTTP interface, field by field', () => {
     expect(created.at('created_at')).to.equal(created.at('updated_at'));
     const id = created.textAt('id');
     expect((await shown(`/tasks/${id}`)).json).to.deep.equal(created.json);
+    const past = await shown(`/tasks/${id}?as_of=${created.header('X-Event-Position')}`);
+    expect(past.at('schedule_text')).to.equal(created.at('schedule_text'));
     const listed = await shown('/tasks?search=Whole&limit=1&offset=0');
     expect(listed.json).to.deep.include({ total: 1, limit: 1, offset: 0, has_more: false });
     expect(listed.at('items')).to.deep.equal([created.json]);

@@ -115,8 +115,20 @@ describe('a forecast', () => {
       at: Date.parse('2026-03-28T00:00:00Z'),
       fires: 3,
       from: [
-        { fires: 2, tasks: 2, taskIds: ['a', 'b'], rule: 'cron 0 0 * * * UTC' },
-        { fires: 1, tasks: 1, taskIds: ['c'], rule: 'cron 0 * * * * Europe/Berlin' },
+        {
+          fires: 2,
+          tasks: 2,
+          taskIds: ['a', 'b'],
+          rule: 'cron 0 0 * * * UTC',
+          scheduleText: 'at 00:00, every day, UTC',
+        },
+        {
+          fires: 1,
+          tasks: 1,
+          taskIds: ['c'],
+          rule: 'cron 0 * * * * Europe/Berlin',
+          scheduleText: 'every hour, Europe/Berlin',
+        },
       ],
     });
   });

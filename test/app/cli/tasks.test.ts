@@ -92,10 +92,8 @@ describe('svc tasks', () => {
     await make({ title: 'Listed', tags: ['listed'] });
     await make({ title: 'Listed too', tags: ['listed'] });
     const whole = await call(['tasks', 'list', '--tag', 'listed']);
-    expect(whole.out).to.match(/^ID +TITLE +STATUS +SCHEDULE +ZONE +NEXT RUN +LAST RUN$/m);
-    expect(whole.out).to.match(
-      /Listed too +active +cron 0 \* \* \* \* +UTC +\d{4}-\d\d-\d\d \d\d:00:00Z/,
-    );
+    expect(whole.out).to.match(/^ID +TITLE +STATUS +SCHEDULE +NEXT RUN +LAST RUN$/m);
+    expect(whole.out).to.match(/Listed too +active +every hour, UTC +\d{4}-\d\d-\d\d \d\d:00:00Z/);
     expect(whole.out).to.not.include('--cursor');
     const part = await call(['tasks', 'ls', '--tag', 'listed', '--limit', '1']);
     expect(part.out).to.match(/1 of 2 tasks; go on with --cursor \S+, or take --all/);
@@ -124,7 +122,9 @@ describe('svc tasks', () => {
 
   it('shows, changes, pauses, resumes, snoozes and cancels', async () => {
     const id = await make({ title: 'Changing' });
-    expect((await call(['tasks', 'show', id])).out).to.match(/title +Changing\nstatus +active\n/);
+    expect((await call(['tasks', 'show', id])).out).to.match(
+      /title +Changing\nstatus +active\nschedule +every hour, UTC\nexpression +cron 0 \* \* \* \* UTC\n/,
+    );
     const changed = await call(['tasks', 'update', id, '--title', 'Changed', '--if-revision', '0']);
     expect(changed.out).to.match(/title +Changed/);
     const stale = await call(['tasks', 'update', id, '--title', 'Stale', '--if-revision', '0']);
@@ -166,6 +166,7 @@ describe('svc tasks', () => {
     expect(free.out).to.match(
       /2027-03-28 01:30:00Z +2027-03-28T03:30:00\S* +2027-03-28T02:30\S* does not exist/,
     );
+    expect(free.out).to.match(/^at 02:30, every day, Europe\/Berlin\n\n/);
     const id = await make();
     const own = await call(['tasks', 'preview', id, ...words, '--json']);
     expect(own.json['fires']).to.have.lengthOf(3);

@@ -68,9 +68,12 @@ describe('the web page', function () {
       description: 'Made by its endpoint',
       created_by: credentials.agent_id,
     });
-    const { id, title, status, next_run_at } = created.json;
+    const { id, title, status, next_run_at, schedule_text } = created.json;
     const { tasks } = (await client.get('/ext/webui/api/tasks')).json as { tasks: object[] };
-    expect(tasks).to.deep.include({ id, title, status, next_run: next_run_at });
+    expect(tasks).to.deep.include({
+      ...{ id, title, status, schedule_text },
+      next_run: next_run_at,
+    });
     const refused = await client.post('/ext/webui/api/tasks', {
       title: 'x',
       schedule_kind: 'cron',

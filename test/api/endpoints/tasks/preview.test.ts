@@ -41,6 +41,7 @@ describe('a preview', () => {
       count: 2,
     });
     expect(answer.json).to.deep.equal({
+      schedule_text: 'at 02:30, every day, Europe/Berlin',
       fires: [
         { at: '2026-03-28T01:30:00.000Z', local: '2026-03-28T02:30:00+01:00', note: null },
         {
@@ -83,10 +84,12 @@ describe('a preview', () => {
       from: '2026-01-01T00:00:00Z',
     });
     expect(spent.json).to.deep.equal({
+      schedule_text: 'every hour, UTC',
       fires: [],
       warnings: ['the schedule has no fire after 2026-01-01T00:00:00.000Z'],
     });
     const event = await preview({ schedule_kind: 'event', schedule_expr: 'orders.*' });
+    expect(event.at('schedule_text')).to.equal('when an event on orders.* is published');
     expect(event.at('fires')).to.deep.equal([]);
     expect(event.textAt('warnings.0')).to.contain('orders.*');
   });
@@ -193,6 +196,7 @@ describe('a preview', () => {
       await admin.client.post(`/tasks/${task_id}/cancel`);
       const canceled = await preview({ task_id });
       expect(canceled.json).to.deep.equal({
+        schedule_text: 'every hour, UTC',
         fires: [],
         warnings: ['the task is canceled: it fires no more'],
       });
