@@ -21,9 +21,7 @@ export async function apply(
 ): Promise<number> {
   const document = await readDocument(file, session.surroundings);
   const wanted = readWanted(document, await session.caller());
-  const query = { tag: setTag(wanted.set) };
-  const { items } = await listAll<TaskItem>(session.client, '/tasks', query, { all: true });
-  const plan = planOf(wanted, await wholeTasks(session, items));
+  const plan = planOf(wanted, await presentTasks(session, wanted.set));
   const outcomes = dryRun
     ? plan.steps.map((step) => tried(step, session.clock.now()))
     : await carryOut(session, plan);
@@ -31,8 +29,15 @@ export async function apply(
   return outcomes.find(({ fault }) => fault !== null)?.exitCode ?? exitCodes.ok;
 }
 
+/** The tasks with a set's tag, with their payloads. */
+export async function presentTasks(session: Session, set: string): Promise<readonly TaskRecord[]> {
+  const query = { tag: setTag(set) };
+  const { items } = await listAll<TaskItem>(session.client, '/tasks', query, { all: true });
+  return wholeTasks(session, items);
+}
+
 /** What became of a step. */
-interface Outcome {
+export interface Outcome {
   readonly step: Step;
   /** Of a task that was created, too. */
   readonly taskId: string | null;
@@ -54,7 +59,10 @@ function tried(step: Step, now: Instant): Outcome {
 }
 
 /** Does all it can: what the service refuses of one task keeps no other from being as it should. */
-async function carryOut(session: Session, { steps }: Plan): Promise<readonly Outcome[]> {
+export async function carryOut(
+  session: Session,
+  { steps }: Pick<Plan, 'steps'>,
+): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const failed = new Set<string>();
   for (const step of steps) {

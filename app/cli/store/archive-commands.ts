@@ -1,4 +1,5 @@
 import type { restore as restoreArchive } from '../../archive/restore.ts';
+import { addCrontabImport } from '../crontab/import-crontab-command.ts';
 import { withScreen } from './archive-screen.ts';
 import { usageFault } from '../calling/faults.ts';
 import { onStore, storeSettings } from '../calling/on-store.ts';
@@ -75,6 +76,7 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
   const take = line.program
     .command('import <export>')
     .description('brings the events of svc export into an empty store, or goes on with that')
+    .helpCommand(false)
     .option(DATA_DIR, OF_STORES)
     .option('--in-order', 'each event where it stands in the export: one by one to a server');
   type Options = Place & { readonly inOrder?: boolean };
@@ -100,6 +102,8 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
       return `${session.paint.good(done)}\nchecked: ${same} the SHA-256 ${sha256}`;
     });
   });
+
+  addCrontabImport(line, take);
 
   const owed = line.program
     .command('owed')

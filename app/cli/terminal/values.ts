@@ -53,14 +53,7 @@ export async function readDocument(
   name: string,
   { input }: Pick<Surroundings, 'input'>,
 ): Promise<unknown> {
-  let text: string;
-  try {
-    text = name === '-' ? await input() : readFileSync(name, 'utf8');
-  } catch (error) {
-    if (error instanceof BrokenOff) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw usageFault(`${name} can't be read: ${why}`);
-  }
+  const text = await readText(name, { input });
   let document: unknown;
   try {
     document = parse(text, { intAsBigInt: true }) as unknown;
@@ -69,6 +62,23 @@ export async function readDocument(
     throw usageFault(`${name}: ${why}`);
   }
   return withNumbers(document, (path, digits) => lostFault(name, path, digits));
+}
+
+/**
+ * The text of a file, or of the standard input for `-`.
+ * @throws CommandFault where it cannot be read; BrokenOff
+ */
+export async function readText(
+  name: string,
+  { input }: Pick<Surroundings, 'input'>,
+): Promise<string> {
+  try {
+    return name === '-' ? await input() : readFileSync(name, 'utf8');
+  } catch (error) {
+    if (error instanceof BrokenOff) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw usageFault(`${name} can't be read: ${why}`);
+  }
 }
 
 function lostFault(name: string, path: readonly string[], digits: string): Error {
