@@ -47,10 +47,10 @@ export function showImport(
     const bad = badLines.map(({ line, text, issue }) => {
       return `${session.paint.bad(`line ${line}`)}: ${printable(issue)}\n    ${printable(text)}`;
     });
-    const gone = missing.map(({ name, task }) => {
+    const gone = missing.map(({ name, task, why }) => {
       const isCanceled = results.get(name)?.fault === null;
       const what = isCanceled ? 'canceled' : 'not canceled; --cancel-missing cancels it';
-      return `${session.paint.warning(`- ${name}`)} ${task.id}: its line is gone (${what})`;
+      return `${session.paint.warning(`- ${name}`)} ${task.id}: ${why} (${what})`;
     });
     const failed = outcomes.flatMap(({ step, fault }) => {
       if (fault === null) return [];

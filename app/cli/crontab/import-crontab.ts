@@ -30,7 +30,12 @@ export interface CrontabImport {
   readonly jobs: readonly ImportedJob[];
   readonly badLines: readonly BadLine[];
   /** Tasks of the set whose line is gone. */
-  readonly missing: readonly { readonly name: string; readonly task: TaskRecord }[];
+  readonly missing: readonly {
+    readonly name: string;
+    readonly task: TaskRecord;
+    /** Its line is gone, or an older task has its name. */
+    readonly why: string;
+  }[];
   readonly steps: readonly Step[];
   readonly warnings: readonly string[];
 }
@@ -92,7 +97,7 @@ async function planImport(
   const refused = imported.flatMap((each): (ImportedJob & { readonly issue: string })[] => {
     if (each.present !== null) return [];
     const issue = refusalOf({ kind: 'create', wanted: each.wanted }, session.clock.now());
-    return issue === null ? [] : [{ ...each, issue }];
+    return issue === null ? [] : [{ ...each, issue: `${issue}; correct the line` }];
   });
   const refusedTasks = new Set(refused.map((each) => each.wanted));
   const missing = steps.flatMap((step) => (step.kind === 'cancel' ? [step] : []));

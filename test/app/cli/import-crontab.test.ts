@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskRecord } from '../../../app/cli/calling/records.ts';
 import { useRunningApi } from '../../support/running-api.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc, type Called } from './command-line.ts';
 
 interface ImportAnswer {
@@ -134,7 +134,7 @@ describe('svc import crontab', () => {
     await call(set, two, '--yes');
     const rest = '@hourly tidy --all\n';
     const kept = await call(set, rest, '--yes');
-    expect(kept.out).to.include('its line is gone (not canceled; --cancel-missing cancels it)');
+    expect(kept.out).to.include('is not in the file (not canceled; --cancel-missing cancels it)');
     const statuses = async () => (await tasksOf(set)).map(({ status }) => status).sort();
     expect(await statuses()).to.deep.equal(['paused', 'paused']);
     expect((await call(set, rest, '--cancel-missing')).code).to.equal(2);
@@ -149,7 +149,7 @@ describe('svc import crontab', () => {
     const refused = await call(set, bad, '--yes');
     expect(refused.code).to.equal(2);
     expect(refused.out).to.match(/line 4: @reboot has no counterpart/);
-    expect(refused.out).to.match(/line 5: .*schedule_expr/);
+    expect(refused.out).to.match(/line 5: schedule_expr: .*; correct the line/);
     expect(refused.err).to.include('2 lines cannot be imported').and.include('--skip-bad');
     expect(await tasksOf(set)).to.deep.equal([]);
     const done = await call(set, bad, '--yes', '--skip-bad', '--json');
@@ -191,12 +191,15 @@ describe('svc import crontab', () => {
     const nothing = await svc(['import', 'crontab'], { env: {} });
     expect(nothing.code).to.equal(2);
     expect(nothing.err).to.include('an export in a folder of that name is ./crontab');
-    const place = temporaryDirectory();
-    const folder = join(place, 'crontab');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'note.txt'), 'no export');
-    const env = { SVC_DATA_DIR: join(place, 'data') };
-    const exported = await svc(['import', `${place}/./crontab`], { env });
-    expect(exported.err).to.include('manifest');
+    const place = await makeTemporaryDirectory();
+    try {
+      const folder = join(place.path, 'crontab');
+      mkdirSync(folder);
+      const env = { SVC_DATA_DIR: join(place.path, 'data') };
+      const exported = await svc(['import', `${place.path}/./crontab`], { env });
+      expect(exported.err).to.include('manifest');
+    } finally {
+      await place.remove();
+    }
   });
 });
