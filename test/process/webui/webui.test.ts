@@ -101,6 +101,7 @@ describe('the web page', function () {
       await page.getByLabel('Time zone').fill('UTC');
       await expression.fill('30 4 * * *');
       await page.locator('#next-fires li', { hasText: ' 04:30' }).nth(4).waitFor();
+      await page.locator('#next-fires', { hasText: 'at 04:30, every day, UTC' }).waitFor();
       await expression.fill('61 4 * * *');
       await page.locator('#fault-schedule-expr', { hasText: '61' }).waitFor();
       expect(await expression.getAttribute('aria-invalid')).to.equal('true');
