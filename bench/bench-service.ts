@@ -123,9 +123,11 @@ export class BenchService {
     this.port = port;
   }
 
+  /** @param entry what is started: the build, or `app/main.ts` with what translates it in `NODE_OPTIONS` */
   static async start(
     directory: string,
     settings: Readonly<Record<string, string>> = {},
+    entry = 'dist/app/main.js',
   ): Promise<BenchService> {
     const env = {
       ...process.env,
@@ -134,7 +136,7 @@ export class BenchService {
       SVC_LOG_LEVEL: 'info',
       ...settings,
     };
-    const child = spawn(process.execPath, [...furtherOptions, 'dist/app/main.js'], {
+    const child = spawn(process.execPath, [...furtherOptions, entry], {
       cwd: projectRoot,
       env,
       stdio: ['ignore', 'pipe', 'inherit'],

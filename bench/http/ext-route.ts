@@ -14,13 +14,13 @@ const TURNS = 15;
 /** What both routes answer: as much as a small document. */
 const body = { items: Array.from({ length: 5 }, (_, n) => ({ id: n, title: `report ${n}` })) };
 
-/** The route of the core, put among its endpoints before the service starts. */
+/** The route of the core, put among its endpoints before the service starts: from its sources, as bundles have no modules. */
 const coreRoute = `import { isMainThread } from 'node:worker_threads';
 if (isMainThread) {
-  const { endpoints } = await import(${JSON.stringify(pathToFileURL(join(projectRoot, 'dist/api/app.js')).href)});
+  const { endpoints } = await import(${JSON.stringify(pathToFileURL(join(projectRoot, 'api/app.ts')).href)});
   const body = ${JSON.stringify(body)};
   endpoints.push({
-    method: 'get', paths: ['/bench/route'], summary: 'answers', scopes: [], answers: {},
+    method: 'get', paths: ['/bench/route'], operationId: 'bench', summary: 'answers', scopes: [], answers: {},
     handle: () => ({ body }),
   });
 }
@@ -62,9 +62,13 @@ export async function benchExtRoute(seconds: number): Promise<ExtRouteBenchmark>
   const services: HttpService[] = [];
   try {
     const { preload, folder } = await writeRoutes(directory);
-    const settings = { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}` };
+    const settings = { NODE_OPTIONS: `--import tsx --import ${pathToFileURL(preload).href}` };
     const start = async (name: string, more: Readonly<Record<string, string>>) => {
-      const service = await startHttpService(join(directory, name), { ...settings, ...more });
+      const service = await startHttpService(
+        join(directory, name),
+        { ...settings, ...more },
+        'app/main.ts',
+      );
       services.push(service);
       return service;
     };

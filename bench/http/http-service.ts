@@ -32,8 +32,9 @@ export const httpSettings: Readonly<Record<string, string>> = {
 export async function startHttpService(
   directory: string,
   settings: Readonly<Record<string, string>> = {},
+  entry?: string,
 ): Promise<HttpService> {
-  const process = await BenchService.start(directory, { ...httpSettings, ...settings });
+  const process = await BenchService.start(directory, { ...httpSettings, ...settings }, entry);
   const baseUrl = `http://127.0.0.1:${process.port}`;
   const asked = { agent_id: ADMIN.agentId, agent_secret: ADMIN.agentSecret };
   const { data } = await createClient({ baseUrl }).tokens.get(asked);
