@@ -12,7 +12,7 @@ import {
 } from './owed-spans.ts';
 import { nextFireOf, nextRunOf, type FiringDefinition, type Rhythm } from './rhythm.ts';
 import type { Fire } from '../schedule/schedule.ts';
-import { MAX_SHIFT } from '../schedule/zone.ts';
+import { HOUR } from '../schedule/civil.ts';
 
 /** Most fires that one decision requests; what is owed beyond is decided by the next one. */
 const MOST_AT_ONCE = 100;
@@ -40,6 +40,13 @@ export interface ScheduledRun {
 
 /** A fire decided so shortly after the rule was set may have been decided by the one before it. Milliseconds. */
 const SETTLED = 60_000;
+
+/**
+ * How far another tz database, or another way of counting, may have moved a fire. Governments move clocks by three hours
+ * at most. A rule whose days changed has another fire a day later, 23 hours where a clock change comes between: that is
+ * not the one that ran. Milliseconds.
+ */
+const MOST_MOVED = 12 * HOUR;
 
 const nothing: FiresDecision = { events: [], runs: [] };
 
@@ -118,14 +125,14 @@ export function correctNextFire(
 
 /**
  * The first fire that is not decided. A decided time that the rule does not hold any more is a fire that was moved
- * after it ran: it is the one of the rule's fires that is nearest to it, and that one does not run again.
+ * after it ran, where a fire of the rule is near: the nearest is that one, and does not run again.
  */
 function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): Instant | null {
   const next = timetable.next(Math.max(decided, setAt))?.at ?? null;
   if (next === null || decided - setAt < SETTLED) return next;
   if (timetable.next(decided - 1)?.at === decided) return next;
   const before = timetable.previous(decided)?.at ?? Number.NEGATIVE_INFINITY;
-  const ranAlready = next - decided <= MAX_SHIFT && next - decided < decided - before;
+  const ranAlready = next - decided <= MOST_MOVED && next - decided < decided - before;
   return ranAlready ? (timetable.next(next)?.at ?? null) : next;
 }
 

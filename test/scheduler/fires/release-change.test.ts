@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
+import { scheduledRunId } from '../../../domain/ids.ts';
 import { tzVersion } from '../../../domain/schedule/zone.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { definition } from '../../projections/recorded.ts';
@@ -71,6 +72,39 @@ describe('a release that computes other fires', () => {
     expect((await world.outcome('sundays')).fired).to.deep.equal([]);
     expect(await corrections('sundays')).to.deep.equal([toIso(START + 6 * day)]);
   });
+
+  for (const [name, timezone, at] of [
+    ['a day', 'UTC', 0],
+    ['23 hours', 'America/New_York', 3 * hour],
+  ] as const) {
+    it(`leaves out no Sunday because the task fired ${name} before by the earlier release`, async () => {
+      // On the last Saturday before the clocks of New York go forward.
+      const saturday = Date.UTC(2026, 2, 7) + (timezone === 'UTC' ? 0 : 5 * hour) + at;
+      const sunday = saturday + (timezone === 'UTC' ? 24 : 23) * hour;
+      const schedule_expr = `0 ${at / hour} * * 7-7`;
+      await createdBefore('sundays', { schedule_expr, timezone }, toIso(saturday));
+      await world.clock.advance(saturday + minute - world.clock.now());
+      await plant(world, 'fires-sundays', [
+        {
+          type: 'Fired',
+          data: {
+            nominal: toIso(saturday),
+            run_id: scheduledRunId('sundays', toIso(saturday)),
+            next_fire_at: toIso(sunday),
+            fire_count: 1,
+            task_revision: 0,
+          },
+        },
+      ]);
+      const audited = new AuditedProcess(world, await world.start('one'));
+      await audited.pass();
+      await world.clock.advance(day);
+      expect((await world.outcome('sundays')).fired).to.deep.equal([
+        toIso(saturday),
+        toIso(sunday),
+      ]);
+    });
+  }
 
   it('looks at all once: later passes find nothing', async () => {
     await createdBefore('sundays', sundays, toIso(START + day));
