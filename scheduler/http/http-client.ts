@@ -13,7 +13,13 @@ import { limitConnecting } from './connecting.ts';
 import { plainHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 import { noProxies, Proxies, type ProxySettings } from './proxies.ts';
-import { proxyAddress, proxyCredentials, proxyServername, TunnelAgent } from './proxy-tunnel.ts';
+import {
+  proxyAddress,
+  proxyCredentials,
+  proxyServername,
+  TunnelAgent,
+  type TunnelOptions,
+} from './proxy-tunnel.ts';
 
 /** A request. */
 export interface HttpRequest {
@@ -212,9 +218,14 @@ class Connections {
   }
 }
 
-/** Lets an agent close an idle connection over which something comes: it would be taken for the next answer. */
+/**
+ * Lets an agent close an idle connection over which something comes: it would be taken for the next answer. Once, also
+ * where a request that was given the connection ended before it took it.
+ */
 function guarded<T extends HttpAgent>(agent: T): T {
-  return agent.on('free', (socket: Duplex) => void socket.on('data', endStray));
+  return agent.on('free', (socket: Duplex) => {
+    socket.removeListener('data', endStray).on('data', endStray);
+  });
 }
 
 function endStray(this: Duplex): void {
@@ -230,13 +241,16 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
       headers: { host: url.host, ...options.headers, ...headers, ...lengthOf(method, body) },
       insecureHTTPParser: true,
       maxHeaderSize: MOST_HEADERS,
-    });
+      abandon: signal,
+    } as TunnelOptions);
     let answer: IncomingMessage | undefined;
     let hasBegun = false;
     const begin = (): void => void (hasBegun = true);
     const abort = (): void => {
       answer?.destroy(signal.reason as Error);
       sent.destroy(signal.reason as Error);
+      // A request that has no connection yet says so only once it has one.
+      reject(signal.reason as Error);
     };
     signal.addEventListener('abort', abort, { once: true });
     sent.once('socket', (socket) => {

@@ -25,6 +25,12 @@ export function proxyServername({ hostname }: URL): string {
   return isIP(plainHost(hostname)) === 0 ? hostname : '';
 }
 
+/** What a tunnel is opened for. */
+export interface TunnelOptions extends RequestOptions {
+  /** Aborted once nobody waits for the tunnel. Node tells an agent nothing of a request that was destroyed. */
+  readonly abandon?: AbortSignal;
+}
+
 /** Connects to hosts of `https:` through a proxy, by its method CONNECT (RFC 9110, 9.3.6). */
 export class TunnelAgent extends Agent {
   readonly #proxy: URL;
@@ -36,15 +42,16 @@ export class TunnelAgent extends Agent {
   }
 
   override createConnection(
-    options: RequestOptions,
+    options: TunnelOptions,
     callback?: (error: Error | null, socket: Duplex) => void,
   ): undefined {
     const done = callback as (error: Error | null, socket?: Duplex) => void;
-    this.#open(options).then(
-      (socket) =>
-        done(null, super.createConnection({ ...options, socket } as RequestOptions) as Duplex),
-      (error: unknown) => done(error as Error),
-    );
+    this.#open(options)
+      .then((socket) => super.createConnection({ ...options, socket } as RequestOptions) as Duplex)
+      .then(
+        (socket) => done(null, socket),
+        (error: unknown) => done(error as Error),
+      );
   }
 
   override destroy(): void {
@@ -52,7 +59,7 @@ export class TunnelAgent extends Agent {
     super.destroy();
   }
 
-  #open({ host, port }: RequestOptions): Promise<Duplex> {
+  #open({ host, port, abandon }: TunnelOptions): Promise<Duplex> {
     const name = host?.includes(':') === true ? `[${host}]` : (host ?? '');
     const target = `${name}:${String(port ?? 443)}`;
     const proxy = this.#proxy;
@@ -69,12 +76,15 @@ export class TunnelAgent extends Agent {
         ...(ca === undefined ? {} : { ca }),
       });
       this.#opening.add(request);
+      const abandoned = (): void => void request.destroy();
+      abandon?.addEventListener('abort', abandoned, { once: true });
       const late = setTimeout(
         () => request.destroy(timeOutConnecting(proxy.host)),
         CONNECT_TIMEOUT,
       );
       request.once('close', () => {
         clearTimeout(late);
+        abandon?.removeEventListener('abort', abandoned);
         this.#opening.delete(request);
       });
       request.once('connect', ({ statusCode = 0 }, socket, head) => {
@@ -86,7 +96,7 @@ export class TunnelAgent extends Agent {
         socket.destroy();
         return reject(refusedBy(proxy, statusCode));
       });
-      request.once('error', (error: Error & { code?: string }) => {
+      request.on('error', (error: Error & { code?: string }) => {
         const message = `the proxy ${proxy.host} could not be reached: ${error.message || error.code || error.name}`;
         const code = error.code ?? error.name;
         reject(new HttpFailure(message, { retryable: true, code, cause: error }));

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { AddressInfo } from 'node:net';
+import { HttpClient } from '../../../scheduler/http/http-client.ts';
 import { Proxies } from '../../../scheduler/http/proxies.ts';
 import { RawServer, type RawRequest } from '../../support/raw-server.ts';
 import { Signal } from '../../support/signals.ts';
@@ -197,6 +199,29 @@ describe('a proxy', () => {
     await asked.wait();
     await closing.pop()?.();
     expect((await calling).error).to.match(/the proxy .* could not be reached/);
+  });
+
+  it('that says nothing does not hold a request for which nobody waits, and is left', async () => {
+    const asked = new Signal<Socket>('a request to connect');
+    const { origin } = await server((_, socket) => asked.send(socket));
+    const client = new HttpClient(by(origin));
+    closing.push(() => client.close());
+    const leaving = new AbortController();
+    const calling = client
+      .request(new URL('https://secure.example/'), {
+        method: 'GET',
+        headers: {},
+        body: null,
+        signal: leaving.signal,
+        isRepeatable: true,
+      })
+      .catch((error: unknown) => error);
+    const socket = await asked.wait();
+    const left = once(socket, 'close');
+    const reason = new Error('nobody waits');
+    leaving.abort(reason);
+    expect(await calling).to.equal(reason);
+    await left;
   });
 });
 
