@@ -126,7 +126,7 @@ function reloadOnHangup(starting: Promise<RunningService>, log: Log): void {
       service.reload(readConfiguration(withSecretFiles(process.env)));
       log.info('reread certificates and keys');
     } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
+      // Whatever it is: a running service has keys that work.
       log.error('could not reread certificates and keys, kept the previous ones', { error });
     }
   };

@@ -10,7 +10,13 @@ import type { Environment } from '../configuration/setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
 import { fault, wordsOf, type Finding } from './finding.ts';
 import { checkLog, checkTasks } from './invariant-checks.ts';
-import { checkDisk, checkFolder, checkKey, checkSettings } from './machine-checks.ts';
+import {
+  checkDisk,
+  checkFolder,
+  checkKey,
+  checkSettings,
+  fileInPlaceOf,
+} from './machine-checks.ts';
 import {
   checkClocks,
   checkOrders,
@@ -42,18 +48,18 @@ export async function examine(options: {
 }): Promise<readonly Finding[]> {
   const { env, settings } = options;
   const { configuration, findings } = checkSettings(env);
+  const isFolder = fileInPlaceOf(settings.dataDirectory) === null;
   const machine = [
     ...findings,
     ...checkFolder(settings),
-    checkKey(settings, configuration),
-    checkDisk(settings),
+    ...(isFolder ? [checkKey(settings, configuration), checkDisk(settings)] : []),
   ];
   // Opening the stores would make them.
   const there = settings.eventStoreUrl !== undefined || existsSync(logFile(settings.dataDirectory));
   if (!there) return machine;
   const lease = configuration === null ? LEASE : configuration.leaseSeconds * 1000;
   const look = (): Promise<readonly Finding[]> => lookAtStores({ ...options, lease });
-  const resting = filesAtRest(settings.dataDirectory);
+  const resting = isFolder ? filesAtRest(settings.dataDirectory) : [];
   const found = await look();
   // What was read of them as they lay there may be half of before and half of after.
   const wasTouched = resting.some((each) => !isAsItWas(each));

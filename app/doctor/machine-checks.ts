@@ -50,6 +50,11 @@ export function checkSettings(env: Environment): {
 
 /** Looks at the data directory: whether it is there, may be written, and by nobody else. */
 export function checkFolder({ dataDirectory, eventStoreUrl }: StoreSettings): readonly Finding[] {
+  const file = fileInPlaceOf(dataDirectory);
+  if (file !== null) {
+    const what = `${dataDirectory} can't be made: ${file} is not a folder`;
+    return [fault('data directory', what, 'SVC_DATA_DIR must name a folder')];
+  }
   if (!existsSync(dataDirectory)) {
     const makes = 'a first start makes it; SVC_DATA_DIR names another';
     return [warn('data directory', `${dataDirectory} is not there`, makes)];
@@ -85,6 +90,14 @@ export function checkFolder({ dataDirectory, eventStoreUrl }: StoreSettings): re
   }
   if (findings.length > 0) return findings;
   return [ok('data directory', `${resolve(dataDirectory)}, mode ${octal(mode)}`)];
+}
+
+/** What is no folder although a path leads through it, or to it; null for a path that is free or is a folder. */
+export function fileInPlaceOf(path: string): string | null {
+  const stat = statIfPresent(path);
+  if (stat !== undefined) return stat.isDirectory() ? null : path;
+  const above = dirname(resolve(path));
+  return above === resolve(path) ? null : fileInPlaceOf(above);
 }
 
 /** Looks at the key that tokens and webhooks are signed with. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '../../stores/folder.ts';
@@ -66,11 +66,21 @@ export function announced(directory: string): readonly Announcement[] {
 function announcementsIn(
   directory: string,
 ): readonly { readonly file: string; readonly announcement: Announcement | null }[] {
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory)
+  return namesIn(directory)
     .filter((name) => name.startsWith(ANNOUNCEMENT) && name.endsWith('.json'))
     .map((name) => join(directory, name))
     .map((file) => ({ file, announcement: read(file) }));
+}
+
+/** None where this user may not look, or where no folder is: whoever needs the folder itself says so better. */
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(code)) return [];
+    throw error;
+  }
 }
 
 function read(file: string): Announcement | null {

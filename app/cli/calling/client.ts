@@ -8,6 +8,7 @@ import {
   type ServerSentEvent,
 } from '../../../api/client/client.ts';
 import type { Clock } from '../../../domain/clock.ts';
+import { certificateFault } from './certificate-fault.ts';
 import { BrokenExport, CommandFault, exitCodes, usageFault, type ExitCode } from './faults.ts';
 
 /** A refusal by the service: its error body, and what the process ends with because of it. */
@@ -230,6 +231,10 @@ const isAddress = (url: string): boolean =>
 function unanswered(url: string, error: unknown): CommandFault {
   if (!isAddress(url)) {
     return usageFault(`${url} is no address of a service: it begins with http:// or https://`);
+  }
+  const distrust = certificateFault(error);
+  if (distrust !== null) {
+    return new CommandFault(exitCodes.unavailable, `${url} is not called: ${distrust}`, error);
   }
   const why = [...causes(error)].map(({ code }) => code).find((code) => code !== undefined);
   const said = why === undefined ? '' : ` (${why})`;

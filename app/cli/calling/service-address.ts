@@ -1,9 +1,12 @@
 import { textOf, type Environment } from '../../configuration/setting-readers.ts';
 import { announced, type Announcement } from '../../starting/announcement.ts';
+import { certificateFault } from './certificate-fault.ts';
 import { dataDirectoryOf } from './sign-in.ts';
 
 /** Where a service listens by default. */
 export const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+type Look = 'there' | 'untrusted' | 'gone';
 
 /** How long a service that may be there has for its answer. Milliseconds. */
 const LIMIT = 1000;
@@ -22,21 +25,25 @@ export async function serviceAddress(
 ): Promise<string> {
   const named = given.url ?? textOf(env, 'SVC_URL');
   if (named !== undefined) return named;
+  let untrusted: string | null = null;
   for (const service of announced(given.dataDir ?? dataDirectoryOf(env))) {
-    if (await isThere(service, signal)) return service.address;
+    const look = await lookAt(service, signal);
+    if (look === 'there') return service.address;
+    if (look === 'untrusted') untrusted ??= service.address;
   }
-  return DEFAULT_URL;
+  // Calling it fails and says why, before anything secret is sent.
+  return untrusted ?? DEFAULT_URL;
 }
 
-/** Whether the process that wrote the file answers at its address. */
-async function isThere(service: Announcement, signal: AbortSignal): Promise<boolean> {
+/** Whether the process that wrote the file answers at its address, as far as can be told. */
+async function lookAt(service: Announcement, signal: AbortSignal): Promise<Look> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT)]);
   try {
     const answer = await fetch(`${service.address}/health/live`, { signal: limit });
     const told = (await answer.json()) as { readonly instance?: unknown };
-    return told.instance === service.instance;
-  } catch {
+    return told.instance === service.instance ? 'there' : 'gone';
+  } catch (error) {
     // Nobody is there, or nobody who speaks as a service does: it is as if there were no file.
-    return false;
+    return certificateFault(error) === null ? 'gone' : 'untrusted';
   }
 }

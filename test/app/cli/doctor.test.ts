@@ -106,6 +106,26 @@ describe('svc doctor', function () {
     expect(none('data directory')[0]?.found).to.include('is not there');
   });
 
+  it('tells of a data directory that is a file, or would be below one', async () => {
+    const file = join(directory(), 'file');
+    writeFileSync(file, '');
+    for (const folder of [file, join(file, 'data')]) {
+      const { code, json } = await svc(['doctor', '--json'], { env: { SVC_DATA_DIR: folder } });
+      expect(code).to.equal(1);
+      const faults = (json['findings'] as readonly Finding[]).filter(
+        ({ verdict }) => verdict === 'fault',
+      );
+      expect(faults).to.deep.equal([
+        {
+          check: 'data directory',
+          verdict: 'fault',
+          found: `${folder} can't be made: ${file} is not a folder`,
+          advice: 'SVC_DATA_DIR must name a folder',
+        },
+      ]);
+    }
+  });
+
   it('tells of fires without a run, keys of runs that are over, and events that can not be read', async () => {
     const long = Date.now() - DAY;
     const [orphan, over] = [newId(long), newId(long)];

@@ -1,19 +1,22 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_URL, serviceAddress } from '../../../app/cli/calling/service-address.ts';
 import { announce, announced } from '../../../app/starting/announcement.ts';
+import { svc } from '../cli/command-line.ts';
+import { certificate } from '../../support/certificates.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const AT = '2026-11-21T09:00:00.000Z';
 
 describe('the address that a service leaves in its data directory', () => {
   const directory = useTemporaryDirectory();
-  let servers: Server[] = [];
+  let servers: (Server | TlsServer)[] = [];
 
   beforeEach(() => {
     servers = [];
@@ -102,6 +105,32 @@ describe('the address that a service leaves in its data directory', () => {
       expect(announced(directory())[0]?.address).to.equal(`http://${loopback}:81`);
       withdraw();
     }
+  });
+
+  it('leads to a service whose certificate is not trusted, so that the call fails and says so', async () => {
+    const { cert, key } = certificate('one');
+    const files = { cert: readFileSync(cert), key: readFileSync(key) };
+    const server = createTlsServer(files, (_, response) => response.end('{"instance":"a"}'));
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    leave({ instance: 'a', address });
+    expect(await found()).to.equal(address);
+    const called = await svc(['tasks', 'list'], {
+      env: { SVC_DATA_DIR: directory(), SVC_TOKEN: 'token' },
+    });
+    expect(called.code).to.equal(6);
+    expect(called.err).to.match(
+      /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): set NODE_EXTRA_CA_CERTS/,
+    );
+    leave({ instance: 'b', address: await serving('b') });
+    expect(await found(), 'one that is trusted counts first').to.match(/^http:/);
+  });
+
+  it('is none where the data directory is a file', async () => {
+    const file = join(directory(), 'file');
+    writeFileSync(file, '');
+    expect(await found({ SVC_DATA_DIR: file })).to.equal(DEFAULT_URL);
   });
 
   it('is nothing where the file is damaged', async () => {

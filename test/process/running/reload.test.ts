@@ -52,7 +52,7 @@ async function tokenOf(address: string, credentials: Credentials): Promise<strin
   return (JSON.parse(body) as { readonly access_token: string }).access_token;
 }
 
-describe('a service with a certificate', () => {
+describe('a running service', () => {
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
@@ -117,6 +117,19 @@ describe('a service with a certificate', () => {
     expect(kept.status).to.equal(200);
     expect(kept.fingerprint).to.equal(after.fingerprint);
 
+    service.signal('SIGTERM');
+    expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
+  });
+
+  it('goes on with its key where that of the data directory is damaged at SIGHUP', async () => {
+    const service = ServiceProcess.begin({ SVC_DATA_DIR: path('data') });
+    await found(() => /^Listening on (\S+)\. The first agent/m.exec(service.output)?.[1], {
+      limitMs: 30_000,
+      what: 'the service to greet',
+    });
+    writeFileSync(path('data/jwt-secret.key'), 'short');
+    await reread(service, 'kept the previous ones', 1);
+    expect(service.output).to.match(/holds no key of 32 bytes or more/);
     service.signal('SIGTERM');
     expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
   });
