@@ -76,7 +76,15 @@ async function run(): Promise<void> {
 function announced(service: RunningService, configuration: Configuration, log: Log): () => void {
   if (!configuration.roles.includes('api')) return () => {};
   try {
-    return announce(configuration.dataDirectory, service, new Date().toISOString());
+    const remove = announce(configuration.dataDirectory, service, new Date().toISOString());
+    return () => {
+      try {
+        remove();
+      } catch (error) {
+        // The service stops in order all the same; svc asks who answers there before it believes the file.
+        log.warn('could not remove the address for svc', { error });
+      }
+    };
   } catch (error) {
     log.warn('could not record the address for svc; set SVC_URL for it', { error });
     return () => {};

@@ -1,5 +1,5 @@
 import { mkdirSync, statSync, type Stats } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 /**
  * Makes a folder, and those above it, where they do not exist yet. Not by Node's own `recursive`, which never ends where
@@ -33,6 +33,14 @@ export function statIfPresent(path: string): Stats | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
     throw error;
   }
+}
+
+/** What is no folder although a path leads through it, or to it; null for a path that is free or is a folder. */
+export function fileInPlaceOf(path: string): string | null {
+  const stat = statIfPresent(path);
+  if (stat !== undefined) return stat.isDirectory() ? null : path;
+  const above = dirname(resolve(path));
+  return above === resolve(path) ? null : fileInPlaceOf(above);
 }
 
 function isFolder(path: string): boolean {

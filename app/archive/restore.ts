@@ -13,7 +13,7 @@ import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { makeFolder } from '../../stores/folder.ts';
+import { fileInPlaceOf, makeFolder } from '../../stores/folder.ts';
 import { putWhereNothingIs } from '../free-name.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import {
@@ -242,6 +242,11 @@ async function putInPlace(
 
 /** @throws ArchiveFault `refused` where the folder holds more than an earlier try has left */
 function refuseUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
+  const file = fileInPlaceOf(directory);
+  if (file !== null) {
+    const why = `${file} is not a folder: SVC_DATA_DIR or --data-dir must name one`;
+    throw new ArchiveFault('refused', `${directory} can't be made: ${why}`);
+  }
   if (!existsSync(directory)) return;
   const strange = readdirSync(directory).filter(
     (name) =>

@@ -10,13 +10,7 @@ import type { Environment } from '../configuration/setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
 import { fault, wordsOf, type Finding } from './finding.ts';
 import { checkLog, checkTasks } from './invariant-checks.ts';
-import {
-  checkDisk,
-  checkFolder,
-  checkKey,
-  checkSettings,
-  fileInPlaceOf,
-} from './machine-checks.ts';
+import { checkDisk, checkFolder, checkKey, checkSettings } from './machine-checks.ts';
 import {
   checkClocks,
   checkOrders,
@@ -24,7 +18,7 @@ import {
   checkStores,
   checkViews,
 } from './store-checks.ts';
-import { statIfPresent } from '../../stores/folder.ts';
+import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
 
 /** Milliseconds of a lease where the settings can't be read. */
 const LEASE = 30_000;

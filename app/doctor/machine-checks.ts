@@ -15,7 +15,7 @@ import { filesOpenToOthers } from '../starting/private-files.ts';
 import { ConfigurationError, type Environment } from '../configuration/setting-readers.ts';
 import type { StoreSettings } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
-import { statIfPresent } from '../../stores/folder.ts';
+import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
 
 const MEBIBYTE = 1024 ** 2;
 
@@ -92,14 +92,6 @@ export function checkFolder({ dataDirectory, eventStoreUrl }: StoreSettings): re
   return [ok('data directory', `${resolve(dataDirectory)}, mode ${octal(mode)}`)];
 }
 
-/** What is no folder although a path leads through it, or to it; null for a path that is free or is a folder. */
-export function fileInPlaceOf(path: string): string | null {
-  const stat = statIfPresent(path);
-  if (stat !== undefined) return stat.isDirectory() ? null : path;
-  const above = dirname(resolve(path));
-  return above === resolve(path) ? null : fileInPlaceOf(above);
-}
-
 /** Looks at the key that tokens and webhooks are signed with. */
 export function checkKey(
   { dataDirectory }: StoreSettings,
@@ -108,7 +100,15 @@ export function checkKey(
   const check = 'key of tokens';
   if (configuration?.jwtSecretKey !== undefined) return ok(check, 'JWT_SECRET_KEY is set');
   const path = join(dataDirectory, KEY_FILE);
-  const stat = statIfPresent(path);
+  let stat: ReturnType<typeof statIfPresent>;
+  let isKey: boolean;
+  try {
+    stat = statIfPresent(path);
+    isKey = stat !== undefined && readFileSync(path, 'utf8').trim().length >= KEY_BYTES;
+  } catch {
+    const advice = 'chown it to whom the service runs as';
+    return fault(check, `${path} can't be read by this user`, advice);
+  }
   if (stat === undefined) {
     const several = 'set JWT_SECRET_KEY where several machines serve one store';
     return warn(check, `there is none yet: a start makes ${path}`, several);
@@ -116,16 +116,7 @@ export function checkKey(
   if ((stat.mode & 0o077) !== 0) {
     return fault(check, `${path} may be read by others (${octal(stat.mode)})`, `chmod 600 ${path}`);
   }
-  try {
-    if (readFileSync(path, 'utf8').trim().length >= KEY_BYTES)
-      return ok(check, `${path}, mode 600`);
-  } catch {
-    return fault(
-      check,
-      `${path} can't be read by this user`,
-      'chown it to whom the service runs as',
-    );
-  }
+  if (isKey) return ok(check, `${path}, mode 600`);
   const again =
     'put the one of a backup back, or remove it: all tokens and webhook secrets change then';
   return fault(check, `${path} holds no key`, again);

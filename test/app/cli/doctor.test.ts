@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toIso } from '../../../domain/clock.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
@@ -104,6 +104,17 @@ describe('svc doctor', function () {
     expect(unknown('settings')[0]).to.include({ verdict: 'warn' });
     const { of: none } = await look({ SVC_DATA_DIR: join(directory(), 'none') });
     expect(none('data directory')[0]?.found).to.include('is not there');
+  });
+
+  it('tells of a key that may not even be looked at', async () => {
+    await seed();
+    const key = join(directory(), 'jwt-secret.key');
+    rmSync(key);
+    // For root, too, no path leads through this.
+    symlinkSync(key, key);
+    const { of } = await look({}, '--quick');
+    expect(of('key of tokens')[0]).to.include({ verdict: 'fault' });
+    expect(of('key of tokens')[0]?.found).to.match(/can't be read by this user$/);
   });
 
   it('tells of a data directory that is a file, or would be below one', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifySecret } from '../../../api/access/secrets.ts';
 import { SystemClock } from '../../../app/clock.ts';
@@ -186,6 +186,19 @@ describe('the command line on the stores themselves', () => {
       const { code, err } = await svc(words, { env: env() });
       expect(code, words.join(' ')).to.equal(2);
       expect(err).to.include(says);
+    }
+  });
+
+  it('refuses to restore where a file stands in place of the folder, or above it', async () => {
+    const backup = join(directory(), 'a-backup');
+    const made = await svc(['backup', backup], { env: env() });
+    expect(made.code, made.err).to.equal(0);
+    const file = join(directory(), 'a-file');
+    writeFileSync(file, '');
+    for (const folder of [file, join(file, 'data')]) {
+      const { code, err } = await svc(['restore', backup], { env: { SVC_DATA_DIR: folder } });
+      expect(code).to.equal(1);
+      expect(err).to.include(`${folder} can't be made: ${file} is not a folder`);
     }
   });
 

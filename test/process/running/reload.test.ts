@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -132,5 +132,18 @@ describe('a running service', () => {
     expect(service.output).to.match(/holds no key of 32 bytes or more/);
     service.signal('SIGTERM');
     expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
+  });
+
+  it('stops in order where the file that says its address cannot be removed', async () => {
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: path('data') });
+    const written = (): string | undefined =>
+      readdirSync(path('data')).find((name) => /^service-.*\.json$/.test(name));
+    const name = await found(written, { limitMs: 30_000, what: 'the address in a file' });
+    // As on a disk that has become read-only; a folder is not removed either.
+    rmSync(path(`data/${name}`));
+    mkdirSync(path(`data/${name}`));
+    service.signal('SIGTERM');
+    expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
+    expect(service.output).to.include('could not remove the address for svc');
   });
 });
