@@ -197,7 +197,7 @@ describe('the command line on the stores themselves', () => {
     writeFileSync(file, '');
     for (const folder of [file, join(file, 'data')]) {
       const { code, err } = await svc(['restore', backup], { env: { SVC_DATA_DIR: folder } });
-      expect(code).to.equal(1);
+      expect(code).to.equal(5);
       expect(err).to.include(`${folder} can't be made: ${file} is not a folder`);
     }
   });
