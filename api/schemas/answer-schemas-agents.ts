@@ -45,7 +45,10 @@ export type Tokens = Static<typeof Tokens>;
 /** RFC 6749, section 5.2. */
 export const OAuthRefusal = Type.Object(
   {
-    error: { ...OneOf(oauthErrorCodes), description: 'code of the error' },
+    error: Type.Unsafe<(typeof oauthErrorCodes)[number]>({
+      ...OneOf(oauthErrorCodes),
+      description: 'code of the error',
+    }),
     error_description: Type.String({ description: 'what is at fault' }),
   },
   { title: 'OAuthRefusal', additionalProperties: false },
