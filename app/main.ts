@@ -34,6 +34,8 @@ switch (errand.kind) {
 
 /** Checks the limit before the rest is loaded: loading alone has more files open at a time than a low limit allows. */
 async function serveWithEnoughFiles(): Promise<void> {
+  // Until the service itself heeds it. By default it ends a process: a certificate may be renewed during a start.
+  process.on('SIGHUP', () => {});
   const lack = lackOfFiles(mostOpenFiles());
   if (lack !== null) return refuse(lack);
   const { serve } = await import('./service-process.ts');

@@ -146,4 +146,24 @@ describe('a running service', () => {
     expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
     expect(service.output).to.include('could not remove the address for svc');
   });
+
+  it('starts although SIGHUP comes before it has loaded', async () => {
+    // Sends the signal when the entry looks at its limits, before it loads the rest.
+    writeFileSync(
+      path('early.cjs'),
+      `const fs = require('node:fs');
+      const { readFileSync } = fs;
+      fs.readFileSync = (file, ...rest) => {
+        if (file === '/proc/self/limits') process.kill(process.pid, 'SIGHUP');
+        return readFileSync(file, ...rest);
+      };
+      require('node:module').syncBuiltinESMExports();`,
+    );
+    const service = await ServiceProcess.start({
+      SVC_DATA_DIR: path('data'),
+      NODE_OPTIONS: `--require ${path('early.cjs')}`,
+    });
+    service.signal('SIGTERM');
+    expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
+  });
 });
