@@ -103,6 +103,32 @@ export function stringifyExactly(value: unknown): {
   return { text, lost: [...infinite, ...lostNumbers(text)] };
 }
 
+/**
+ * Writes a value as JSON that can be sent back to the service. `JSON.stringify` writes a float without an exponent below
+ * 1e21: `1e20` becomes `100000000000000000000`, which reads as an integer that no reader keeps. It keeps its exponent
+ * here.
+ * @param indent spaces per level; default: all on one line
+ * @throws TypeError for a cycle or a BigInt, and what a `toJSON` throws
+ */
+export function writeJson(value: unknown, indent?: number): string {
+  return withExponents(JSON.stringify(value, null, indent));
+}
+
+/**
+ * Puts an exponent to the integers of a JSON text that are beyond ±(2^53 − 1).
+ * @param text JSON that `JSON.stringify` has written: such an integer is a float there
+ * @returns JSON of the same value. Quick for a text without long numbers
+ */
+export function withExponents(text: string): string {
+  let written = '';
+  let from = 0;
+  for (const { at, digits } of lostNumbers(text)) {
+    written += text.slice(from, at) + Number(digits).toExponential();
+    from = at + digits.length;
+  }
+  return from === 0 ? text : written + text.slice(from);
+}
+
 /** NaN and infinities, as JSON meets them: behind each `toJSON`. */
 function infiniteIn(value: unknown): readonly LostNumber[] {
   const found: LostNumber[] = [];

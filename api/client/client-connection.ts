@@ -1,3 +1,4 @@
+import { writeJson } from '../../domain/exact-numbers.ts';
 import type { Tokens } from '../schemas/answer-schemas-agents.ts';
 import type { ErrorBody } from '../schemas/answer-schemas.ts';
 import { serverSentEvents, type ServerSentEvent } from './server-sent-events.ts';
@@ -204,7 +205,7 @@ export class ClientConnection {
     return this.#fetch(this.#options.baseUrl.replace(/\/+$/, '') + path + queryText(query), {
       method,
       headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: writeJson(body) }),
       ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
     });
   }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { writeJson } from '../../domain/exact-numbers.ts';
 import type { Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type {
@@ -98,7 +99,7 @@ export async function readPage<D extends JsonObject>(
     const documents = some.map(({ text }) => JSON.parse(text) as D);
     const shown = await Promise.all(documents.map(show));
     for (const [index, { key }] of some.entries()) {
-      const item = JSON.stringify(shown[index]);
+      const item = writeJson(shown[index]);
       if (!room.takes(item)) return { items, last, hasMore: true, total, position };
       items.push(item);
       last = { key, document: documents[index] as D };
@@ -124,7 +125,7 @@ export function fitting(items: readonly unknown[]): readonly string[] {
   const room = new Room();
   const texts: string[] = [];
   for (const item of items) {
-    const text = JSON.stringify(item);
+    const text = writeJson(item);
     if (!room.takes(text)) break;
     texts.push(text);
   }

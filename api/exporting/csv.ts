@@ -1,3 +1,4 @@
+import { writeJson } from '../../domain/exact-numbers.ts';
 /** What a cell of a table holds; objects and arrays stand in it as JSON. */
 export type Cell = string | number | boolean | null | object;
 
@@ -18,7 +19,7 @@ export function csvLine(cells: readonly (Cell | undefined)[]): string {
 function cellOf(value: Cell | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? value : writeJson(value);
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RawEvent } from '../../domain/event-store.ts';
+import { withExponents } from '../../domain/exact-numbers.ts';
 import { contentOf, placeOf } from '../../domain/events/event-line.ts';
 import type { WantedEvents } from '../../domain/log-transfer.ts';
 import { kindOf } from '../../domain/streams.ts';
@@ -180,7 +181,7 @@ async function calledIn(event: RawEvent, names: Names | null): Promise<Called> {
 function lineOf(event: RawEvent, called: Called): string {
   const { actor_name, task_title } = called;
   const names = `,"actor_name":${JSON.stringify(actor_name)},"task_title":${JSON.stringify(task_title)}`;
-  return contentOf(event) + names + placeOf(event);
+  return contentOf({ ...event, data: withExponents(event.data) }) + names + placeOf(event);
 }
 
 function csvOf(event: RawEvent, { actor_name, task_title }: Called): string {
@@ -188,7 +189,16 @@ function csvOf(event: RawEvent, { actor_name, task_title }: Called): string {
   const { occurredAt, actor, source, reason, $correlationId, commandId, schemaVersion } = metadata;
   const { position, stream, revision, type, id, data } = event;
   const told = [occurredAt, actor, source, reason, $correlationId, commandId, id, schemaVersion];
-  return csvLine([position, stream, revision, type, ...told, data, actor_name, task_title]);
+  return csvLine([
+    position,
+    stream,
+    revision,
+    type,
+    ...told,
+    withExponents(data),
+    actor_name,
+    task_title,
+  ]);
 }
 
 /** What is damaged says nothing. */

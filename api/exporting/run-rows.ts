@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { writeJson } from '../../domain/exact-numbers.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, KeptDocument, ReadModel } from '../../projections/read-model.ts';
 import { runListing } from '../../projections/reading/run-queries.ts';
@@ -96,7 +97,7 @@ export async function* exportRuns(
       text +=
         format === 'csv'
           ? csvOf(document, called)
-          : `${JSON.stringify({ ...showRun(document), ...called })}\n`;
+          : `${writeJson({ ...showRun(document), ...called })}\n`;
       count += 1;
       if (text.length < PART) continue;
       yield { text, count, share, read: count };

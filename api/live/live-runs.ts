@@ -1,3 +1,4 @@
+import { writeJson } from '../../domain/exact-numbers.ts';
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -297,7 +298,7 @@ async function framesOf(
 
 function frameOf({ name, position, at, run, step }: RunChange): Frame {
   const shownStep = step === null ? null : withoutResult(step);
-  const data = JSON.stringify({ position, at, run: showInList(run, false), step: shownStep });
+  const data = writeJson({ position, at, run: showInList(run, false), step: shownStep });
   const text = `id: ${position}\nevent: ${name}\ndata: ${data}\n\n`;
   return { position, taskId: run.task_id, state: run.state, bytes: Buffer.from(text) };
 }

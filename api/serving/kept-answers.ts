@@ -1,3 +1,4 @@
+import { writeJson } from '../../domain/exact-numbers.ts';
 import { WeighedCache } from '../../projections/reading/weighed-cache.ts';
 import type { Answer } from '../endpoint.ts';
 
@@ -36,7 +37,7 @@ export class KeptAnswers {
    */
   keep(key: string, version: string, answer: Answer): KeptAnswer {
     const { status = 200, headers = {}, body } = answer;
-    const kept = { status, headers, text: JSON.stringify(body) };
+    const kept = { status, headers, text: writeJson(body) };
     if (version === this.#version) this.#answers.set(key, kept);
     return kept;
   }

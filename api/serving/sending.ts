@@ -1,3 +1,4 @@
+import { writeJson } from '../../domain/exact-numbers.ts';
 import express, { type Response } from 'express';
 import { areGathered, endWith } from './answer-headers.ts';
 
@@ -6,7 +7,7 @@ import { areGathered, endWith } from './answer-headers.ts';
  * what is read here is never to come out of anybody's store.
  */
 export function sendJson(response: Response, status: number, body: unknown): void {
-  endWith(response, status, JSON.stringify(body));
+  endWith(response, status, writeJson(body));
 }
 
 /**
@@ -18,7 +19,7 @@ export function answerJson(this: Response, body?: unknown): Response {
   if (body === undefined || statusCode < 200 || statusCode === 204 || statusCode === 304) {
     return express.response.json.call(this, body);
   }
-  const text = JSON.stringify(body);
+  const text = writeJson(body);
   if (areGathered(this)) {
     endWith(this, statusCode, text);
     return this;

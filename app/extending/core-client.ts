@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { Clock } from '../../domain/clock.ts';
-import { stringifyExactly } from '../../domain/exact-numbers.ts';
+import { stringifyExactly, withExponents } from '../../domain/exact-numbers.ts';
 import {
   ExtensionError,
   badInput,
@@ -9,7 +9,7 @@ import {
   type CoreRequest,
 } from '../../extensions/contract.ts';
 import { refuseLost } from '../../extensions/host/lent/lost-numbers.ts';
-import type { CorePort } from '../../extensions/host/ports.ts';
+import type { CorePort, PortRequest } from '../../extensions/host/ports.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 
 /** How long an answer may take, to its end. Milliseconds: longer than any `?wait=`. */
@@ -52,12 +52,12 @@ export class LoopbackCore implements CorePort {
    * @throws ExtensionError `bad_request` for a live stream, which has no end; `payload_too_large` for an answer that is
    *   longer; `unavailable` for one that takes longer, is cut off, or can't be asked for
    */
-  async request(method: string, path: string, options: CoreRequest): Promise<CoreAnswer> {
+  async request(method: string, path: string, options: PortRequest): Promise<CoreAnswer> {
     const address = this.#address;
     if (address === null) throw away('this process serves no interface (yet)');
     if (!path.startsWith('/')) throw new TypeError('the path begins with a slash');
     const { body, token, signal } = options;
-    const payload = body === undefined ? undefined : bytesOf(body);
+    const payload = body === undefined ? undefined : bytesOf(body, options.isChecked === true);
     const authorization =
       typeof token !== 'string' ? undefined : / /.test(token) ? token : `Bearer ${token}`;
     const headers = {
@@ -106,12 +106,15 @@ export class LoopbackCore implements CorePort {
   }
 }
 
-/** @throws ExtensionError `bad_request` for a number that JSON cannot say */
-function bytesOf(body: unknown): Buffer {
+/**
+ * @param isChecked whether numbers beyond 2^53 − 1 are floats for sure
+ * @throws ExtensionError `bad_request` for a number that JSON cannot say
+ */
+function bytesOf(body: unknown, isChecked: boolean): Buffer {
   const { text, lost } = stringifyExactly(body);
-  refuseLost('body', lost);
+  refuseLost('body', isChecked ? lost.filter(({ at }) => at === -1) : lost);
   if (text === undefined) throw badInput('body', `must be JSON, got a ${typeof body}`);
-  return Buffer.from(text);
+  return Buffer.from(withExponents(text));
 }
 
 function away(message: string, cause?: unknown): ExtensionError {

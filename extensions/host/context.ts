@@ -161,9 +161,12 @@ function coreOf(
   { core, agents }: Pick<HostDependencies, 'core' | 'agents'>,
   innerFor: ContextParts['innerFor'],
 ): CoreClient {
+  // The built-in extensions send on bodies of requests, whose numbers were checked as they were written.
+  const isChecked = extension.source === 'builtin';
   return Object.freeze({
-    async request(method, path, { onBehalfOf, ...options } = {}) {
+    async request(method, path, { onBehalfOf, ...given } = {}) {
       stillThere(extension);
+      const options = { ...given, isChecked };
       if (onBehalfOf === undefined) {
         const token = options.token === undefined ? await agents.tokenOf(extension) : options.token;
         return core.request(method, path, { ...options, token });

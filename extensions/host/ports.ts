@@ -104,7 +104,16 @@ export interface ToolPort {
 /** The service's own interface. */
 export interface CorePort {
   /** @param request.token of the request, or none; the extension's own has been put in */
-  request(method: string, path: string, request: CoreRequest): Promise<CoreAnswer>;
+  request(method: string, path: string, request: PortRequest): Promise<CoreAnswer>;
+}
+
+/** A request to the service's own interface, as the host hands it on. */
+export interface PortRequest extends CoreRequest {
+  /**
+   * Whether the numbers of the body were checked as a client wrote them: then one beyond 2^53 − 1 is a float. Default:
+   * false, as an extension may have worked with an integer that had lost its last digits.
+   */
+  readonly isChecked?: boolean;
 }
 
 /** An extension as its agent is made for it. */

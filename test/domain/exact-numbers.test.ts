@@ -6,6 +6,7 @@ import {
   lostNumbers,
   parseKeepingDigits,
   stringifyExactly,
+  writeJson,
 } from '../../domain/exact-numbers.ts';
 
 /** What is lost in a text, as `path: digits`. */
@@ -29,6 +30,25 @@ describe('numbers that JavaScript cannot represent', () => {
       }
       expect(lostIn(digits)).to.deep.equal([`: ${digits}`]);
     }
+  });
+
+  it('are not written: a float that JSON writes with digits alone keeps its exponent', () => {
+    expect(writeJson([1e20, -(2 ** 53), 2 ** 53 - 1, '100000000000000000000', null])).to.equal(
+      '[1e+20,-9.007199254740992e+15,9007199254740991,"100000000000000000000",null]',
+    );
+    expect(writeJson({ a: [1e20] }, 2)).to.equal('{\n  "a": [\n    1e+20\n  ]\n}');
+    const number = fc.oneof(
+      fc.double({ noDefaultInfinity: true, noNaN: true }),
+      fc.bigInt({ min: -(10n ** 22n), max: 10n ** 22n }).map(Number),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.record({ n: number, s: fc.string() })), (value) => {
+        const text = writeJson(value);
+        expect(lostIn(text)).to.deep.equal([]);
+        expect(text === JSON.stringify(value)).to.equal(lostIn(JSON.stringify(value)).length === 0);
+        expect(JSON.parse(text)).to.deep.equal(JSON.parse(JSON.stringify(value)));
+      }),
+    );
   });
 
   it('are found with their paths, and not within strings', () => {

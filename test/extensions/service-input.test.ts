@@ -45,6 +45,22 @@ describe('a built-in extension', () => {
     expect((await client.get('/ext/webui/static/main.js?v=1')).status).to.equal(200);
   });
 
+  it('makes a task with a large float, by whichever way it comes', async () => {
+    const { client } = service().admin;
+    const headers = { 'content-type': 'application/json' };
+    const pipeline = '{"params":{"n":1e20},"pipeline":[]}';
+    const task = JSON.stringify({ ...morning, payload: 'here' }).replace('"here"', pipeline);
+    const invoked = `{"tool":"create_task","parameters":${task}}`;
+    for (const [path, raw] of [
+      ['webui/api/tasks', task],
+      ['mcp_http/invoke', invoked],
+    ] as const) {
+      const answer = await client.post(`/ext/${path}`, undefined, { raw, headers });
+      expect(answer.status, answer.text).to.be.within(200, 201);
+      expect(answer.text).to.contain('"n":1e+20');
+    }
+  });
+
   it('takes no number that JavaScript cannot represent, by whichever way it comes', async () => {
     const { client } = service().admin;
     const headers = {

@@ -1,3 +1,4 @@
+import { writeJson } from '../../../domain/exact-numbers.ts';
 import {
   EventStoreError,
   sound,
@@ -95,7 +96,7 @@ async function page(
     );
     for (const event of part) {
       if (event.fault !== undefined && items.length > 0) return { items, last: shown };
-      const item = JSON.stringify(showEvent(sound(event)));
+      const item = writeJson(showEvent(sound(event)));
       if (!room.takes(item)) return { items, last: shown };
       items.push(item);
       shown = event;

@@ -1,3 +1,4 @@
+import { writeJson } from '../../../domain/exact-numbers.ts';
 import type { Clock } from '../../../domain/clock.ts';
 import { table, type Column } from '../terminal/table.ts';
 import { Client } from './client.ts';
@@ -82,12 +83,12 @@ export class Session {
 
   /** The answer: as JSON where that is asked for, and else as `human` writes it. */
   answer(value: unknown, human: () => string): void {
-    this.line(this.json ? JSON.stringify(value, null, 2) : human());
+    this.line(this.json ? writeJson(value, 2) : human());
   }
 
   /** One JSON object on one line, for what goes on and on. */
   jsonLine(value: unknown): void {
-    this.line(JSON.stringify(value));
+    this.line(writeJson(value));
   }
 
   /** Rows under titles; says so when there are none. */

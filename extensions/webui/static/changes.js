@@ -1,8 +1,9 @@
 // What an event changed, field by field.
 
 import { h } from './dom.js';
+import { writeJson } from './json-input.js';
 
-const text = (value) => (value === undefined ? 'null' : JSON.stringify(value));
+const text = (value) => (value === undefined ? 'null' : writeJson(value));
 
 /** `title: "a" → "b"` */
 export const changeLine = ({ path, before, after }) =>

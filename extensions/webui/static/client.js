@@ -1,5 +1,7 @@
 // Speaks to the service. The tokens stay in this module's memory: they are gone with the page.
 
+import { writeJson } from './json-input.js';
+
 /** A refusal of the service, with its faults by field. */
 export class Refusal extends Error {
   constructor(status, { message, details, error } = {}) {
@@ -170,7 +172,7 @@ async function send(method, path, { body, query = {}, headers = {}, signal } = {
   try {
     const response = await fetch(url, {
       ...{ method, headers: all, signal },
-      body: body && JSON.stringify(body),
+      body: body && writeJson(body),
     });
     if (response.status !== 429) onTrouble('');
     return response;

@@ -1,5 +1,7 @@
 // Makes elements. Data becomes text and attributes, never markup.
 
+import { writeJson } from './json-input.js';
+
 /**
  * An HTML element.
  * @param {string} tag may carry classes: `p.soft`
@@ -163,7 +165,7 @@ export const tile = (text, value, more, href) =>
 
 /** JSON for people. */
 export const json = (value, label = 'JSON') =>
-  h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, JSON.stringify(value, null, 2));
+  h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, writeJson(value, 2));
 
 /** Text as it is, in lines. */
 export const lines = (text, label) =>

@@ -2,7 +2,7 @@
 
 import { call, callFully, order, reasonHeader, who } from './client.js';
 import { choice, h, heading, notify, put } from './dom.js';
-import { parseTyped } from './json-input.js';
+import { parseTyped, writeJson } from './json-input.js';
 import { settled, turns } from './paging.js';
 import { defaults, example, hints, moreFields, readTask } from './task-fields.js';
 import { moment, when } from './times.js';
@@ -57,7 +57,7 @@ export async function taskForm(place, { id, signal }) {
   const payload = h('textarea', {
     rows: 14,
     spellcheck: 'false',
-    value: JSON.stringify(task?.payload ?? example, null, 2),
+    value: writeJson(task?.payload ?? example, 2),
   });
   const problem = h('p.fault', { role: 'alert' });
   const submit = h('button.main-action', { type: 'submit' }, task ? 'Save' : 'Create');

@@ -209,6 +209,27 @@ describe('what clients give, over HTTP', () => {
       expect(read.at('payload.params.n')).to.deep.equal([1e20, 1.5e300, 0.12345678901234568]);
     });
 
+    it('is never in an answer: a float keeps its exponent, and can be sent back', async () => {
+      const raw =
+        '{"params":{"n":[1e20,-9007199254740992.0],"s":"100000000000000000000"},"pipeline":[]}';
+      const made = await send('/tasks', taskWith(raw));
+      const path = `/tasks/${made.textAt('id')}`;
+      const written = raw
+        .replace('1e20', '1e+20')
+        .replace('9007199254740992.0', '9.007199254740992e+15');
+      for (const from of [path, '/tasks', `${path}/history`]) {
+        expect((await me.client.get(from)).text, from).to.contain(written);
+      }
+      const sentBack = await me.client.put(path, undefined, {
+        raw: `{"payload":${written}}`,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(sentBack.status, sentBack.text).to.equal(200);
+      const key = { 'idempotency-key': 'twice' };
+      for (const _ of [1, 2])
+        expect((await send('/tasks', taskWith(raw), key)).text).to.contain(written);
+    });
+
     it('is refused wherever a body is taken, before its schema is looked at', async () => {
       const event = (n: string): string =>
         `{"topic": "a", "source_agent_id": "${me.id}", "payload": {"n": ${n}}}`;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { writeJson } from '../../../domain/exact-numbers.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
@@ -19,9 +20,10 @@ describe('the form of a task', function () {
 
   /** Makes a task by the interface, and opens it in the form. @returns its path */
   async function open(task: object): Promise<string> {
-    const { json, status, text } = await service().client.post('/tasks', {
-      ...{ ...described, created_by: service().credentials.agent_id },
-      ...task,
+    const created_by = service().credentials.agent_id;
+    const { json, status, text } = await service().client.post('/tasks', undefined, {
+      raw: writeJson({ ...described, created_by, ...task }),
+      headers: { 'content-type': 'application/json' },
     });
     expect(status, text).to.equal(201);
     const path = `/tasks/${String(json['id'])}`;
@@ -47,6 +49,18 @@ describe('the form of a task', function () {
       title: 'By another name',
     });
     expect(complaints).to.deep.equal([]);
+  });
+
+  it('keeps a large float a float, also where its payload is changed', async () => {
+    const path = await open({ payload: { params: { n: 1e20 }, pipeline: [] } });
+    const { page } = browsing();
+    const payload = page.getByLabel('Pipeline (JSON)');
+    const shown = await payload.inputValue();
+    expect(shown).to.contain('"n": 1e+20');
+    await payload.fill(shown.replace('"n"', '"m"'));
+    await save('With another parameter');
+    const { json } = await service().client.get(path);
+    expect(json['payload']).to.deep.equal({ params: { m: 1e20 }, pipeline: [] });
   });
 
   it('takes a rule of several lines, and a description', async () => {
