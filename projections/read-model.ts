@@ -136,6 +136,8 @@ export interface ListQuery extends Query {
   readonly mostBytes?: number;
   /** Default: every document comes whole. */
   readonly cut?: Cut;
+  /** Whether page and position need not be of one instant, as in an export: it is then read once. Default: false. */
+  readonly isLoose?: boolean;
 }
 
 /** A document of a list, unparsed: many large ones are best parsed one after the other. */

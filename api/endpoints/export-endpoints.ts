@@ -19,9 +19,6 @@ import { auditScope, recordReading } from './history/audit-access.ts';
 import { instantOfTask, instantsOf, zoneOfTask } from './history/instant.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 
-/** Runs that are read at a time: each may have megabytes of results. */
-const PAGE = 50;
-
 const runs = endpoint<unknown, RunsExportQuery>({
   method: 'get',
   paths: ['/runs/export'],
@@ -52,7 +49,7 @@ const runs = endpoint<unknown, RunsExportQuery>({
     return rowsAnswer(call, {
       name: 'runs',
       endMark: runsEndMark,
-      parts: () => exportRuns(readModel, format, filter, { behind, names, page: PAGE }),
+      parts: () => exportRuns(readModel, format, filter, { behind, names }),
     });
   },
 });

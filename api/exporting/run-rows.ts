@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { writeJson } from '../../domain/exact-numbers.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
-import type { Filter, KeptDocument, ReadModel } from '../../projections/read-model.ts';
+import type { Filter, KeptDocument, Listed, ReadModel } from '../../projections/read-model.ts';
 import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { showRun } from '../endpoints/runs/run-records.ts';
@@ -29,11 +29,11 @@ export interface RunsReading {
   readonly behind?: KeptDocument<RunDocument> | undefined;
   /** What agents and tasks are called; default: nobody knows. */
   readonly names?: Names | undefined;
-  /** Documents that are read at a time: one may have megabytes of results. Default: 500. */
-  readonly page?: number;
 }
 
+/** Documents that are read at a time, and most of their bytes together: one alone may have megabytes of results. */
 const PAGE = 500;
+const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** The head of CSV. */
 export const runColumns = [
@@ -69,7 +69,7 @@ export async function* exportRuns(
   readModel: ReadModel,
   format: ExportFormat,
   filter: RunsFilter,
-  { behind, names, page: size = PAGE }: RunsReading = {},
+  { behind, names }: RunsReading = {},
 ): AsyncGenerator<ExportedPart> {
   if (format === 'csv') yield { text: csvLine(runColumns), count: 0, share: 0, read: 0 };
   const listing = listingOf(filter);
@@ -78,18 +78,24 @@ export async function* exportRuns(
   const [{ field }] = sort;
   const total = Math.max(1, await readModel.count(runsProjection, filters));
   let done = 0;
-  for (let last = behind; ;) {
-    const page: readonly KeptDocument<RunDocument>[] = await readModel.find(runsProjection, {
+  for (let last: Pick<KeptDocument<RunDocument>, 'key' | 'document'> | undefined = behind; ;) {
+    const { documents, hasMore }: Listed = await readModel.list(runsProjection, {
       filters,
       sort,
-      limit: size,
+      limit: PAGE,
+      mostBytes: PAGE_BYTES,
+      counted: null,
+      isLoose: true,
       ...(last === undefined ? {} : { after: { values: [last.document[field]], key: last.key } }),
     });
-    done += page.length;
+    done += documents.length;
     const share = Math.min(1, done / total);
     let text = '';
     let count = 0;
-    for (const { document } of page) {
+    for (const { key, text: stored } of documents) {
+      // One at a time: parsed, those of a page would take several times its bytes, and all other requests' time.
+      const document = JSON.parse(stored) as RunDocument;
+      last = { key, document };
       const called = {
         task_title: (await names?.taskTitle(document.task_id)) ?? null,
         created_by_name: (await names?.agentName(document.created_by)) ?? null,
@@ -106,8 +112,7 @@ export async function* exportRuns(
       [text, count] = ['', 0];
     }
     yield { text, count, share, read: count };
-    last = page.at(-1);
-    if (last === undefined || page.length < size) return;
+    if (!hasMore || documents.length === 0) return;
   }
 }
 

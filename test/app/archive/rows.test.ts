@@ -5,10 +5,16 @@ import { csvLine } from '../../../api/exporting/csv.ts';
 import { exportRuns } from '../../../api/exporting/run-rows.ts';
 import { progressBar } from '../../../app/cli/store/archive-screen.ts';
 import { toIso } from '../../../domain/clock.ts';
+import { BEGINNING } from '../../../domain/event-store.ts';
 import { newId } from '../../../domain/ids.ts';
 import { folded, LogOfTest, request, success } from '../../projections/recorded.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
-import type { Query, ReadModel } from '../../../projections/read-model.ts';
+import type {
+  Listed,
+  ListedDocument,
+  ListQuery,
+  ReadModel,
+} from '../../../projections/read-model.ts';
 import {
   makeTemporaryDirectory,
   type TemporaryDirectory,
@@ -225,8 +231,11 @@ describe('svc export --format', function () {
 });
 
 describe('the runs of a view, exported', () => {
-  /** A view of so many runs, that answers as a store would. */
-  function view(count: number): { readonly readModel: ReadModel; readonly queries: Query[] } {
+  /** A view of so many runs, with an error of so many bytes each, that answers as a store would. */
+  function view(
+    count: number,
+    bytes = 0,
+  ): { readonly readModel: ReadModel; readonly queries: ListQuery[] } {
     const log = new LogOfTest();
     for (let n = 0; n < count; n += 1) {
       log.add(`run-${String(n).padStart(5, '0')}`, 'RunRequested', request({ task_id: 'task-1' }));
@@ -239,16 +248,24 @@ describe('the runs of a view, exported', () => {
     log.add('run-00000', 'RunSucceeded', success());
     const runs = [...folded(runsProjection, log.events)].map(([key, document]) => ({
       key,
-      document,
+      text: JSON.stringify(bytes === 0 ? document : { ...document, error: 'x'.repeat(bytes) }),
     }));
-    const queries: Query[] = [];
-    const find = async (_: unknown, query: Query): Promise<readonly object[]> => {
+    const queries: ListQuery[] = [];
+    const list = async (_: unknown, query: ListQuery): Promise<Listed> => {
       queries.push(query);
-      const { after } = query;
+      const { after, limit, mostBytes = Infinity } = query;
       const rest = after === undefined ? runs : runs.filter(({ key }) => key > after.key);
-      return rest.slice(0, query.limit);
+      const documents: ListedDocument[] = [];
+      let sum = 0;
+      for (const each of rest.slice(0, limit)) {
+        sum += each.text.length;
+        if (sum > mostBytes && documents.length > 0) break;
+        documents.push(each);
+      }
+      const hasMore = documents.length < rest.length;
+      return { documents, hasMore, total: null, position: BEGINNING };
     };
-    const readModel = { find, count: async () => runs.length } as unknown as ReadModel;
+    const readModel = { list, count: async () => runs.length } as unknown as ReadModel;
     return { readModel, queries };
   }
 
@@ -264,6 +281,13 @@ describe('the runs of a view, exported', () => {
     expect(lines.map((line) => (JSON.parse(line) as RunDocument).id)).to.have.lengthOf(1_100);
     expect(new Set(lines)).to.have.lengthOf(1_100);
     expect(queries.map(({ after }) => after?.key)).to.deep.equal([undefined, '00499', '00999']);
+  });
+
+  it('come in pages of few megabytes where each run is large', async () => {
+    const { readModel, queries } = view(5, 1_500_000);
+    const lines = (await textOf('ndjson', readModel)).trimEnd().split('\n');
+    expect(lines).to.have.lengthOf(5);
+    expect(queries.map(({ after }) => after?.key)).to.deep.equal([undefined, '00001', '00003']);
   });
 
   it('say how long they took, and how late they began', async () => {
