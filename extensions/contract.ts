@@ -186,6 +186,17 @@ export interface ToolAccess {
   listTools(): readonly ToolView[];
   /** By its full name. */
   getTool(name: string): ToolView | undefined;
+  /**
+   * Notes that a client may not call a tool: the audit shows that beside the calls that were made.
+   * @param name of the tool
+   * @param options.actAs id of the agent that was refused, as for a call
+   * @param options.code of the error that it is answered with
+   * @throws ExtensionError `forbidden` for an agent whose request is not being served
+   */
+  noteRefusal(
+    name: string,
+    options: { readonly actAs: string; readonly onBehalfOf: Request; readonly code: string },
+  ): Promise<void>;
 }
 
 /** @param args rendered and checked against the schema */

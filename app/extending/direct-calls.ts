@@ -63,6 +63,11 @@ export class DirectCalls {
     }
   }
 
+  /** Records a call that was not allowed. @param code of the error that the client is answered with */
+  refused(call: Omit<DirectCall, 'signal'>, code: string): void {
+    this.#note(call, 'refused', code);
+  }
+
   /** A tool that ignores that nobody waits for it gives its slot back after a while, as a step of a run does. */
   #release(working: Promise<unknown>, signal: AbortSignal, giveBack: () => void): void {
     let cancel = (): void => {};
@@ -79,7 +84,11 @@ export class DirectCalls {
     void working.then(ended, ended);
   }
 
-  #note(call: DirectCall, outcome: ToolCalled['outcome'], code: string | null): void {
+  #note(
+    call: Omit<DirectCall, 'signal'>,
+    outcome: ToolCalled['outcome'],
+    code: string | null,
+  ): void {
     const { tool, actAs, origin } = call;
     const now = this.#clock.now();
     const { source, correlationId, reason } = origin;

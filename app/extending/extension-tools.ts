@@ -20,7 +20,7 @@ export function toolPort(
   registry: ToolRegistry,
   clock: Clock,
   log: Log,
-  direct: Pick<DirectCalls, 'carryOut'>,
+  direct: Pick<DirectCalls, 'carryOut' | 'refused'>,
 ): ToolPort {
   const view = (name: string, caller: string): LentTool | undefined => {
     const found = registry.find(name);
@@ -81,6 +81,7 @@ export function toolPort(
         return found === undefined ? [] : [found];
       }),
     get: view,
+    noteRefusal: (name, refusal) => direct.refused({ tool: name, ...refusal }, refusal.code),
   };
 }
 

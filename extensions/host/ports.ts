@@ -99,6 +99,17 @@ export interface ToolPort {
   /** `caller` names who calls outside of a pipeline, for what the tool writes into its log. */
   list(caller: string): readonly LentTool[];
   get(name: string, caller: string): LentTool | undefined;
+  /** Records that a client may not call a tool. */
+  noteRefusal(name: string, refusal: ToolRefusal): void;
+}
+
+/** A call of a tool that was not allowed. */
+export interface ToolRefusal {
+  /** Who would have called it. */
+  readonly actAs: string;
+  readonly origin: RequestOrigin;
+  /** Of the error. */
+  readonly code: string;
 }
 
 /** The service's own interface. */

@@ -102,9 +102,26 @@ export class Catalogue {
     const scope = scopeOf(entry);
     if (may(caller, scope)) return entry;
     throw new ExtensionError('forbidden', `${name} needs the scope ${scope}`, {
+      tool: entry.tool.name,
       required_scopes: [scope],
       granted_scopes: caller.scopes,
     });
+  }
+
+  /**
+   * Finds a tool that is to be called: that it is refused is recorded.
+   * @throws ExtensionError as {@link get}
+   */
+  async allowed(name: string, { caller, request: onBehalfOf }: Invoker): Promise<Entry> {
+    try {
+      return this.get(name, caller);
+    } catch (error) {
+      if (!(error instanceof ExtensionError) || error.code !== 'forbidden') throw error;
+      const { code, details } = error;
+      const refusal = { actAs: caller.agentId, onBehalfOf, code };
+      await this.#context.toolRegistry.noteRefusal(String(details['tool']), refusal);
+      throw error;
+    }
   }
 
   /** @throws ExtensionError `bad_request` (fields below `parameters`) for what the tool does not take */
@@ -120,7 +137,7 @@ export class Catalogue {
    *   ServiceRefusal where the service refuses; the reason of the invoker's signal once nobody waits
    */
   async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
-    const entry = this.get(name, invoker.caller);
+    const entry = await this.allowed(name, invoker);
     this.check(entry, parameters);
     return entry.kind === 'service'
       ? this.#request(entry.tool, parameters, invoker)

@@ -64,7 +64,7 @@ export function setup(context: ExtensionContext): void {
     reading.end();
     const invoker = invokerOf(context, request, response);
     const call = () => catalogue.invoke(tool, parameters, invoker);
-    const entry = catalogue.get(tool, invoker.caller);
+    const entry = await catalogue.allowed(tool, invoker);
     // What is no command uses up no key.
     catalogue.check(entry, parameters);
     const isRead = changesNothing(entry);

@@ -154,6 +154,7 @@ export class Hosting {
       },
       tools: toolPort(this.tools, this.#clock, this.#telemetry.log, {
         carryOut: (_call, work) => work(),
+        refused: () => {},
       }),
       core: { request: async () => ({ status: 200, headers: {}, body: null }) },
       agents: {

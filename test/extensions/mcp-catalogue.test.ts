@@ -27,6 +27,7 @@ describe('the catalogue of tools', () => {
         registerTool: nothing,
         listTools: () => [view],
         getTool: (name: string) => (name === view.name ? view : undefined),
+        noteRefusal: () => Promise.resolve(),
       },
     };
     return new Catalogue(parts, 20);

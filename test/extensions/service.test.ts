@@ -221,6 +221,34 @@ describe('a service with extensions', () => {
       expect(events.text).to.contain('"tool":"echo"').and.not.contain(secret);
     });
 
+    it('is in the audit for a tool that it may not call, by either protocol', async () => {
+      const { client, id } = await service().signUp('without-tools', ['runs:read']);
+      const headers = {
+        ...from('203.0.113.11'),
+        ...{ 'x-request-id': 'not-allowed', accept: 'application/json, text/event-stream' },
+      };
+      const invoked = { tool: 'http_request', parameters: {} };
+      const refused = await client.post('/ext/mcp_http/invoke', invoked, { headers });
+      expect(refused.status, refused.text).to.equal(403);
+      const params = { name: 'list_tasks', arguments: {} };
+      const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+      expect((await client.post('/ext/mcp_http/mcp', message, { headers })).text).to.contain(
+        'forbidden',
+      );
+      await eventually(async () => {
+        const audit = await service().admin.client.get('/audit?correlation_id=not-allowed');
+        const items = audit.at('items') as readonly Readonly<Record<string, unknown>>[];
+        expect(items.map(({ action, outcome }) => [action, outcome])).to.have.deep.members([
+          ['call http.request', 'refused'],
+          ['call list_tasks', 'refused'],
+        ]);
+        for (const item of items) {
+          expect(item).to.include({ actor: id, source: '203.0.113.11' });
+          expect(item['call']).to.include({ code: 'forbidden' });
+        }
+      });
+    });
+
     it('counts once against the limits', async () => {
       const { client } = service().admin;
       const task = await client.post('/ext/webui/api/tasks', { ...morning, title: 'Counted' });

@@ -56,6 +56,12 @@ export class ExtensionTools {
         const view = tools.get(name, id);
         return view === undefined ? undefined : lent(view);
       },
+      noteRefusal: async (name, { actAs, onBehalfOf, code }) => {
+        needed(extension, 'TOOLS');
+        await checkActing(extension, actAs, agents);
+        const origin = originOf(onBehalfOf);
+        if (origin !== undefined) tools.noteRefusal(name, { actAs, origin, code });
+      },
     } satisfies ToolAccess);
   }
 
