@@ -162,6 +162,8 @@ export interface SlotShortageState {
     readonly runs: number;
     readonly since: string;
   })[];
+  /** Slots that tools hold which clients call directly. Left out: 0. */
+  readonly calls?: number;
 }
 
 /** A shortage of slots is told once it has lasted for so long: short ones belong to a busy service. Milliseconds. */
@@ -184,18 +186,22 @@ export function workersCheck({ alive, waiting, shortage = null, now }: WorkersSt
   if (shortage === null || now - shortage.since < SHORTAGE_LIMIT) {
     return check('healthy', `${String(alive)} alive`);
   }
-  const { slots, holders } = shortage;
+  const { slots, holders, calls = 0 } = shortage;
   const since = toIso(shortage.since);
-  const message = `runs have been waiting since ${since}: all slots (${String(slots)}) are taken${heldBy(holders)}`;
-  return check('degraded', message, { slots: { slots, full_since: since, holders: [...holders] } });
+  const message = `runs have been waiting since ${since}: all slots (${String(slots)}) are taken${heldBy(holders, calls)}`;
+  return check('degraded', message, {
+    slots: { slots, full_since: since, holders: [...holders], calls },
+  });
 }
 
-function heldBy(holders: SlotShortageState['holders']): string {
+function heldBy(holders: SlotShortageState['holders'], calls: number): string {
   const named = holders.slice(0, NAMED_HOLDERS).map(({ task_title, task_id, runs, since }) => {
     const count = runs === 1 ? '1 run' : `${String(runs)} runs`;
     return `${task_title ?? task_id} (${count} since ${since})`;
   });
-  return named.length === 0 ? '' : `, most by ${named.join(', ')}`;
+  const most = named.length === 0 ? '' : `, most by ${named.join(', ')}`;
+  // A call is of no task, and is found in the audit.
+  return calls === 0 ? most : `${most}, ${String(calls)} by tools that are called directly`;
 }
 
 const NAMED_HOLDERS = 3;

@@ -7,15 +7,19 @@ const MOST_WAITING = 100;
 /**
  * The slots of a process as far as tools take them that are called directly, past any run. They are slots of its worker:
  * what a call holds no run can take, and the other way round. Calls take half of them at most, so that a flood of calls
- * never keeps all runs waiting. A process without a worker has the same half.
+ * never keeps all runs waiting. A process without a worker has the same half. Of a single slot a run has its turn after
+ * each call.
  */
 export class CallSlots {
   /** Slots that calls may take. */
   readonly limit: number;
   /** How many slots runs take now; set by the worker of the process. */
   busy: () => number = () => 0;
-  /** Called when a call gives its slot back. */
-  onFree: () => void = () => {};
+  /**
+   * Called when a call gives its slot back; set by the worker of the process. Where it is the only slot, calls that wait
+   * are not offered it before: see {@link offer}.
+   */
+  onFree: (() => void) | null = null;
   readonly #size: number;
   readonly #clock: Clock;
   readonly #waiting: { readonly go: () => void }[] = [];
@@ -78,8 +82,8 @@ export class CallSlots {
       if (!isHeld) return;
       isHeld = false;
       this.#taken -= 1;
-      this.offer();
-      this.onFree();
+      if (this.onFree === null || this.limit < this.#size) this.offer();
+      this.onFree?.();
     };
   }
 }

@@ -100,7 +100,7 @@ export class Worker {
     this.calls = options.calls ?? null;
     if (this.calls !== null) {
       this.calls.busy = () => this.slots.taken;
-      this.calls.onFree = () => this.pumpSoon();
+      this.calls.onFree = () => (this.running ? this.pumpSoon() : this.calls?.offer());
     }
     this.queue.onReady = () => this.pumpSoon();
     this.queue.onTaken = (run, event) => this.onTaken(run, event);
@@ -244,6 +244,7 @@ export class Worker {
     const now = this.clock.now();
     if (!this.running || this.hold.held) {
       this.slots.looked(false, now);
+      this.calls?.offer();
       return;
     }
     // What starts with its end is executed as it is taken.
@@ -274,6 +275,7 @@ export class Worker {
       else this.take(run, instant);
     }
     this.slots.looked(short, now);
+    this.calls?.offer();
     this.arm(now);
   }
 

@@ -26,6 +26,8 @@ export type SlotUse = JsonObject & {
   readonly full_since: string | null;
   /** Empty while `full_since` is null. */
   readonly holders: readonly SlotHolder[];
+  /** Slots that tools hold which are called directly; left out where there are none. */
+  readonly calls?: number;
 };
 
 /** The runs that a worker may have at once, of those that wait for something. */
@@ -74,9 +76,11 @@ export class Slots {
 
   use(waiting: number): SlotUse {
     const since = this.fullSince(waiting);
+    const calls = this.calls();
     return {
       slots: this.size,
-      taken: this.taken + this.calls(),
+      taken: this.taken + calls,
+      ...(calls === 0 ? {} : { calls }),
       full_since: since === null ? null : toIso(since),
       holders: since === null ? [] : this.holders(),
     };
@@ -102,6 +106,8 @@ export interface SlotShortage {
   /** Of all workers together. */
   readonly slots: number;
   readonly holders: readonly SlotHolder[];
+  /** Slots that tools hold which are called directly. */
+  readonly calls: number;
 }
 
 /**
@@ -124,6 +130,7 @@ export function slotShortage(uses: readonly (SlotUse | null)[]): SlotShortage | 
     since: Math.max(...known.map(({ full_since }) => Date.parse(full_since))),
     slots: known.reduce((sum, { slots }) => sum + slots, 0),
     holders: mostFirst([...together.values()]),
+    calls: known.reduce((sum, { calls = 0 }) => sum + calls, 0),
   };
 }
 

@@ -235,7 +235,10 @@ describe('the check of the workers', () => {
       message:
         'runs have been waiting since 2026-01-02T03:03:05.006Z: all slots (2) are taken, ' +
         'most by Nightly (2 runs since 2026-01-02T03:00:00.000Z)',
-      slots: { slots: 2, full_since: '2026-01-02T03:03:05.006Z', holders: [holder] },
+      slots: { slots: 2, full_since: '2026-01-02T03:03:05.006Z', holders: [holder], calls: 0 },
     });
+    const called = workersCheck({ ...state, shortage: { ...shortage, calls: 3 }, now: about.now });
+    expect(called.message).to.match(/, 3 by tools that are called directly$/);
+    expect(called['slots']).to.include({ calls: 3 });
   });
 });

@@ -41,6 +41,26 @@ describe('slots for tools that are called directly', () => {
     expect([order, slots.taken, freed]).to.deep.equal([['a'], 1, 1]);
   });
 
+  it('go to a run after each call where there is a single one', async () => {
+    const slots = new CallSlots(1, new VirtualClock(0));
+    let busy = 0;
+    slots.busy = () => busy;
+    slots.onFree = () => {
+      busy = 1;
+      slots.offer();
+    };
+    const giveBack = await slots.take(waited);
+    let second: unknown = 'waits';
+    void slots.take(waited).then((found) => (second = found));
+    giveBack?.();
+    await settle();
+    expect([second, slots.taken]).to.deep.equal(['waits', 0]);
+    busy = 0;
+    slots.offer();
+    await settle();
+    expect([typeof second, slots.taken]).to.deep.equal(['function', 1]);
+  });
+
   it('are waited for some seconds, and as long as the caller is there', async () => {
     const clock = new VirtualClock(0);
     const slots = new CallSlots(1, clock);

@@ -39,6 +39,13 @@ describe('the slots of several workers', () => {
     ]);
   });
 
+  it('are held by tools that are called directly, too', () => {
+    const one = { ...full(1, holder('a', 3, 2)), calls: 1 };
+    const other = { ...full(1), calls: 4 };
+    expect(slotShortage([one, other])?.calls).to.equal(5);
+    expect(slotShortage([full(1)])?.calls).to.equal(0);
+  });
+
   it('name five tasks at most', () => {
     const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((task, index) => holder(task, index + 1, 1));
     const holders = slotShortage([full(1, ...many)])?.holders;

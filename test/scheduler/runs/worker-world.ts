@@ -22,6 +22,7 @@ import { TakeOver } from '../../../scheduler/runs/take-over.ts';
 import { taskAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import type { ToolCall } from '../../../scheduler/tools/tool.ts';
+import type { CallSlots } from '../../../scheduler/call-slots.ts';
 import { Worker } from '../../../scheduler/worker.ts';
 import { deferred, Signal, type Deferred } from '../../support/signals.ts';
 import { World } from '../scheduler-world.ts';
@@ -60,6 +61,7 @@ class Reachable {
 /** What a test may want otherwise of a worker. */
 interface WorkerOptions {
   readonly slots?: number;
+  readonly calls?: CallSlots;
   readonly runPipeline?: PipelineRunner;
   readonly isInstant?: (run: QueuedRun) => boolean;
   /** Of which runs the start may be written with the end. Default: of none. */

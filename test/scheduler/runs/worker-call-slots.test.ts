@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import { CallSlots } from '../../../scheduler/call-slots.ts';
+import { WorkerWorld } from './worker-world.ts';
+
+describe('a worker beside tools that are called directly', () => {
+  let world: WorkerWorld;
+
+  beforeEach(async () => {
+    world = await WorkerWorld.open();
+  });
+  afterEach(async () => {
+    await world.close();
+  });
+
+  it('lets a run have its only slot after each tool that is called directly', async () => {
+    await world.task('t', ['hold:a']);
+    const calls = new CallSlots(1, world.clock);
+    const { worker } = await world.start('one', { slots: 1, calls });
+    const waited = new AbortController().signal;
+    const giveBack = await calls.take(waited);
+    await world.request('t');
+    const next = calls.take(waited);
+    await world.clock.advance(1_000);
+    expect([worker.active, worker.slotUse.calls]).to.deep.equal([0, 1]);
+    giveBack?.();
+    await world.clock.advance(1_000);
+    expect([worker.active, calls.taken]).to.deep.equal([1, 0]);
+    await world.let('one', world.effects[0]?.run ?? '', 'a');
+    expect(await next).to.be.a('function');
+  });
+});
