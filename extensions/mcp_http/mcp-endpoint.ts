@@ -15,11 +15,15 @@ import {
   describe,
   type Catalogue,
   type Invoker,
+  type Outcome,
 } from './catalogue.ts';
 
 const INSTRUCTIONS =
   'Schedules tasks, each a pipeline of tools. Look at a schedule with preview_schedule before create_task; ' +
   'explain_task tells why something did or did not run.';
+
+/** Most bytes of a page of a list, with all that is around it. */
+const MOST_BYTES = 4 * 1024 * 1024 - 1024;
 
 /**
  * Answers one request of the Model Context Protocol (Streamable HTTP). Nothing is kept between requests, so that any
@@ -53,8 +57,7 @@ export async function answerMcp(
     const { name, arguments: given = {} } = params;
     try {
       const invoker = { caller, request, signal };
-      const { success, result } = await catalogue.invoke(name, given, invoker);
-      return toolResult({ ...result }, !success);
+      return await resultOf((less) => catalogue.invoke(name, { ...given, ...less }, invoker));
     } catch (error) {
       // The client has gone, and was not waited for any longer.
       signal.throwIfAborted();
@@ -97,6 +100,24 @@ function refusal(error: unknown): Record<string, unknown> | null {
   const { code, message, details } = error;
   if (code === 'not_found') throw new McpError(ErrorCode.InvalidParams, message);
   return { error: code, message, details };
+}
+
+/**
+ * The result of a call. A page of a list stands in it twice, as text and as data: where both are too much for one
+ * response, a shorter page is asked for.
+ */
+async function resultOf(
+  invoke: (less: { readonly limit?: number }) => Promise<Outcome>,
+): Promise<CallToolResult> {
+  for (let less = {}; ;) {
+    const { success, result } = await invoke(less);
+    const told = toolResult({ ...result }, !success);
+    const items = result['items'];
+    if (!Array.isArray(items) || items.length < 2) return told;
+    const bytes = Buffer.byteLength(JSON.stringify(told));
+    if (bytes <= MOST_BYTES) return told;
+    less = { limit: Math.max(1, Math.floor((items.length * MOST_BYTES) / bytes)) };
+  }
 }
 
 function toolResult(content: Record<string, unknown>, isError = true): CallToolResult {

@@ -55,6 +55,43 @@ describe('the endpoint of the Model Context Protocol', () => {
     expect(unknown).to.be.an('error').with.property('code', -32_602);
   });
 
+  it('bounds a page of a list to 4 MiB, in which it stands twice, and goes on behind it', async () => {
+    const { client } = service().admin;
+    const payload = { pipeline: [{ uses: 'echo', with: { text: 'x'.repeat(60_000) } }] };
+    const made: string[] = [];
+    for (let number = 0; number < 40; number += 1) {
+      const answer = await client.post('/tasks', {
+        ...{ ...morning, description: 'Large', created_by: service().admin.id },
+        payload,
+      });
+      made.push(answer.textAt('id'));
+    }
+    const headers = { accept: 'application/json, text/event-stream' };
+    const listed: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const params = {
+        name: 'list_tasks',
+        arguments: { limit: 200, ...(cursor === '' ? {} : { cursor }) },
+      };
+      const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+      const { text } = await client.post('/ext/mcp_http/mcp', message, { headers });
+      expect(Buffer.byteLength(text)).to.be.at.most(4 * 1024 * 1024);
+      const { result } = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '') as {
+        readonly result: {
+          readonly structuredContent: {
+            readonly items: readonly { readonly id: string }[];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      const { items, next_cursor } = result.structuredContent;
+      listed.push(...items.map(({ id }) => id));
+      cursor = next_cursor;
+    }
+    expect(listed).to.include.members(made);
+    expect(new Set(listed)).to.have.lengthOf(listed.length);
+  });
+
   it('lists and allows what the scopes of the caller allow', async () => {
     const client = await connect(service().reader.client.token);
     const { tools } = await client.listTools();
