@@ -95,6 +95,8 @@ export async function* exportRuns(
     for (const { key, text: stored } of documents) {
       // One at a time: parsed, those of a page would take several times its bytes, and all other requests' time.
       const document = JSON.parse(stored) as RunDocument;
+      // To parse megabytes and to write them takes tens of milliseconds each.
+      if (stored.length > PART) await setImmediate();
       last = { key, document };
       const called = {
         task_title: (await names?.taskTitle(document.task_id)) ?? null,
