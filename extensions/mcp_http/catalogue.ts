@@ -112,7 +112,10 @@ export class Catalogue {
    * Finds a tool that is to be called: that it is refused is recorded.
    * @throws ExtensionError as {@link get}
    */
-  async allowed(name: string, { caller, request: onBehalfOf }: Invoker): Promise<Entry> {
+  async allowed(
+    name: string,
+    { caller, request: onBehalfOf }: Pick<Invoker, 'caller' | 'request'>,
+  ): Promise<Entry> {
     try {
       return this.get(name, caller);
     } catch (error) {

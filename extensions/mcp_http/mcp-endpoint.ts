@@ -39,7 +39,7 @@ export async function answerMcp(
 ): Promise<void> {
   const { catalogue, context, caller } = parts;
   const { info, log } = context;
-  checkScopes(request.body, catalogue, caller);
+  await checkScopes(request.body, catalogue, { caller, request });
   const { server } = new McpServer(
     { name: info.id, title: info.name, version: info.version },
     { instructions: INSTRUCTIONS },
@@ -78,12 +78,16 @@ export async function answerMcp(
  * authorization wants it: a client may then obtain a token that reaches.
  * @throws ExtensionError `forbidden`
  */
-function checkScopes(body: unknown, catalogue: Catalogue, caller: Invoker['caller']): void {
+async function checkScopes(
+  body: unknown,
+  catalogue: Catalogue,
+  who: Pick<Invoker, 'caller' | 'request'>,
+): Promise<void> {
   for (const message of [body].flat()) {
     const call = CallToolRequestSchema.safeParse(message);
     if (!call.success) continue;
     try {
-      catalogue.get(call.data.params.name, caller);
+      await catalogue.allowed(call.data.params.name, who);
     } catch (error) {
       if (error instanceof ExtensionError && error.code === 'forbidden') throw error;
     }
