@@ -113,8 +113,10 @@ function report(outcome: DemoOutcome, received: readonly Received[]): number {
   say('  npm start                  a service that stays, and prints its first call;');
   say('                             of the installed package: npx task-scheduling-service');
   say('  README.md                  a task of your own, by curl');
-  say('  docs/http.md               every endpoint, with examples');
-  say('  docs/architecture.md       how it works, and what happens when a process dies');
+  say('  docs/reference/http.md               every endpoint, with examples');
+  say(
+    '  docs/explanation/architecture.md       how it works, and what happens when a process dies',
+  );
   return 0;
 }
 

@@ -1,6 +1,6 @@
 import { nameBasedId } from './ids.ts';
 
-/** The names of the streams. Each stream owns one fact; docs/architecture.md has the table. */
+/** The names of the streams. Each stream owns one fact; docs/explanation/architecture.md has the table. */
 export const streams = {
   agent: (id: string): string => `agent-${id}`,
   agentName: (name: string): string => `agentname-${nameBasedId('agent name', name)}`,

@@ -4,7 +4,7 @@ import type { EndpointDescription } from './endpoint-description.ts';
 export type { EndpointDescription };
 
 /**
- * The contract between the service and its extensions: all that an extension knows of the service. docs/extensions.md
+ * The contract between the service and its extensions: all that an extension knows of the service. docs/how-to/extensions.md
  * explains it; what follows here is what each part takes, gives and throws.
  * An extension is a folder with `extension.json` and an ES module that exports {@link ExtensionModule}.
  */

@@ -93,7 +93,7 @@ const Issue = Type.Object(
   { title: 'Issue', additionalProperties: false },
 );
 
-/** The one error body of all endpoints. What `details` has goes by the code: docs/errors.md. */
+/** The one error body of all endpoints. What `details` has goes by the code: docs/reference/errors.md. */
 export const ErrorBody = Type.Object(
   {
     error: OneOf(codes),

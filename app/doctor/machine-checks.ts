@@ -34,7 +34,7 @@ export function checkSettings(env: Environment): {
     const configuration = readConfiguration(env);
     const { warnings, production, roles } = configuration;
     const findings = warnings.map((text) =>
-      warn('settings', text, 'docs/configuration.md has all'),
+      warn('settings', text, 'docs/reference/configuration.md has all'),
     );
     if (findings.length > 0) return { configuration, findings };
     const mode = production ? 'production' : 'development (NODE_ENV is not production)';

@@ -18,7 +18,7 @@ const { values } = parseArgs({
     /** A store that was filled before, and stays. */
     folder: { type: 'string' },
     events: { type: 'string', default: '1000000' },
-    out: { type: 'string', default: join(projectRoot, 'docs/transcript.md') },
+    out: { type: 'string', default: join(projectRoot, 'docs/tutorial/transcript.md') },
     /** Names of scenes, where not all are wanted. */
     scenes: { type: 'string' },
   },

@@ -1,4 +1,4 @@
-// An extension, whole: load it by SVC_EXT_PATHS=examples/hello. docs/extensions.md says what a context holds.
+// An extension, whole: load it by SVC_EXT_PATHS=examples/hello. docs/how-to/extensions.md says what a context holds.
 
 const heard = new Map();
 

@@ -14,7 +14,7 @@ interface Row {
   readonly title: string;
 }
 
-const text = read('docs/interface-coverage.md');
+const text = read('docs/reference/interface-coverage.md');
 const rows = rowsOf(text);
 
 function rowsOf(document: string): readonly Row[] {

@@ -17,7 +17,7 @@ import { codeIn, read, rowsOf } from './documents.ts';
 const written = (path: string): string => path.replaceAll(/:([a-z_]+)/g, '{$1}');
 
 describe('the description of the HTTP interface', () => {
-  const text = read('docs/http.md');
+  const text = read('docs/reference/http.md');
   const offered = endpoints.flatMap(({ method, paths }) =>
     paths.map((path) => `${method.toUpperCase()} ${written(path)}`),
   );
@@ -82,7 +82,7 @@ describe("the README's table of settings", () => {
 });
 
 describe('the list of errors', () => {
-  const rows = rowsOf(read('docs/errors.md'));
+  const rows = rowsOf(read('docs/reference/errors.md'));
 
   it('has every code with its status', () => {
     const listed = rows.filter(([status = '']) => /^\d{3}$/.test(status));
@@ -101,7 +101,7 @@ describe('the list of errors', () => {
 });
 
 describe('the table of streams', () => {
-  const text = read('docs/architecture.md');
+  const text = read('docs/explanation/architecture.md');
 
   it('has every type of event', () => {
     const named = codeIn(text);
@@ -116,7 +116,7 @@ describe('the table of streams', () => {
 
 describe('the table of metrics', () => {
   it('has every metric with its labels', () => {
-    const rows = rowsOf(read('docs/operations.md'));
+    const rows = rowsOf(read('docs/how-to/operations.md'));
     const missing = Object.entries({ ...counters, ...gauges, ...histograms })
       .filter(
         ([name, { labels }]) =>

@@ -1,4 +1,4 @@
-/** What the process ends with. Scripts rely on these numbers; `docs/command-line.md` lists them. */
+/** What the process ends with. Scripts rely on these numbers; `docs/reference/command-line.md` lists them. */
 export const exitCodes = {
   ok: 0,
   /** What was asked for did not work, or what was waited for failed. */

@@ -8,7 +8,7 @@ import type {
   WebhookDelivery,
 } from '../../../api/client/client.ts';
 
-// What the service answers, as far as the command line looks at it; `docs/http.md` has all of it.
+// What the service answers, as far as the command line looks at it; `docs/reference/http.md` has all of it.
 
 /** A list of tasks or runs. */
 export interface Listed<T> {

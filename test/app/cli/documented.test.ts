@@ -10,11 +10,13 @@ import { projectRoot } from '../../support/project-root.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc } from './command-line.ts';
 
-/** What docs/command-line.md shows of a call, by the words of the call. */
+/** What docs/reference/command-line.md shows of a call, by the words of the call. */
 const screens: ReadonlyMap<string, string> = new Map(
-  [...read('docs/command-line.md').matchAll(/^```console\n\$ svc (.+)\n([\s\S]*?)^```$/gm)].map(
-    ([, words = '', screen = '']) => [words, screen],
-  ),
+  [
+    ...read('docs/reference/command-line.md').matchAll(
+      /^```console\n\$ svc (.+)\n([\s\S]*?)^```$/gm,
+    ),
+  ].map(([, words = '', screen = '']) => [words, screen]),
 );
 
 /** Without what is another each time: ids, times, durations, and so the widths of columns. */
@@ -55,7 +57,8 @@ describe('the screens that the documentation shows', () => {
 
   it('are a file of tasks as it stands among the examples, which can be applied', async () => {
     const example = 'examples/tasks.yaml';
-    const [, shown] = /^```yaml\n([\s\S]*?)^```$/m.exec(read('docs/command-line.md')) ?? [];
+    const [, shown] =
+      /^```yaml\n([\s\S]*?)^```$/m.exec(read('docs/reference/command-line.md')) ?? [];
     expect(shown).to.equal(read(example));
     const said = await call(['apply', '-f', join(projectRoot, example), '--dry-run']);
     expect(said).to.include('nightly: 2 to do');

@@ -82,7 +82,7 @@ describe('the settings of traces', () => {
   });
 
   it('stand in the documentation, each of them', () => {
-    const text = read('docs/configuration.md');
+    const text = read('docs/reference/configuration.md');
     expect(traceVariables.filter((name) => !text.includes(`\`${name}\``))).to.deep.equal([]);
   });
 });

@@ -49,7 +49,7 @@ describe('the questions of an analyst', function () {
   before(() => buildService());
 
   it('are answered by the commands of the page, with the columns that it shows', async () => {
-    const text = read('docs/analysis.md');
+    const text = read('docs/how-to/analysis.md');
     const [, preparation = ''] = /^```sh\n([\s\S]*?)^```$/m.exec(text) ?? [];
     const asked = commandsOf(text);
     expect(text.match(/^## \d+\. /gm)).to.have.length(10);

@@ -377,10 +377,14 @@ describe('an explanation', () => {
     }
   });
 
-  it('is what docs/explain.md shows of each situation, but for ids, instants and numbers', async function () {
+  it('is what docs/reference/explain.md shows of each situation, but for ids, instants and numbers', async function () {
     // Of the situations above: alone there is nothing to compare.
-    if (world.said.length < 30) leaveOut(this, 'docs/explain.md: run all tests of explain.test.ts');
-    const page = await readFile(new URL('../../../../docs/explain.md', import.meta.url), 'utf8');
+    if (world.said.length < 30)
+      leaveOut(this, 'docs/reference/explain.md: run all tests of explain.test.ts');
+    const page = await readFile(
+      new URL('../../../../docs/reference/explain.md', import.meta.url),
+      'utf8',
+    );
     const shown = Array.from(page.matchAll(/"message": ?("(?:[^"\\]|\\.)*")/g), ([, text = '']) =>
       patternOf(JSON.parse(text) as string),
     );
