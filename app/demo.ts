@@ -113,10 +113,7 @@ function report(outcome: DemoOutcome, received: readonly Received[]): number {
   say('  npm start                  a service that stays, and prints its first call;');
   say('                             of the installed package: npx task-scheduling-service');
   say('  README.md                  a task of your own, by curl');
-  say('  docs/reference/http.md               every endpoint, with examples');
-  say(
-    '  docs/explanation/architecture.md       how it works, and what happens when a process dies',
-  );
+  say('  docs/README.md             the map of the documentation');
   return 0;
 }
 

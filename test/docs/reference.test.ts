@@ -47,8 +47,9 @@ describe('the description of the HTTP interface', () => {
   });
 });
 
-describe("the README's table of settings", () => {
-  const rows = rowsOf(read('README.md').split('## Configuration')[1]?.split('\n## ')[0] ?? '');
+describe('the tables of settings', () => {
+  const text = read('docs/reference/configuration.md');
+  const rows = rowsOf(text.split('## All settings')[1]?.split('\n## ')[0] ?? '');
   const defaults = new Map(rows.map(([name = '', value = '']) => [name, value]));
   const keys = ['JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY', 'NODE_ENV', 'SVC_SECRET_<NAME>'];
 

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { read } from '../../docs/documents.ts';
+import { projectRoot } from '../../support/project-root.ts';
 import { endsItsProcesses, ServiceProcess } from '../../support/service-process.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -9,26 +12,57 @@ describe('the calls of the README', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
+  let server: ChildProcess | undefined;
+
+  afterEach(() => {
+    server?.kill();
+    server = undefined;
+  });
+
+  /** Starts `examples/endpoint` on a free port. @returns its address */
+  async function exampleEndpoint(): Promise<string> {
+    server = spawn(process.execPath, [join(projectRoot, 'examples/endpoint/endpoint.mjs')], {
+      env: { ...process.env, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines = createInterface({ input: server.stdout ?? expect.fail('no output') });
+    const [line] = (await once(lines, 'line')) as [string];
+    return /http:\S+/.exec(line)?.[0] ?? expect.fail(line);
+  }
 
   it('work as they stand, one after the other, on a service that was just started', async () => {
-    const service = await ServiceProcess.start({ SVC_DATA_DIR: join(directory(), 'data') });
+    const service = await ServiceProcess.start({
+      SVC_DATA_DIR: join(directory(), 'data'),
+      SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1',
+      SVC_EXT_PATHS: join(projectRoot, 'examples/hello'),
+    });
+    const endpoint = await exampleEndpoint();
     const calls = [...read('README.md').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
       ([, block]) => block ?? '',
     );
     expect(calls.length).to.be.greaterThan(3);
-    const script = calls.join('echo\n').replaceAll('http://localhost:8080', service.address);
-    expect(script).to.include(service.address);
-    const { stdout, stderr, status } = spawnSync('bash', ['-euo', 'pipefail', '-c', script], {
-      cwd: directory(),
-      encoding: 'utf8',
-      timeout: 60_000,
-    });
+    const script = calls
+      .join('echo\n')
+      .replaceAll('http://localhost:8080', service.address)
+      .replaceAll('http://127.0.0.1:3000', endpoint);
+    expect(script).to.include(service.address).and.to.include(endpoint);
+    const { stdout, stderr, status } = spawnSync(
+      'bash',
+      ['--norc', '--noprofile', '-euo', 'pipefail', '-c', script],
+      {
+        cwd: directory(),
+        encoding: 'utf8',
+        timeout: 60_000,
+      },
+    );
     expect(status, stderr).to.equal(0);
     expect(stderr).to.equal('');
     expect(stdout).to.match(/"title":"Morning report".*"status":"active"/);
     expect(stdout).to.match(/"text":"Good morning, it is \d{4}-.*"state":"succeeded"/);
     expect(stdout).to.match(/"topic":"orders\.created","triggered_tasks":\["/);
     expect(stdout).to.match(/"order":\{"number":4711\}.*"trigger":"event"/);
+    expect(stdout).to.match(/"report":"sales of \d{4}-.*"state":"succeeded"/);
+    expect(stdout).to.match(/"message":"Hello, Ada!".*"state":"succeeded"/);
     expect((await service.terminate()).code).to.equal(0);
   });
 });
