@@ -125,7 +125,7 @@ export async function checkProcesses(
   if (report === null || members.length === 0) return findings;
   const { found, mended } = totals(report);
   const age = now - fromIso(report.at);
-  const list = 'docs/how-to/operations.md, "The scheduler\'s audit"';
+  const list = 'docs/how-to/alerts.md, "The scheduler\'s audit"';
   if (age > AUDIT_AGE) {
     const what = `its last pass was at ${report.at}`;
     findings.push(warn('audit', what, 'see the log of the process that leads'));

@@ -1,6 +1,6 @@
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** What an audit may find; the value of the label `kind`. docs/how-to/operations.md says what each means. */
+/** What an audit may find; the value of the label `kind`. docs/how-to/alerts.md says what each means. */
 export const findingKinds = [
   'fire_without_run',
   'task_overdue',

@@ -185,7 +185,7 @@ describe('the dashboard', () => {
 
 describe('the alert rules', () => {
   it('say each what is wrong, what it means, and where it stands what to do', () => {
-    const anchors = anchorsOf(read('docs/how-to/operations.md'));
+    const anchors = anchorsOf(read('docs/how-to/alerts.md'));
     const names = rules.map(({ alert }) => alert);
     expect(new Set(names).size).to.equal(names.length);
     for (const { alert, labels, annotations } of rules) {
@@ -193,13 +193,13 @@ describe('the alert rules', () => {
       const { summary = '', description = '', runbook = '' } = annotations;
       expect([summary, description].map((text) => text.length > 10)).to.deep.equal([true, true]);
       const [file, anchor] = runbook.split('#');
-      expect(file, alert).to.equal('docs/how-to/operations.md');
+      expect(file, alert).to.equal('docs/how-to/alerts.md');
       expect(anchors, alert).to.include(anchor);
     }
   });
 
   it('leave no section of the alerts without a rule', () => {
-    const sections = anchorsOf(read('docs/how-to/operations.md')).filter((each) =>
+    const sections = anchorsOf(read('docs/how-to/alerts.md')).filter((each) =>
       each.startsWith('alert-'),
     );
     const led = rules.map(({ annotations }) => annotations['runbook']?.split('#')[1]);

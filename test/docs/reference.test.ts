@@ -117,7 +117,7 @@ describe('the table of streams', () => {
 
 describe('the table of metrics', () => {
   it('has every metric with its labels', () => {
-    const rows = rowsOf(read('docs/how-to/operations.md'));
+    const rows = rowsOf(read('docs/reference/metrics.md'));
     const missing = Object.entries({ ...counters, ...gauges, ...histograms })
       .filter(
         ([name, { labels }]) =>
