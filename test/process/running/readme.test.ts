@@ -8,7 +8,7 @@ import { projectRoot } from '../../support/project-root.ts';
 import { endsItsProcesses, ServiceProcess } from '../../support/service-process.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('the calls of the README', function () {
+describe('the calls of the README and the tutorial', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -30,6 +30,23 @@ describe('the calls of the README', function () {
     return /http:\S+/.exec(line)?.[0] ?? expect.fail(line);
   }
 
+  /** Runs the calls of a page in a shell. @returns what they print */
+  function resultOf(page: string, adapt: (script: string) => string): string {
+    const calls = [...read(page).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
+      ([, block]) => block ?? '',
+    );
+    expect(calls.length).to.be.greaterThan(3);
+    const script = adapt(calls.join('echo\n'));
+    expect(script).to.not.include('localhost:8080').and.to.not.include('127.0.0.1:3000');
+    const options = ['--norc', '--noprofile', '-euo', 'pipefail', '-c', script];
+    const { stdout, stderr, status } = spawnSync('bash', options, {
+      ...{ cwd: directory(), encoding: 'utf8', timeout: 60_000 },
+    });
+    expect(status, stderr).to.equal(0);
+    expect(stderr).to.equal('');
+    return stdout;
+  }
+
   it('work as they stand, one after the other, on a service that was just started', async () => {
     const service = await ServiceProcess.start({
       SVC_DATA_DIR: join(directory(), 'data'),
@@ -37,32 +54,30 @@ describe('the calls of the README', function () {
       SVC_EXT_PATHS: join(projectRoot, 'examples/hello'),
     });
     const endpoint = await exampleEndpoint();
-    const calls = [...read('README.md').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
-      ([, block]) => block ?? '',
+    const stdout = resultOf('README.md', (script) =>
+      script
+        .replaceAll('http://localhost:8080', service.address)
+        .replaceAll('http://127.0.0.1:3000', endpoint),
     );
-    expect(calls.length).to.be.greaterThan(3);
-    const script = calls
-      .join('echo\n')
-      .replaceAll('http://localhost:8080', service.address)
-      .replaceAll('http://127.0.0.1:3000', endpoint);
-    expect(script).to.include(service.address).and.to.include(endpoint);
-    const { stdout, stderr, status } = spawnSync(
-      'bash',
-      ['--norc', '--noprofile', '-euo', 'pipefail', '-c', script],
-      {
-        cwd: directory(),
-        encoding: 'utf8',
-        timeout: 60_000,
-      },
-    );
-    expect(status, stderr).to.equal(0);
-    expect(stderr).to.equal('');
     expect(stdout).to.match(/"title":"Morning report".*"status":"active"/);
     expect(stdout).to.match(/"text":"Good morning, it is \d{4}-.*"state":"succeeded"/);
     expect(stdout).to.match(/"topic":"orders\.created","triggered_tasks":\["/);
     expect(stdout).to.match(/"order":\{"number":4711\}.*"trigger":"event"/);
     expect(stdout).to.match(/"report":"sales of \d{4}-.*"state":"succeeded"/);
     expect(stdout).to.match(/"message":"Hello, Ada!".*"state":"succeeded"/);
+    expect((await service.terminate()).code).to.equal(0);
+  });
+
+  it('go on in the tutorial', async () => {
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: join(directory(), 'data') });
+    const stdout = resultOf('docs/tutorial/first-task.md', (script) =>
+      script.replaceAll('http://localhost:8080', service.address),
+    );
+    expect(stdout.match(/"local":"\d{4}-\d\d-\d\dT16:00:00-0[45]:00"/g)).to.have.lengthOf(3);
+    expect(stdout).to.include('"1250 EUR"').and.to.include('the ledger is closed');
+    expect(stdout).to.match(/"total":1,.*"has_more":false/);
+    expect(stdout).to.match(/"type":"TaskPaused".*"the ledger is closed until Monday"/);
+    expect(stdout).to.match(/"status":"canceled"/);
     expect((await service.terminate()).code).to.equal(0);
   });
 });
