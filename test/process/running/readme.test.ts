@@ -77,7 +77,7 @@ describe('the calls of the README and the tutorial', function () {
     expect(stdout).to.include('"1250 EUR"').and.to.include('the ledger is closed');
     expect(stdout).to.match(/"total":1,.*"has_more":false/);
     expect(stdout).to.match(/"type":"TaskPaused".*"the ledger is closed until Monday"/);
-    expect(stdout).to.match(/"status":"canceled"/);
+    expect(stdout).to.match(/"new_status":"canceled"/);
     expect((await service.terminate()).code).to.equal(0);
   });
 });
