@@ -1,5 +1,5 @@
 /**
- * When a rule should fire in a zone, worked out from `Intl` and the rules of `docs/reference/http.md` alone: no line of the
+ * When a rule should fire in a zone, worked out from `Intl` and the rules of `docs/reference/schedules.md` alone: no line of the
  * service's own schedule code is in here. Instants are milliseconds since 1970.
  */
 
