@@ -1,5 +1,6 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { checkAnswer } from './answer-check.ts';
+import { recordAnswer } from './interface-record.ts';
 
 /** An answer as it came. */
 export class ApiAnswer {
@@ -124,6 +125,7 @@ export class ApiClient {
             const answer = new ApiAnswer(response.statusCode ?? 0, response.headers, text);
             try {
               checkAnswer(method, path, answer);
+              recordAnswer(method, path, options.body, answer);
             } catch (fault) {
               reject(fault instanceof Error ? fault : new Error(String(fault)));
               return;

@@ -1,0 +1,209 @@
+/** A test whose requests are not recorded, and what it shows, by section of the page. */
+export interface ElsewhereShown {
+  readonly file: string;
+  /** As it stands in the source, with `${…}`. */
+  readonly title: string;
+  readonly shows: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * What only tests with another client than `ApiClient` show: live streams, browsers, the SDK of the Model Context
+ * Protocol, raw sockets, other processes.
+ */
+export const shownElsewhere: readonly ElsewhereShown[] = [
+  {
+    file: 'test/api/endpoints/history/audit.test.ts',
+    title: 'is what agents do and are refused, and nothing of others',
+    shows: {
+      '`GET /audit/live`': ['`200`'],
+    },
+  },
+  {
+    file: 'test/api/endpoints/projections.test.ts',
+    title: 'say what they hold back, and that there is no such key',
+    shows: {
+      '`POST /projections/{name}/parked/{key}/retry`': ['`200`'],
+      '`POST /projections/{name}/parked/{key}/skip`': ['`200`'],
+    },
+  },
+  {
+    file: 'test/api/live/live.test.ts',
+    title: 'know a run that began before anybody watched',
+    shows: {
+      '`GET /runs/live`': ['takes `task_id`'],
+    },
+  },
+  {
+    file: 'test/api/live/live.test.ts',
+    title: 'name each kind of change',
+    shows: {
+      '`GET /runs/live`': ['takes `state`'],
+    },
+  },
+  {
+    file: 'test/api/live/live.test.ts',
+    title: 'tell of each change of a run, with the run as lists show it',
+    shows: {
+      '`GET /runs/live`': ['`200`'],
+    },
+  },
+  {
+    file: 'test/api/live/live.test.ts',
+    title: 'tell of what was asked for alone',
+    shows: {
+      '`GET /tasks/{id}/live`': ['`200`', 'takes `state`'],
+    },
+  },
+  {
+    file: 'test/api/serving/hardening.test.ts',
+    title: 'that does not end its headers is told so, and cut off',
+    shows: {
+      Errors: ['`408` `request_timeout`'],
+    },
+  },
+  {
+    file: 'test/app/watching/readiness.test.ts',
+    title: 'waits for every view to be made, and names those that are not',
+    shows: {
+      '`GET /health/ready`': ['`503`'],
+    },
+  },
+  {
+    file: 'test/extensions/mcp-endpoint.test.ts',
+    title: 'answers each message as it is declared',
+    shows: {
+      '`POST /ext/mcp_http/mcp`': [
+        '`200`',
+        '`202`',
+        '`400`',
+        '`406`',
+        'takes `jsonrpc`',
+        'answers `jsonrpc`',
+      ],
+      '`GET /ext/mcp_http/mcp`': ['`405`', 'answers `jsonrpc`'],
+      '`DELETE /ext/mcp_http/mcp`': ['`405`', 'answers `jsonrpc`'],
+    },
+  },
+  {
+    file: 'test/extensions/mcp-http.test.ts',
+    title: 'announces the tools as server-sent events, with heartbeats',
+    shows: {
+      '`GET /ext/mcp_http/sse`': ['`200`'],
+    },
+  },
+  {
+    file: 'test/extensions/mcp-http.test.ts',
+    title: 'has the schema of one tool, and of all',
+    shows: {
+      '`GET /ext/mcp_http/schema`': ['`200`', 'answers `server`', 'answers `tools`'],
+      '`GET /ext/mcp_http/tools/{name}/schema`': [
+        '`200`',
+        'answers `type`',
+        'answers `properties`',
+      ],
+    },
+  },
+  {
+    file: 'test/extensions/mcp-http.test.ts',
+    title: 'lists the tools that the scopes of the caller allow',
+    shows: {
+      '`GET /ext/mcp_http/tools`': ['`200`', 'answers `tools`'],
+    },
+  },
+  {
+    file: 'test/extensions/mcp-http.test.ts',
+    title: 'says what it is to everybody, and nothing else without a token',
+    shows: {
+      '`GET /ext/mcp_http/meta`': [
+        '`200`',
+        'answers `server`',
+        'answers `version`',
+        'answers `capabilities`',
+      ],
+      '`GET /ext/mcp_http/schema`': ['answers `version`', 'answers `capabilities`'],
+    },
+  },
+  {
+    file: 'test/extensions/mcp-http.test.ts',
+    title: 'shakes hands with a client that says who it is',
+    shows: {
+      '`POST /ext/mcp_http/handshake`': [
+        '`200`',
+        'takes `client`',
+        'answers `server`',
+        'answers `session_id`',
+      ],
+    },
+  },
+  {
+    file: 'test/extensions/service.test.ts',
+    title: 'answers what is wrong with a schedule that is still typed',
+    shows: {
+      '`POST /ext/webui/api/preview`': [
+        '`200`',
+        'answers `valid`',
+        'answers `fires`',
+        'answers `warnings`',
+        'answers `issues`',
+      ],
+    },
+  },
+  {
+    file: 'test/extensions/service.test.ts',
+    title: 'gives the titles of tasks, and nothing of those that are not there',
+    shows: {
+      '`GET /ext/webui/api/titles`': ['`200`', 'takes `ids`', 'answers `tasks`'],
+    },
+  },
+  {
+    file: 'test/extensions/service.test.ts',
+    title: 'tells whoever asks how it is, what it measures and which extensions it has',
+    shows: {
+      '`GET /health`': ['`200`'],
+      '`GET /health/ready`': ['`200`'],
+      '`HealthReport`': [
+        'answers `status`',
+        'answers `timestamp`',
+        'answers `version`',
+        'answers `checks`',
+      ],
+      '`Readiness`': ['answers `status`', 'answers `checks`'],
+    },
+  },
+  {
+    file: 'test/extensions/time-limits.test.ts',
+    title: 'is answered for with 504 where a handler never does, and it counts as a fault',
+    shows: {
+      Errors: ['`504` `gateway_timeout`'],
+    },
+  },
+  {
+    file: 'test/observability/health.test.ts',
+    title: 'is 503 when unhealthy',
+    shows: {
+      '`GET /health`': ['`503`'],
+    },
+  },
+  {
+    file: 'test/process/extensions/extensions.test.ts',
+    title: 'publish and tell of events, also to those who come back',
+    shows: {
+      '`GET /ext/events_demo/subscribe/{stream}`': ['`200`', 'takes `from`'],
+    },
+  },
+  {
+    file: 'test/process/webui/webui.test.ts',
+    title: 'is served to everybody, with all it needs, in less than 300 KB and from nowhere else',
+    shows: {
+      '`GET /ext/webui/`': ['`200`', '`ETag`'],
+    },
+  },
+  {
+    file: 'test/process/webui/webui.test.ts',
+    title: 'lists and creates tasks by its own endpoints, for those who have a token',
+    shows: {
+      '`GET /ext/webui/api/tasks`': ['`200`', 'answers `tasks`'],
+      '`POST /ext/webui/api/tasks`': ['`201`', '`ETag`', '`Location`'],
+    },
+  },
+];
