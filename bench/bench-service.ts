@@ -112,16 +112,6 @@ const echoTask = {
 /** Further options of the service's Node, for looking closer: `BENCH_NODE_OPTIONS=--cpu-prof`. */
 const furtherOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(Boolean);
 
-/** What `npm start` gives Node to begin the service with. */
-export const startOptions = optionsOfStart(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
-
-function optionsOfStart(text: string): readonly string[] {
-  const { scripts } = JSON.parse(text) as { readonly scripts: { readonly start: string } };
-  const options = /^node ((?:--\S+ )*)app\/launch\.mjs main$/.exec(scripts.start)?.[1];
-  if (options === undefined) throw new Error(`npm start begins no service: ${scripts.start}`);
-  return options.split(' ').filter(Boolean);
-}
-
 /** The service, built, as a process of its own over the same store. */
 export class BenchService {
   private readonly child: ChildProcess;

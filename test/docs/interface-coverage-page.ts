@@ -42,36 +42,44 @@ export function sectionsOf(needs: readonly Need[]): readonly Section[] {
         })),
         ...(index > 0 ? [] : (fields ?? []))
           .filter(([, of]) => paths.includes(of))
-          .flatMap(([kind, , names]) => names.map((name) => fieldItem(kind, name, paths))),
+          .flatMap(([kind, , names]) =>
+            names.map((name) => fieldItem(kind, name, paths, statuses)),
+          ),
       ],
     })),
   );
   return [...endpoints, ...schemaSections(needs), conventionSection(), ...errorSections()];
 }
 
-function fieldItem(kind: string, name: string, paths: readonly string[]): Item {
+function fieldItem(
+  kind: string,
+  name: string,
+  paths: readonly string[],
+  statuses: readonly string[],
+): Item {
   return {
     shown: `${kind} ${code(name)}`,
     isShownBy: (seen) =>
       paths.includes(seen.endpoint) &&
-      seen.status < 400 &&
+      statuses.includes(String(seen.status)) &&
       (kind === 'takes' ? seen.takes : seen.answers).includes(name),
   };
 }
 
 /** Fields of schemas that have a title: shown by any endpoint that uses them. */
 function schemaSections(needs: readonly Need[]): readonly Section[] {
-  const uses = needs.flatMap(({ paths, fields }) =>
+  const uses = needs.flatMap(({ paths, fields, statuses }) =>
     (fields ?? [])
       .filter(([, of]) => !paths.includes(of))
-      .map(([kind, of, names]) => ({ of, kind, names, paths })),
+      .map(([kind, of, names]) => ({ of, kind, names, paths, statuses })),
   );
   return [...new Set(uses.map(({ of }) => of))].sort().map((of) => {
     const own = uses.filter((use) => use.of === of);
     const paths = own.flatMap((use) => use.paths);
+    const statuses = own.flatMap((use) => use.statuses);
     const items = new Map(
       own.flatMap(({ kind, names }) =>
-        names.map((name) => [`${kind} ${name}`, fieldItem(kind, name, paths)] as const),
+        names.map((name) => [`${kind} ${name}`, fieldItem(kind, name, paths, statuses)] as const),
       ),
     );
     return { heading: code(of), items: [...items.values()] };

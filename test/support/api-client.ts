@@ -125,7 +125,7 @@ export class ApiClient {
             const answer = new ApiAnswer(response.statusCode ?? 0, response.headers, text);
             try {
               checkAnswer(method, path, answer);
-              recordAnswer(method, path, options.body, answer);
+              recordAnswer(method, path, options.body ?? options.raw, answer);
             } catch (fault) {
               reject(fault instanceof Error ? fault : new Error(String(fault)));
               return;

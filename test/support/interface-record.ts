@@ -62,8 +62,8 @@ export function recordAnswer(
     endpoint: `${method} ${used.replaceAll(/:([a-z_]+)/g, '{$1}')}`,
     status: answer.status,
     headers: Object.keys(answer.headers),
-    takes: [...new Set([...new URLSearchParams(query).keys(), ...namesIn(body)])].sort(),
-    answers: answer.status < 400 ? [...new Set(namesIn(response))].sort() : [],
+    takes: [...new Set([...new URLSearchParams(query).keys(), ...sentNames(body)])].sort(),
+    answers: [...new Set(namesIn(response))].sort(),
     error: answer.status < 400 ? null : String((response as { error?: unknown } | null)?.error),
   };
   const line = `${JSON.stringify(observation)}\n`;
@@ -86,6 +86,13 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** Names in a body that was sent: an object, or a string of JSON or of a form. */
+function sentNames(body: unknown): readonly string[] {
+  if (typeof body !== 'string') return Buffer.isBuffer(body) ? [] : namesIn(body);
+  const value = parsed(body);
+  return value === null ? [...new URLSearchParams(body).keys()] : namesIn(value);
 }
 
 function namesIn(value: unknown, depth = 0): readonly string[] {
