@@ -143,6 +143,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
         '`200`',
         'answers `valid`',
         'answers `fires`',
+        'answers `schedule_text`',
         'answers `warnings`',
         'answers `issues`',
       ],
