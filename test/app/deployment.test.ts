@@ -50,7 +50,9 @@ describe('the image', () => {
     const images = Array.from(read('Dockerfile').matchAll(/^FROM (\S+)/gm), ([, image]) => image);
     expect(new Set(images)).to.deep.equal(new Set(['${NODE_IMAGE}']));
     expect(engines.node).to.include(`=${major}.0.0`);
-    expect(read('README.md')).to.match(new RegExp(`^Needs Node 20 .*\\b${major}\\b`, 'm'));
+    expect(read('README.md')).to.match(
+      new RegExp(`^You need npm and Node 20 .*\\b${major}\\b`, 'm'),
+    );
   });
 
   it('starts what npm start starts', () => {

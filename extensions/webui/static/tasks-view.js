@@ -119,7 +119,7 @@ export async function tasksView(place, { query, signal }) {
 /** When a task fires: in words, and as it was written. */
 export function scheduleOf({ schedule_kind, schedule_expr, schedule_text }) {
   return [
-    h('div', {}, schedule_text),
+    h('div.words', {}, schedule_text),
     h('span.soft', {}, `${schedule_kind} `),
     h('code', {}, schedule_expr ?? '#'),
   ];

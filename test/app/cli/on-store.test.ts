@@ -134,7 +134,7 @@ describe('the command line on the stores themselves', () => {
     expect(out).to.match(/^ +06-01 +06-02 +06-03/m);
     expect(out).to.match(/^2026-06-02 +27 {2}▂▂▂▂▂▂▂▂▂▂▂▂█▂▂▂▂▂▂▂▂▂▂▂ {2}12:00 +4$/m);
     expect(out).to.match(
-      /^2026-06-01 12:00Z +4 +3 {2}3 tasks, such as Noon 0 +cron 0 12 \* \* \* UTC$/m,
+      /^2026-06-01 12:00Z +4 +3 {2}3 tasks, such as Noon 0 +at 12:00, every day, UTC$/m,
     );
     expect(out).to.match(/^2026-06-02 12:00Z +4 +the same$/m);
     const hourly = await simulate('--days', '1', '--hourly');

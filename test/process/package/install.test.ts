@@ -65,6 +65,8 @@ const programs = [
   /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
   /^dist\/extensions\/webui\/static\/[\w-]+\.js$/,
   /^dist\/api\/client\/(client|client-connection|server-sent-events)\.js$/,
+  // What the client writes numbers with.
+  /^dist\/domain\/exact-numbers\.js$/,
 ];
 const others = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/package\.json)$/,
