@@ -30,7 +30,7 @@ const require = createRequireOfBundle(import.meta.url);`;
 function entriesIn(folder) {
   const files = readdirSync(folder, { recursive: true }).map(String);
   // All but the module that starts them.
-  const threads = files.filter((file) => /-thread\.js$/.test(file) && !/start-thread/.test(file));
+  const threads = files.filter((file) => file.endsWith('-thread.js') && !/start-thread/.test(file));
   const extensions = files
     .filter((file) => file.endsWith(`${sep}extension.json`))
     .map((file) => {

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { CallStepSchema, GroupStepSchema } from '../../domain/pipeline/pipeline.ts';
 import type { DescribedTool } from '../dependencies.ts';
 import { toolExamples } from './examples/tools.ts';
@@ -170,7 +170,7 @@ function takesAnyString(schema: Schema): boolean {
   );
 }
 
-const isSchema = (value: JsonValue | unknown): value is Schema =>
+const isSchema = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const exampleOf = (tool: string): JsonObject => ({

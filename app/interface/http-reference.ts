@@ -200,7 +200,8 @@ function exampleLines(described: JsonObject): readonly string[] {
   const responses = objectAt(described, 'responses');
   const success = Object.keys(responses).find((status) => status.startsWith('2')) ?? '';
   const [[, body] = []] = contentOf(objectAt(described, 'requestBody'));
-  const [[type = '', answer] = []] = contentOf(objectAt(responses, success));
+  const [first] = contentOf(objectAt(responses, success));
+  const [type, answer] = first ?? ['', undefined];
   const isJson = type === 'application/json';
   return [
     ...(body?.['example'] === undefined

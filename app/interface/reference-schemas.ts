@@ -26,9 +26,15 @@ export function textAt(object: JsonObject, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** The number at a key; undefined where there is none. */
+function numberAt(object: JsonObject, key: string): number | undefined {
+  const value = object[key];
+  return typeof value === 'number' ? value : undefined;
+}
+
 /** Bounds as a reader says them: `1 to 200`, `at least 1`, `at most 200`. */
 function bounds(schema: JsonObject, low: string, high: string, unit = ''): readonly string[] {
-  const [least, most] = [schema[low], schema[high]];
+  const [least, most] = [numberAt(schema, low), numberAt(schema, high)];
   const unbounded = most === undefined || most === Number.MAX_SAFE_INTEGER;
   if (least === undefined) return unbounded ? [] : [`at most ${most}${unit}`];
   if (unbounded) return least === 0 && unit !== '' ? [] : [`at least ${least}${unit}`];
@@ -55,7 +61,7 @@ export function typeOf(schema: JsonObject, link: (name: string) => string): stri
     const items = typeOf(objectAt(schema, 'items'), link);
     return [`array of ${items}`, ...bounds(schema, 'minItems', 'maxItems', ' items')].join(', ');
   }
-  const above = schema['exclusiveMinimum'];
+  const above = numberAt(schema, 'exclusiveMinimum');
   return [
     type,
     ...(textAt(schema, 'format') === '' ? [] : [textAt(schema, 'format')]),

@@ -97,7 +97,8 @@ async function* through(decoder: Transform, coded: Bytes, coding: string): Async
   try {
     yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {
-    throw sourceFault ?? new CodingFault(coding, error as Error);
+    if (sourceFault !== undefined) throw sourceFault as Error;
+    throw new CodingFault(coding, error as Error);
   } finally {
     decoder.destroy();
     await feeding;

@@ -200,7 +200,7 @@ class Connections {
         agent: viaTls ? this.#toProxy.https : this.#toProxy.http,
         headers: proxyCredentials(proxy),
         ...(viaTls ? { servername: proxyServername(proxy) } : {}),
-      } as RequestOptions,
+      },
     };
   }
 

@@ -45,13 +45,22 @@ export class TunnelAgent extends Agent {
     options: TunnelOptions,
     callback?: (error: Error | null, socket: Duplex) => void,
   ): undefined {
-    const done = callback as (error: Error | null, socket?: Duplex) => void;
-    this.#open(options)
-      .then((socket) => super.createConnection({ ...options, socket } as RequestOptions) as Duplex)
-      .then(
-        (socket) => done(null, socket),
-        (error: unknown) => done(error as Error),
-      );
+    void this.#connect(options, callback as (error: Error | null, socket?: Duplex) => void);
+  }
+
+  async #connect(
+    options: TunnelOptions,
+    done: (error: Error | null, socket?: Duplex) => void,
+  ): Promise<void> {
+    let socket: Duplex;
+    try {
+      const tunnel = await this.#open(options);
+      socket = super.createConnection({ ...options, socket: tunnel } as RequestOptions) as Duplex;
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    done(null, socket);
   }
 
   override destroy(): void {

@@ -9,7 +9,6 @@ import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { InvalidClientError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'chai';
 import { request } from 'node:http';
 import { newId } from '../../domain/ids.ts';
@@ -167,9 +166,7 @@ describe('a client of the Model Context Protocol that knows OAuth', () => {
       ...{ clientId, clientSecret, expectedIssuer: issuer, scope: 'runs:read' },
     });
     const client = new Client({ name: 'test', version: '1.0.0' });
-    await client.connect(
-      new StreamableHTTPClientTransport(server(), { authProvider }) as Transport,
-    );
+    await client.connect(new StreamableHTTPClientTransport(server(), { authProvider }));
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).to.deep.equal(['list_runs', 'get_run']);
     const told = await client.callTool({ name: 'list_runs', arguments: {} });

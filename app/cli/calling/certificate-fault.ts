@@ -5,7 +5,7 @@
  */
 export function certificateFault(error: unknown): string | null {
   const { cause = error } = error as { readonly cause?: unknown };
-  const code = String((cause as { readonly code?: unknown } | null)?.code ?? '');
+  const { code = '' } = (cause ?? {}) as { readonly code?: string };
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return 'its certificate is for another host: --url or SVC_URL must name a host that it is for';
   }

@@ -109,7 +109,8 @@ function readJob(
     return 'has fewer than five fields and a command; complete it or make it a comment';
   }
   // A dash before the minute only keeps a job out of cron's own log.
-  const [schedule = '', rest = ''] = [(found[1] ?? '').replace(/^-(?=[*\d])/, ''), found[2] ?? ''];
+  const schedule = (found[1] ?? '').replace(/^-(?=[*\d])/, '');
+  const rest = found[2] ?? '';
   const fault = scheduleFault(schedule);
   if (fault !== null) return fault;
   const set = zones.get('CRON_TZ') ?? zones.get('TZ');

@@ -1,3 +1,5 @@
+// Node gives a module of CommonJS as its default export.
+// oxlint-disable-next-line import/default
 import rrule from 'rrule';
 import type { Instant } from '../../clock.ts';
 import { civilOf, DAY, HOUR, modulo, SECOND, weekdayOf } from '../civil.ts';

@@ -45,7 +45,7 @@ describe('the description of the interface', () => {
     });
   /** Every body that an operation takes or answers itself, with the place of it. */
   const bodiesOf = (operation: JsonObject): readonly (readonly [string, JsonObject])[] => {
-    const name = String(operation['operationId']);
+    const name = operation['operationId'] as string;
     const { requestBody, responses } = operation as unknown as {
       readonly requestBody?: { readonly content: Objects };
       readonly responses: Readonly<Record<string, { readonly content?: Objects }>>;
@@ -74,7 +74,7 @@ describe('the description of the interface', () => {
     const bare = operations().flatMap((operation) =>
       parametersOf(operation)
         .filter(({ description }) => typeof description !== 'string')
-        .map(({ name }) => `${String(operation['operationId'])}.${String(name)}`),
+        .map(({ name }) => `${operation['operationId'] as string}.${name as string}`),
     );
     expect(bare).to.deep.equal([]);
     for (const header of Object.values(components('headers'))) {
@@ -86,7 +86,7 @@ describe('the description of the interface', () => {
     const bare = operations().flatMap((operation) => [
       ...parametersOf(operation)
         .filter(({ example }) => example === undefined)
-        .map(({ name }) => `${String(operation['operationId'])}.${String(name)}`),
+        .map(({ name }) => `${operation['operationId'] as string}.${name as string}`),
       ...bodiesOf(operation)
         .filter(([, { example }]) => example === undefined)
         .map(([place]) => place),
@@ -95,7 +95,7 @@ describe('the description of the interface', () => {
   });
 
   it('names operations as methods of a client would be named', () => {
-    const names = operations().map(({ operationId }) => String(operationId));
+    const names = operations().map(({ operationId }) => operationId as string);
     for (const name of names) expect(name).to.match(/^[a-z][A-Za-z]{2,39}$/);
     expect(new Set(names).size).to.equal(names.length);
     expect(names).to.include.members(['createTask', 'redeliverWebhook', 'listRuns']);

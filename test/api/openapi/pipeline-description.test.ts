@@ -94,7 +94,7 @@ describe('the described pipeline of a task', () => {
 
   it('tells the steps of built-in tools apart by their tool', () => {
     const { BuiltInStep } = components['schemas'] as Readonly<Record<string, JsonObject>>;
-    const { propertyName, mapping } = BuiltInStep?.['discriminator'] as unknown as {
+    const { propertyName, mapping } = (BuiltInStep ?? {})['discriminator'] as unknown as {
       readonly propertyName: string;
       readonly mapping: Readonly<Record<string, string>>;
     };

@@ -14,8 +14,10 @@ const issueOf = (answer: ApiAnswer): unknown => answer.at('details.issue');
 const filled = (path: string): string =>
   path.replaceAll(/:(\w+)/g, (_, name: string) => (name.endsWith('id') ? newId(0) : 'runs'));
 
-const known = ({ query }: { readonly query?: object }): readonly string[] =>
-  Object.keys((query as { readonly properties?: object } | undefined)?.properties ?? {}).sort();
+const known = ({ query }: { readonly query?: object }): readonly string[] => {
+  const { properties = {} } = (query ?? {}) as { readonly properties?: object };
+  return Object.keys(properties).sort();
+};
 
 describe('the query of a request', () => {
   const api = useRunningApi();

@@ -160,7 +160,9 @@ class Maker {
       parameters.filter((each) => each.in === place && !waiting.includes(each.name));
     const body = (operation['requestBody'] as JsonObject | undefined)?.['content'] as
       Readonly<Record<string, JsonObject>> | undefined;
-    const [[type, { schema: given } = {}] = []] = Object.entries(body ?? {});
+    const [first] = Object.entries(body ?? {});
+    const [type, described] = first ?? [];
+    const given = described?.['schema'];
     const schema = given as JsonObject | undefined;
     const isForm = type === FORM;
     return fc

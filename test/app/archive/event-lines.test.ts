@@ -12,7 +12,7 @@ describe('an event in an archive', () => {
   };
   const lineOf = (data: string): string => {
     const place = { position: '0000000000000001', createdAt: '2026-01-01T00:00:00.000Z' };
-    return contentOf({ ...event, data }) + placeOf(place as Parameters<typeof placeOf>[0]);
+    return contentOf({ ...event, data }) + placeOf(place);
   };
 
   it('keeps every number that the log holds, those too that no body may have', () => {

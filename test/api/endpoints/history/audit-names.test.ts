@@ -147,7 +147,7 @@ describe('the audit', () => {
         seen.push(...items.map(({ position }) => position));
         const next = page.at('next_cursor');
         if (next === null) break;
-        cursor = `&cursor=${String(next)}`;
+        cursor = `&cursor=${next as string}`;
       }
       expect(seen).to.have.lengthOf(400);
       expect(new Set(seen).size).to.equal(400);
