@@ -158,7 +158,7 @@ class Wanted {
   }
 }
 
-/** What who did it is called, and the task that it was done to. */
+/** The names of the agent that acted and of the task concerned. */
 interface Called {
   readonly actor_name: string | null;
   readonly task_title: string | null;

@@ -30,7 +30,7 @@ describe('the slots of several workers', () => {
     expect(slotShortage([full(1), slotUseIn({ roles: ['worker'] })])).to.equal(null);
   });
 
-  it('are held by tasks that are counted over all workers, the ones with the most first', () => {
+  it('names the tasks that hold the most slots over all workers, in descending order', () => {
     const one = full(1, holder('a', 3, 2), holder('b', 1, 1));
     const other = full(1, holder('b', 4, 3));
     expect(slotShortage([one, other])?.holders).to.deep.equal([
