@@ -16,21 +16,20 @@ import { pageHeaders } from '../serving/security-headers.ts';
 import { sendJson } from '../serving/sending.ts';
 import { unlistedEndpoints } from './unlisted-endpoints.ts';
 
-/** For how long browsers keep what the page loads. Seconds. */
-const KEPT = 86_400;
+/** Cache lifetime of the page's files in browsers. Seconds. */
+const CACHE_SECONDS = 86_400;
 
 const STYLE = 'text/css; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-/** What the page loads from the package that shows descriptions, by its name there. */
+/** Files of swagger-ui-dist that the page loads, with their media types. */
 const assets: Readonly<Record<string, string>> = {
   'swagger-ui.css': STYLE,
   'swagger-ui-bundle.js': SCRIPT,
 };
 
 /**
- * Serves the description of the interface, `GET /openapi.json`, and the page that shows it, `GET /docs`. The page loads
- * nothing but that description and files that this service has among its packages.
+ * Serves `GET /openapi.json` and the page that shows it, `GET /docs`. The page loads nothing from other servers.
  */
 export function serveDescription(
   app: Express,
@@ -40,7 +39,7 @@ export function serveDescription(
     readonly log: Log;
     /** The built-in ones. */
     readonly tools: readonly DescribedTool[];
-    /** null: there are none in this process. */
+    /** null without extensions in this process. */
     readonly extensions: { described(): readonly DescribingExtension[] } | null;
   },
 ): void {
@@ -63,7 +62,7 @@ export function serveDescription(
     ofPage,
   );
   for (const [name, type] of Object.entries(assets)) {
-    // Whoever never looks at the page needs none of it in memory.
+    // Read on first use: most processes never serve the page.
     let content: Promise<Buffer> | undefined;
     servePlainly(
       app,
@@ -71,7 +70,7 @@ export function serveDescription(
       async (response) => {
         content ??= readFile(require.resolve(`swagger-ui-dist/${name}`));
         response.set('Content-Type', type);
-        response.set('Cache-Control', `public, max-age=${KEPT}`);
+        response.set('Cache-Control', `public, max-age=${CACHE_SECONDS}`);
         response.send(await content);
       },
       ofPage,
@@ -79,7 +78,7 @@ export function serveDescription(
   }
 }
 
-/** Gives the description, made anew where other extensions are loaded than before. */
+/** Returns a function that builds the description again whenever the loaded extensions have changed. */
 function describer(
   endpoints: readonly Endpoint[],
   { version, log, tools, extensions }: Parameters<typeof serveDescription>[2],
@@ -93,11 +92,11 @@ function describer(
     const theirs = loaded.flatMap((extension) => {
       try {
         const described = endpointsOf(extension, core);
-        // One that can't be described leaves the others as they are.
+        // An extension that cannot be described must not affect the others.
         describeInterface([...core, ...described], { version, tools });
         return described;
       } catch (error) {
-        log.warn('endpoints of an extension can not be described', {
+        log.warn('could not describe the endpoints of an extension', {
           extension: extension.id,
           error,
         });
@@ -111,10 +110,9 @@ function describer(
   };
 }
 
-/** Packages stand beside the compiled service as they do beside its source. */
 const require = createRequire(import.meta.url);
 
-/** Addresses are relative, so that a proxy may put a prefix before them. */
+/** Addresses are relative, so that a proxy may add a prefix. */
 const page = `<!doctype html>
 <html lang="en">
 <head>
@@ -133,10 +131,10 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** The same at `/docs/`, from where all of it lies one step up. */
+/** The same at `/docs/`, one level deeper. */
 const pageBelow = page.replaceAll(/(?<=(?:href|src)=")(?!data:)/g, '../');
 
-/** Without the validator, which is a service on the network. */
+/** Without the validator, which is an external service. */
 const start = `SwaggerUIBundle({
   url: (location.pathname.endsWith('/') ? '../' : '') + 'openapi.json',
   dom_id: '#docs',

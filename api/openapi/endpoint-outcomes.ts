@@ -2,20 +2,20 @@ import type { Endpoint } from '../endpoint.ts';
 import type { Examples } from './examples.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 
-/** An endpoint as far as clients know it. */
+/** An endpoint as clients see it. */
 export type DescribedEndpoint = Omit<Endpoint, 'handle'> & {
-  /** Left out: those of the service's own, by the operation's id. */
+  /** Default: the service's own examples for the operation id. */
   readonly examples?: Examples;
 };
 
-/** Whether it is an operation: what only answers with errors is none, but is answered as it is declared. */
+/** Whether the description lists it. Endpoints that only return errors are not listed. */
 export const isPublished = ({ answers }: DescribedEndpoint): boolean =>
   Object.keys(answers).some((status) => Number(status) < 400);
 
-/** Whether it may change something, and is thus answered with the position of its event. */
+/** Whether it may change something. Its response then has the position of its event. */
 export const isCommand = ({ method }: DescribedEndpoint): boolean => method !== 'get';
 
-/** What any request may meet, whatever it asks for. */
+/** Errors that any request may get. */
 const always: readonly ErrorCode[] = [
   'bad_request',
   'uri_too_long',
@@ -31,7 +31,7 @@ const ofBodies: readonly ErrorCode[] = [
   'unsupported_media_type',
 ];
 
-/** The errors that an endpoint may answer, by rising status. */
+/** The errors that an endpoint may return, by status. */
 export function refusalsOf(endpoint: DescribedEndpoint): readonly ErrorCode[] {
   const { method, paths, scopes, ifMatch, refusals = [] } = endpoint;
   const codes = new Set<ErrorCode>([...always, ...refusals]);
@@ -43,5 +43,5 @@ export function refusalsOf(endpoint: DescribedEndpoint): readonly ErrorCode[] {
   return [...codes].sort((one, other) => errorStatuses[one] - errorStatuses[other]);
 }
 
-/** Whether a part of a path stands for an id, as {@link Endpoint.paths} writes them. */
+/** Whether a path segment is an id parameter, as in {@link Endpoint.paths}. */
 export const isIdentifier = (segment: string): boolean => /^:(?!extension_id$).*id$/.test(segment);

@@ -7,14 +7,14 @@ import { runExamples } from './examples/runs.ts';
 import { serviceExamples } from './examples/service.ts';
 import { taskExamples } from './examples/tasks.ts';
 
-/** What an exchange looks like, in JSON. */
+/** Examples of one operation, as JSON. */
 export interface Examples {
   readonly body?: unknown;
   /** By status. */
   readonly answers?: Readonly<Record<number, unknown>>;
-  /** Of the answer with 200 in its other media types. */
+  /** Of the 200 response in its other media types. */
   readonly otherMediaTypes?: Readonly<Record<string, string>>;
-  /** Of the path and the query, by name, where {@link parameterExamples} has another one. */
+  /** Path and query parameters by name. Overrides {@link parameterExamples}. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 

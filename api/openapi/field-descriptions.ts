@@ -3,11 +3,11 @@ import { byName } from './descriptions/fields.ts';
 import { byPlace } from './descriptions/schemas.ts';
 
 /**
- * What a field, a parameter or a schema means. The most particular text counts: that of its place, its schema's own, and
- * last the one that holds for every field of that name.
+ * The description of a field, a parameter or a schema. The most specific one wins: that of its place, then its schema's
+ * own, then that of its name.
  *
  * @param place `Task.title`, `Projection.rebuild.rate`, `<operation id>.<parameter>`, or the title of a schema
- * @returns undefined where nobody has said it, which a test refuses
+ * @returns undefined if there is none, which a test rejects
  */
 export function fieldDescription(place: string, schema: TSchema): string | undefined {
   const name = place.slice(place.lastIndexOf('.') + 1);
@@ -15,12 +15,12 @@ export function fieldDescription(place: string, schema: TSchema): string | undef
   if (particular !== undefined) return particular;
   const own = ownDescription(schema);
   const general = place.includes('.') ? byName[name] : undefined;
-  // Of what has a form to keep, the schema's own text completes `must be …`, and alone says too little.
+  // The own description of a pattern or format completes `must be …`, and says too little alone.
   if (own !== undefined && general !== undefined && isForm(schema)) return `${general}; ${own}`;
   return own ?? general;
 }
 
-/** Also that of a value that may be null. */
+/** Looks into nullable schemas too. */
 function ownDescription({ description, anyOf }: TSchema): string | undefined {
   if (description !== undefined) return description;
   const [first] = (anyOf as readonly TSchema[] | undefined) ?? [];

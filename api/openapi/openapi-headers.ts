@@ -11,19 +11,19 @@ const whole = (description: string): JsonObject => ({
   schema: { type: 'integer', minimum: 0 },
 });
 
-/** Headers that are answered. */
+/** Response headers. */
 export const answeredHeaders = {
   'X-Request-Id': text("the request's id, also in the log"),
   'X-Event-Position': text("position of the command's last event"),
-  'X-Read-Position': text('up to where the view is that was read'),
-  'X-RateLimit-Limit': whole('requests that a window allows'),
-  'X-RateLimit-Remaining': whole('requests that are left in it'),
-  'X-RateLimit-Reset': whole('when it ends, in seconds since 1970'),
-  'Idempotent-Replayed': text('the answer is one that was given before', { enum: ['true'] }),
+  'X-Read-Position': text('position up to which the view had been updated'),
+  'X-RateLimit-Limit': whole('requests allowed in a window'),
+  'X-RateLimit-Remaining': whole('requests left in the window'),
+  'X-RateLimit-Reset': whole('end of the window, in seconds since 1970'),
+  'Idempotent-Replayed': text('this is a repeated response', { enum: ['true'] }),
   ETag: text("the resource's revision, for If-Match"),
-  Location: text('path of what was made'),
-  'X-Total-Count': whole('how many there are in all'),
-  'Retry-After': whole('seconds after which to try again'),
+  Location: text('path of the created resource'),
+  'X-Total-Count': whole('total number of items'),
+  'Retry-After': whole('seconds to wait before trying again'),
   'WWW-Authenticate': text('how to authenticate'),
 } satisfies Readonly<Record<string, JsonObject>>;
 
@@ -31,7 +31,7 @@ export type AnsweredHeader = keyof typeof answeredHeaders;
 
 const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
 
-/** Headers of an endpoint's answers where nothing is wrong. */
+/** Headers of an endpoint's successful responses. */
 export function headersOf(endpoint: DescribedEndpoint): JsonObject {
   const { reads, idempotent, answerHeaders = [], paths } = endpoint;
   return refsTo([
@@ -44,7 +44,7 @@ export function headersOf(endpoint: DescribedEndpoint): JsonObject {
   ]);
 }
 
-/** Headers of an answer, each as a reference to its component. */
+/** Response headers, each as a reference to its component. */
 export function refsTo(names: readonly AnsweredHeader[]): JsonObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -63,26 +63,21 @@ const sent = (
   schema: { type: 'string', ...schema },
 });
 
-/** Headers that clients may send, by the name of their component. */
+/** Request headers, by the name of their component. */
 export const sentHeaders = {
   IdempotencyKey: sent(
     'Idempotency-Key',
-    'the same key on the same path with the same body within 24 hours gives the first answer again',
+    'within 24 hours, the same key, path and body give the first response again',
     'import-4711',
     { minLength: 1, maxLength: 200 },
   ),
-  IfMatch: sent('If-Match', 'the ETag seen, a list of them, or *; 412 when none matches', '"3"'),
+  IfMatch: sent('If-Match', 'an ETag, a list of ETags, or *; 412 if none matches', '"3"'),
   Reason: sent('X-Reason', 'why; recorded in the events', 'the shop is being updated', {
     maxLength: 500,
   }),
-  RequestId: sent(
-    'X-Request-Id',
-    'id of the request, in place of a generated one',
-    'nightly-import-1',
-    {
-      pattern: '^[A-Za-z0-9_.:-]{1,100}$',
-    },
-  ),
+  RequestId: sent('X-Request-Id', 'id of the request; generated if absent', 'nightly-import-1', {
+    pattern: '^[A-Za-z0-9_.:-]{1,100}$',
+  }),
   Traceparent: sent(
     'traceparent',
     'W3C trace context; recorded in the events',
@@ -90,12 +85,12 @@ export const sentHeaders = {
   ),
   LastEventId: sent(
     'Last-Event-ID',
-    'the id that came last: the stream continues after it',
+    'id of the last message; the stream continues after it',
     '00000000000000001742',
   ),
 } satisfies Readonly<Record<string, JsonObject>>;
 
-/** The headers that an endpoint takes, each as a reference to its component. */
+/** The request headers of an endpoint, each as a reference to its component. */
 export function takenHeaders(endpoint: DescribedEndpoint, live: boolean): readonly JsonObject[] {
   const names: (keyof typeof sentHeaders)[] = ['RequestId'];
   if (isCommand(endpoint)) names.push('Reason', 'Traceparent');

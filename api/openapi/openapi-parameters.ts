@@ -34,7 +34,7 @@ export function parametersOf(
     ...Object.entries(properties).map(([name, schema]) => ({
       name,
       in: 'query',
-      // What has a default is always there for the endpoint, and never needed from the client.
+      // A parameter with a default is required inside the service and optional for clients.
       required: required.includes(name) && schema['default'] === undefined,
       ...about(name, schema),
       schema: schemas.taken(schema),

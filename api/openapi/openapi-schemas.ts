@@ -2,42 +2,42 @@ import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { fieldDescription } from './field-descriptions.ts';
 
-/** Parts of a schema that are schemas: one, a list, or by name. */
+/** Keywords whose values are schemas: one, a list, or a map. */
 const one = ['items', 'additionalProperties', 'not'];
 const lists = ['anyOf', 'allOf', 'oneOf'];
 const byName = ['properties'];
 
-/** What TypeBox makes of a record whose keys may be anything. */
+/** TypeBox's pattern for a record with any keys. */
 const ANY_KEY = '^(.*)$';
 
 /**
- * Puts schemas of this service as OpenAPI 3.1 has them: those with a title become components of that name, formats
- * that only this service knows become public ones, and each field gets its description.
+ * Converts the service's schemas to OpenAPI 3.1. A schema with a title becomes a component. Internal formats become public
+ * ones. Each field gets its description.
  */
 export class PublishedSchemas {
   readonly #components = new Map<string, JsonObject>();
-  /** Components that are not written from the schema of their title. */
+  /** Components that replace the schema of their title. */
   readonly #added = new Set<string>();
 
-  /** The components that were met so far, by name. */
+  /** The components found so far, by name. */
   get components(): JsonObject {
     return Object.fromEntries(
       [...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)),
     ) as JsonObject;
   }
 
-  /** Adds a component; a schema of that title refers to it. */
+  /** Adds a component. Schemas with that title refer to it. */
   add(title: string, schema: JsonObject): void {
     this.#components.set(title, schema);
     this.#added.add(title);
   }
 
-  /** Of what a client sends: an unknown field is a fault. @param within name of what the schema is of */
+  /** Converts a request schema, in which unknown fields are errors. @param within name of the schema's owner */
   taken(schema: TSchema, within = ''): JsonObject {
     return this.#publish(schema, false, within);
   }
 
-  /** Of what it is answered: later versions may have more fields. */
+  /** Converts a response schema. Later versions may add fields. */
   answered(schema: TSchema, within = ''): JsonObject {
     return this.#publish(schema, true, within);
   }
@@ -60,7 +60,7 @@ export class PublishedSchemas {
     this.#components.set(title, described);
   }
 
-  /** @param within `Task`, or `Projection.rebuild` for what stands in a field */
+  /** @param within `Task`, or `Projection.rebuild` for a nested field */
   #written(schema: TSchema, open: boolean, within: string): JsonObject {
     const written: Record<string, JsonValue> = {};
     const put = (part: unknown): JsonValue =>
@@ -70,7 +70,7 @@ export class PublishedSchemas {
     for (const [key, value] of Object.entries(schema) as [string, unknown][]) {
       if (key === 'additionalProperties' && value === false && open) continue;
       if (key === 'patternProperties') {
-        // JSON.stringify leaves nothing of a schema that takes everything but `{}`.
+        // JSON.stringify turns a schema without constraints into `{}`.
         written['additionalProperties'] = put((value as Record<string, unknown>)[ANY_KEY] ?? true);
       } else if (key === 'format' && value === 'http-url') {
         written[key] = 'uri';

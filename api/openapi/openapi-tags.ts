@@ -23,7 +23,7 @@ export const tags: readonly JsonObject[] = Object.entries(descriptions).map(
   ([name, description]) => ({ name, description }),
 );
 
-/** Paths that belong to another group than their first segment names. */
+/** Paths whose group is not their first segment. */
 const others: Readonly<Record<string, keyof typeof descriptions>> = {
   task: 'runs',
   stats: 'statistics',

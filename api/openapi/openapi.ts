@@ -21,11 +21,11 @@ import { operationIdAt } from './operation-ids.ts';
 import { describePipeline } from './pipeline-description.ts';
 
 /**
- * The interface as OpenAPI 3.1 describes it, from the endpoints themselves.
+ * Describes the interface as OpenAPI 3.1, from the endpoints.
  *
  * @param about.version of the service
  * @param about.tools the built-in ones
- * @throws Error for two schemas of one title
+ * @throws Error if two different schemas share a title
  */
 export function describeInterface(
   endpoints: readonly DescribedEndpoint[],
@@ -70,7 +70,7 @@ export function describeInterface(
   };
 }
 
-/** `/tasks/:id` as OpenAPI writes it; without a slash at its end, as its rules want. */
+/** Converts `/tasks/:id` to OpenAPI's form, without a trailing slash. */
 const writtenAs = (path: string): string =>
   path.replaceAll(/:([A-Za-z_]+)/g, '{$1}').replace(/(?<=.)\/$/, '');
 
@@ -116,7 +116,7 @@ function requestBody(
 ): JsonObject {
   if (body === undefined) return {};
   const fields = (body as { readonly required?: readonly string[] }).required ?? [];
-  // What may be anything is at least there.
+  // A body that may be anything must still be present.
   const needed = fields.length > 0 || Object.keys(body).length === 0;
   const required = bodyOptional !== true && needed;
   const type = oauth === true ? 'application/x-www-form-urlencoded' : 'application/json';
@@ -139,7 +139,6 @@ function answersOf(
     Object.entries(answers).map(([status, schema]: [string, TSchema]) => {
       const type = mediaTypeOf(schema);
       const example = shown[Number(status)];
-      // Of what has no body there is nothing more to say.
       const body =
         type === 'none'
           ? {}

@@ -1,9 +1,9 @@
-/** Longest id of an operation; a further path of an endpoint adds `Alias` to one. */
-const LONGEST = 35;
+/** Maximum length of an operation id. Further paths of an endpoint append `Alias`. */
+const MAX_LENGTH = 35;
 
 /**
- * The id of an operation that has been given none: `get`, `/mail/outbox/:message` becomes `getMailOutboxByMessage`.
- * Words at its end are left out where it would be too long, and the length of the whole takes their place.
+ * Makes an operation id: `get`, `/mail/outbox/:message` becomes `getMailOutboxByMessage`. An id that is too long is cut,
+ * and its full length is appended.
  */
 export function operationIdFrom(method: string, path: string): string {
   const words = path
@@ -13,12 +13,12 @@ export function operationIdFrom(method: string, path: string): string {
     .filter((word) => word !== '')
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
   const whole = method + words.join('');
-  if (whole.length <= LONGEST) return whole;
+  if (whole.length <= MAX_LENGTH) return whole;
   const suffix = String(whole.length);
-  return whole.slice(0, LONGEST - suffix.length) + suffix;
+  return whole.slice(0, MAX_LENGTH - suffix.length) + suffix;
 }
 
-/** The id of the operation at one of the paths of an endpoint. @param index of the path; 0 is the first */
+/** The operation id for one of an endpoint's paths. @param index of the path, from 0 */
 export function operationIdAt(operationId: string, index: number): string {
   return index === 0 ? operationId : `${operationId}Alias${index === 1 ? '' : index}`;
 }

@@ -12,8 +12,8 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 const EXPRESSION = 'Expression';
 
 /**
- * Adds the schemas of a task's payload: its pipeline, the steps of each built-in tool, and those of any other tool, of
- * which nothing is known. They accept what the service accepts: an expression may stand wherever a value may.
+ * Adds the schemas of a task's payload: the pipeline, the steps of each built-in tool, and steps of unknown tools. As in
+ * the service, an expression may replace any value.
  * @param tools the built-in ones
  */
 export function describePipeline(schemas: PublishedSchemas, tools: readonly DescribedTool[]): void {
@@ -34,7 +34,7 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
       properties: {
         uses: { type: 'string', const: name, description: 'the tool' },
         with: {
-          description: 'arguments of the tool, or an expression that gives them',
+          description: 'arguments of the tool, or an expression that yields them',
           anyOf: [ref(argumentsName), ref(EXPRESSION)],
         },
         ...published(common),
@@ -48,7 +48,7 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
     type: 'string',
     pattern: String.raw`\$\{`,
     description:
-      'A string that holds a JMESPath expression, `${…}`, over `now, params, steps, event, task, run, item, index, secrets`. One that is nothing but the expression keeps the type of its value.',
+      'A string that holds a JMESPath expression, `${…}`, over `now, params, steps, event, task, run, item, index, secrets`. A string that is only one expression keeps the type of its value.',
     examples: ['${params.limit}'],
   });
   const names = tools.map(({ name }) => name);
@@ -64,7 +64,7 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
   schemas.add('ExtensionStep', {
     type: 'object',
     description:
-      'A step that uses the tool of an extension, `<extension>.<tool>`. A tool that nobody has registered is accepted with a warning.',
+      'A step that uses the tool of an extension, `<extension>.<tool>`. An unknown tool is accepted with a warning.',
     properties: {
       uses: { ...schemas.taken(uses), not: { enum: names } },
       with: schemas.taken(given),
@@ -102,12 +102,12 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
   });
   schemas.add('TaskPayload', {
     type: 'object',
-    description: 'What a run of the task does. Unknown fields are kept, with a warning.',
+    description: 'What a run of the task does. Unknown fields are kept and cause a warning.',
     properties: {
       pipeline: {
         type: 'array',
         items: ref('Step'),
-        description: 'the steps, in their order; a run of none succeeds',
+        description: 'the steps, in order; an empty pipeline succeeds',
       },
       params: {
         type: 'object',
@@ -128,7 +128,7 @@ const componentOf = (tool: string): string =>
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
 
-/** A schema of arguments, in which an expression may take the place of each value within. */
+/** Lets an expression replace each value inside a schema. */
 function withExpressions(schema: Schema): Schema {
   const written: Record<string, unknown> = { ...schema };
   for (const keyword of ['properties', 'patternProperties'] as const) {
@@ -149,7 +149,7 @@ function withExpressions(schema: Schema): Schema {
   return written;
 }
 
-/** A value, or an expression in its place; unchanged where any string is a value. */
+/** A value or an expression. Unchanged if any string is a value. */
 function orExpression(schema: Schema): Schema {
   const { description, default: otherwise, ...value } = withExpressions(schema);
   if (takesAnyString(value)) return withExpressions(schema);

@@ -4,7 +4,7 @@ import { OAuthRefusal } from '../schemas/answer-schemas-agents.ts';
 import { HealthReport, Liveness, Readiness } from '../schemas/answer-schemas-health.ts';
 import type { DescribedEndpoint } from './endpoint-outcomes.ts';
 
-/** RFC 9728, section 2: what clients read of a resource that wants a token. */
+/** Metadata of a protected resource (RFC 9728, section 2). */
 const ProtectedResource = Type.Object(
   {
     resource: Type.String({ format: 'uri' }),
@@ -17,7 +17,7 @@ const ProtectedResource = Type.Object(
   { title: 'ProtectedResource', additionalProperties: false },
 );
 
-/** RFC 8414, section 2: what clients read of the server that issues the tokens. */
+/** Metadata of the authorization server (RFC 8414, section 2). */
 const AuthorizationServer = Type.Object(
   {
     issuer: Type.String({ format: 'uri' }),
@@ -34,34 +34,34 @@ const AuthorizationServer = Type.Object(
 
 const open = { method: 'get', scopes: null } as const;
 
-/** What is served beside the endpoints and asks for no token; described as they are. */
+/** Routes outside the endpoints, which need no token. */
 export const unlistedEndpoints: readonly DescribedEndpoint[] = [
   {
     ...open,
     paths: ['/health'],
     operationId: 'getHealth',
-    summary: 'How the service and its parts are',
+    summary: 'Health of the service and its parts',
     answers: { 200: HealthReport, 503: HealthReport },
   },
   {
     ...open,
     paths: ['/health/ready'],
     operationId: 'getReadiness',
-    summary: 'Whether traffic may come',
+    summary: 'Whether the process is ready for traffic',
     answers: { 200: Readiness, 503: Readiness },
   },
   {
     ...open,
     paths: ['/health/live'],
     operationId: 'getLiveness',
-    summary: 'That the process answers',
+    summary: 'Whether the process is responding',
     answers: { 200: Liveness },
   },
   {
     ...open,
     paths: ['/ext/observability/metrics'],
     operationId: 'getMetrics',
-    summary: 'Metrics, as Prometheus reads them',
+    summary: 'Metrics in the Prometheus format',
     answers: { 200: textOf('text/plain') },
   },
   {
@@ -89,7 +89,7 @@ export const unlistedEndpoints: readonly DescribedEndpoint[] = [
     ...open,
     paths: ['/oauth/authorize'],
     operationId: 'authorize',
-    summary: 'Refuses: nobody logs in',
+    summary: 'Rejects every request: the service has no login',
     answers: { 400: OAuthRefusal },
   },
   {
@@ -103,7 +103,7 @@ export const unlistedEndpoints: readonly DescribedEndpoint[] = [
     ...open,
     paths: ['/docs'],
     operationId: 'getDocs',
-    summary: 'This description as a page',
+    summary: 'This description as a web page',
     answers: { 200: textOf('text/html') },
   },
 ];

@@ -3,7 +3,7 @@ import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { oauthErrorCodes } from '../errors.ts';
 import { done, id, time } from './answer-schemas.ts';
 
-/** What the endpoints of agents and tokens answer. */
+/** Responses about agents and tokens. */
 
 export const Agent = Type.Object(
   {
@@ -36,7 +36,7 @@ export const Tokens = Type.Object(
     refresh_token: Type.String({ minLength: 1 }),
     token_type: Type.Literal('bearer'),
     expires_in: Type.Integer({ minimum: 1, description: 'seconds' }),
-    scope: Type.String({ description: "the agent's scopes, with spaces between" }),
+    scope: Type.String({ description: "the agent's scopes, separated by spaces" }),
   },
   { title: 'Tokens', additionalProperties: false },
 );
@@ -49,7 +49,7 @@ export const OAuthRefusal = Type.Object(
       ...OneOf(oauthErrorCodes),
       description: 'code of the error',
     }),
-    error_description: Type.String({ description: 'what is at fault' }),
+    error_description: Type.String({ description: 'what is wrong' }),
   },
   { title: 'OAuthRefusal', additionalProperties: false },
 );

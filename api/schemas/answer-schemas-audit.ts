@@ -3,7 +3,7 @@ import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts'
 import { auditOutcomes } from '../../domain/vocabulary.ts';
 import { count, time } from './answer-schemas.ts';
 
-/** What the endpoints of history, streams and the audit answer. */
+/** Responses about history, streams and the audit. */
 
 const closedAs = (title: string) => ({ title, additionalProperties: false });
 
@@ -22,7 +22,7 @@ const HistoryItem = Type.Object(
     at: time,
     actor: Type.String({ description: "the agent's id, or `service`" }),
     actor_name: Nullable(
-      Type.String({ description: "the agent's present name, or its last; null for `service`" }),
+      Type.String({ description: "the agent's current or last name; null for `service`" }),
     ),
     type: Type.String(),
     reason: Nullable(Type.String()),
@@ -81,16 +81,15 @@ const AuditItem = Type.Object(
     at: time,
     actor: Type.String({ description: "the agent's id, or `service`" }),
     actor_name: Nullable(
-      Type.String({ description: "the agent's present name, or its last; null for `service`" }),
+      Type.String({ description: "the agent's current or last name; null for `service`" }),
     ),
-    source: Type.String({ description: 'the address that the command came from' }),
-    action: Type.String({ description: 'the type of the event; of a refused command what it was' }),
+    source: Type.String({ description: 'address from which the command came' }),
+    action: Type.String({ description: 'type of the event, or the refused command' }),
     type: Type.String({ description: 'of the event' }),
     stream: Type.String(),
     task_title: Nullable(
       Type.String({
-        description:
-          'present title of the task that it was done to, or whose run or backfill it was',
+        description: 'current title of the task, or of the task of the run or backfill',
       }),
     ),
     revision: count,
@@ -102,7 +101,7 @@ const AuditItem = Type.Object(
         {
           status: Type.Integer(),
           code: Type.String(),
-          path: Nullable(Type.String({ description: 'null where several were summed' })),
+          path: Nullable(Type.String({ description: 'null if several were summed' })),
           count: Type.Integer({ minimum: 1 }),
           first_at: time,
           last_at: time,
@@ -114,12 +113,12 @@ const AuditItem = Type.Object(
       Type.Object(
         {
           tool: Type.String(),
-          code: Nullable(Type.String({ description: 'of the error; null where there was none' })),
+          code: Nullable(Type.String({ description: 'of the error; null if there was none' })),
           count: Type.Integer({ minimum: 1 }),
           first_at: time,
           last_at: time,
         },
-        { ...closedAs('ToolCall'), description: 'of a tool that was called directly' },
+        { ...closedAs('ToolCall'), description: 'a direct call of a tool' },
       ),
     ),
   },

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { closed, Nullable } from '../../domain/events/schema-parts.ts';
 import { count, done, id, listedPayload, time } from './answer-schemas.ts';
 
-/** What the endpoints of published events answer. */
+/** Responses about published events. */
 
 const streamId = Type.String({ pattern: '^[0-9]+-[0-9]+$' });
 
@@ -38,7 +38,7 @@ export const RecentEvents = Type.Object(
     events: Type.Array(closed({ ...published, payload: listedPayload, source_agent_id: id })),
     truncated: Type.Boolean({
       description:
-        'true where the response ends before `count` events, as it has 4 MiB; older events are there, and are asked for by topic or in `GET /streams/{stream}`',
+        'true if the response was cut at 4 MiB before `count` events; ask for older events by topic or with `GET /streams/{stream}`',
     }),
   },
   { title: 'RecentEvents', additionalProperties: false },

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { count, time } from './answer-schemas.ts';
 
-/** What is answered about extensions, whichever there are. */
+/** Responses about extensions. */
 
 const text = Type.String();
 const amount = Type.Number({ minimum: 0 });
@@ -18,11 +18,16 @@ const Extension = Type.Object(
       source: OneOf(['builtin', 'env_dir', 'entry_point'] as const),
       reason: Type.Optional(Type.String({ description: 'why it failed' })),
       faults: Type.Optional(
-        Type.Integer({ minimum: 1, description: 'outside of requests, or by no answer to one' }),
+        Type.Integer({
+          minimum: 1,
+          description: 'failures outside requests, and requests without a response',
+        }),
       ),
       last_fault: Type.Optional(text),
       unsettled: Type.Optional(
-        Type.Array(text, { description: 'what takes longer than it may, and is waited for' }),
+        Type.Array(text, {
+          description: 'operations that exceed their time limit and are still running',
+        }),
       ),
     }),
     capabilities: Type.Array(
@@ -34,7 +39,7 @@ const Extension = Type.Object(
   { title: 'Extension', additionalProperties: false },
 );
 
-/** The interface's extension status record. */
+/** The status of all extensions. */
 export const ExtensionStatus = Type.Object(
   {
     extensions: Type.Record(text, Extension),
@@ -46,7 +51,7 @@ export const ExtensionStatus = Type.Object(
   { title: 'ExtensionStatus', additionalProperties: false },
 );
 
-/** The health of an extension: by convention, so that its own may tell more. */
+/** The health of an extension, by convention. Extensions may add fields. */
 export const ExtensionHealth = Type.Object(
   { status: text, timestamp: time, version: text, checks: Type.Record(text, text) },
   { title: 'ExtensionHealth' },

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { OneOf } from '../../domain/events/schema-parts.ts';
 import { time } from './answer-schemas.ts';
 
-/** What the health endpoints answer. */
+/** Responses of the health endpoints. */
 
 const Check = Type.Object(
   {
@@ -10,7 +10,7 @@ const Check = Type.Object(
     status: OneOf(['healthy', 'degraded', 'unhealthy'] as const),
     message: Type.String(),
   },
-  { title: 'HealthCheck', description: 'may tell more, by the part that it is of' },
+  { title: 'HealthCheck', description: 'some parts add fields' },
 );
 
 export const HealthReport = Type.Object(
@@ -35,7 +35,7 @@ export const Liveness = Type.Object(
     status: Type.Literal('alive'),
     timestamp: time,
     version: Type.String(),
-    instance: Type.String({ description: 'random, of this start of the process alone' }),
+    instance: Type.String({ description: 'random id of this start of the process' }),
   },
   { title: 'Liveness', additionalProperties: false },
 );

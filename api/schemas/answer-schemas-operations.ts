@@ -3,7 +3,7 @@ import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { misfirePolicies } from '../../domain/vocabulary.ts';
 import { done, id, time } from './answer-schemas.ts';
 
-/** What the endpoints answer that hold and release the whole service. */
+/** Responses and bodies of holding and releasing the service. */
 
 const HoldOrder = Type.Object(
   { reason: Type.String(), by: id, since: time },
@@ -29,7 +29,7 @@ export const HoldBody = closed({
     minLength: 1,
     maxLength: 1000,
     pattern: String.raw`\S`,
-    description: 'a text that says why, and not spaces alone',
+    description: 'a string that is not only spaces',
   }),
 });
 /** Of `POST /operations/release`. */

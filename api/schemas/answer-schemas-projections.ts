@@ -5,7 +5,7 @@ import { parkedOrders, rebuildSwitches } from '../../domain/vocabulary.ts';
 import { projectionStates, rebuildStates } from '../../projections/projector/projection-status.ts';
 import { count, done, pageOf, time } from './answer-schemas.ts';
 
-/** What the endpoints answer that tell of views, and what they take. */
+/** Responses and bodies about views. */
 
 const version = Type.Integer({ minimum: 0 });
 const name = Type.String();
@@ -55,16 +55,15 @@ export const RebuildOrdered = done({
   switch: OneOf(rebuildSwitches),
 });
 
-/** Of a rebuild that rests, goes on or is thrown away. */
+/** A rebuild was paused, resumed or discarded. */
 export const RebuildChanged = done({ name, version });
 
-/** Of reads that go elsewhere. */
+/** Another generation is live. */
 export const Switched = done({
   name,
-  /** What is read. */
   version,
   previous: Nullable(version),
-  done: Type.Boolean({ description: 'false: ordered, and no projector has done it in time' }),
+  done: Type.Boolean({ description: 'false: accepted, but no projector carried it out in time' }),
 });
 
 export const ParkedKey = Type.Object(
@@ -84,11 +83,11 @@ export const ParkedKeyDone = done({
   key: Type.String(),
   order: OneOf(parkedOrders),
   done: Type.Boolean(),
-  /** What it is held back for still. */
+  /** Why it is still parked. */
   error: Nullable(Type.String()),
 });
 
-/** Of orders that let reads go elsewhere. */
+/** The body of switch and rollback. */
 export const SwitchBody = Type.Partial(closed({ expected_version: version }));
 export type SwitchBody = Static<typeof SwitchBody>;
 

@@ -2,24 +2,24 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { count, done, id, time } from './answer-schemas.ts';
 
-/** What the endpoints answer that make views as of a moment, and what they take. */
+/** Responses and bodies about views as of an instant. */
 
-/** `building`: being made. `failed`: met an event that can't be folded. `dropping`: about to be thrown away. */
+/** `failed`: an event could not be applied. `dropping`: about to be deleted. */
 export const replayStates = ['building', 'ready', 'failed', 'dropping'] as const;
 export type ReplayState = (typeof replayStates)[number];
 
-/** A name, and what `?view=` takes. */
+/** The name of a replay, also for `?view=`. */
 export const ReplayName = Type.String({
   pattern: '^[a-z][a-z0-9_]{0,30}$',
-  description: 'a name of a-z, 0-9 and _, beginning with a letter, of at most 31 characters',
+  description: 'a name of at most 31 characters from a-z, 0-9 and _ that starts with a letter',
 });
 
 const ReplayItem = Type.Object(
   {
     name: Type.String(),
     state: OneOf(replayStates),
-    until: Type.String({ description: 'the last position that is folded' }),
-    at: Type.String({ format: 'date-time', description: 'the moment that it stands for' }),
+    until: Type.String({ description: 'the last position that is applied' }),
+    at: Type.String({ format: 'date-time', description: 'the instant that it shows' }),
     views: Type.Array(Type.String()),
     rate: Nullable(Type.Number()),
     by: id,

@@ -3,7 +3,7 @@ import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-p
 import { runSkipReasons, runStates, runTriggers } from '../../domain/vocabulary.ts';
 import { count, done, id, pageOf, time } from './answer-schemas.ts';
 
-/** What the endpoints of runs and their statistics answer. */
+/** Responses about runs and their statistics. */
 
 const shown = {
   id,
@@ -118,7 +118,7 @@ export const RunsRedriven = done({
 export type RunsRedriven = Static<typeof RunsRedriven>;
 
 const rate = Nullable(
-  Type.Number({ minimum: 0, maximum: 1, description: '0 to 1; null where no run ended' }),
+  Type.Number({ minimum: 0, maximum: 1, description: '0 to 1; null if no run ended' }),
 );
 const seconds = Nullable(Type.Number({ minimum: 0 }));
 

@@ -4,11 +4,11 @@ import { explainReasons } from '../../domain/explain/explanation.ts';
 import { backfillScopes, backfillStates, backfillStops } from '../../domain/vocabulary.ts';
 import { count, done, id, pageOf, time } from './answer-schemas.ts';
 
-/** What the endpoints answer that tell of schedules: previews, explanations, backfills, concurrency keys. */
+/** Responses about schedules: previews, explanations, backfills, concurrency keys. */
 
 /** A schedule in words. */
 export const scheduleText = Type.String({
-  description: 'the schedule in words; where no words say all of it, its expression is quoted',
+  description: 'the schedule in words; an expression that cannot be described is quoted',
 });
 
 export const SchedulePreview = Type.Object(
@@ -20,7 +20,7 @@ export const SchedulePreview = Type.Object(
         local: Type.String({ description: "wall time of the rule's zone, with its offset" }),
         note: Nullable(
           Type.String({
-            description: 'what a clock change did to it, or to a time since the fire before',
+            description: 'what a clock change did to it, or to a time since the previous fire',
           }),
         ),
       }),
@@ -95,7 +95,7 @@ export type Backfill = Static<typeof Backfill>;
 export const BackfillPage = pageOf('BackfillPage', Backfill);
 export type BackfillPage = Static<typeof BackfillPage>;
 
-/** Of a dry run: what would be requested. */
+/** A dry run of a backfill. */
 export const BackfillPlanned = done({
   ...asked,
   existing: count,

@@ -7,9 +7,9 @@ import { count, done, id, listedPayload, pageOf, time } from './answer-schemas.t
 import { Run } from './answer-schemas-runs.ts';
 import { TaskPayload } from './task-payload.ts';
 
-/** What the endpoints of tasks answer. */
+/** Responses about tasks. */
 
-const warnings = Type.Array(Type.String(), { description: 'what may not be meant' });
+const warnings = Type.Array(Type.String(), { description: 'settings that may be mistakes' });
 
 export const Task = Type.Object(
   {
@@ -25,7 +25,7 @@ export const Task = Type.Object(
     updated_at: time,
     next_run_at: Nullable(time),
     last_run_at: Nullable(time),
-    exhausted: Type.Boolean({ description: 'active and by time, with no fire ahead' }),
+    exhausted: Type.Boolean({ description: 'active and time-based, but without a next fire' }),
     revision: count,
     warnings,
   },

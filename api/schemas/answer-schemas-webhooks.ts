@@ -3,20 +3,23 @@ import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { webhookEnds, webhookStates, webhookTypes } from '../../domain/vocabulary.ts';
 import { count, done, id, listedPayload, pageOf, time } from './answer-schemas.ts';
 
-/** What the endpoints of webhooks answer. */
+/** Responses about webhooks. */
 
 const WebhookAttempt = Type.Object(
   {
     at: time,
-    attempt: Type.Integer({ minimum: 1, description: 'counts anew after a repetition' }),
+    attempt: Type.Integer({ minimum: 1, description: 'starts again after a manual repetition' }),
     url: Nullable(Type.String()),
-    secret_version: Type.Integer({ minimum: 0, description: 'of the secret that signed' }),
+    secret_version: Type.Integer({
+      minimum: 0,
+      description: 'version of the secret that signed it',
+    }),
     status: Type.Union([Type.Integer({ minimum: 100 }), Type.Null()], {
-      description: 'null: no answer came',
+      description: 'null: no response',
     }),
     error: Nullable(Type.String()),
     answer: Type.Union([Type.String(), Type.Null()], {
-      description: "the beginning of the answer's body",
+      description: 'beginning of the response body',
     }),
     took_ms: count,
   },
@@ -34,9 +37,9 @@ export const WebhookDelivery = Type.Object(
     payload: listedPayload,
     state: OneOf(webhookStates),
     end: Type.Union([OneOf(webhookEnds), Type.Null()], {
-      description: 'of a failed one: why it is not tried again',
+      description: 'for a failed delivery: why it is not tried again',
     }),
-    attempts: Type.Array(WebhookAttempt, { description: 'the latest 25, the latest last' }),
+    attempts: Type.Array(WebhookAttempt, { description: 'the last 25, newest last' }),
     repeats: count,
     created_at: time,
     updated_at: time,

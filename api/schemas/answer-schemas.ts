@@ -3,13 +3,13 @@ import { AnyObject, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 
 /**
- * What answers are made of. An object in an answer has the fields of its schema and no others: the tests hold every
- * answer to that. The published description says less, so that clients bear fields that are added later.
+ * Parts of responses. An object in a response has exactly the fields of its schema, which the tests check. The published
+ * description allows more fields, so that clients tolerate later additions.
  *
  * A schema with a `title` is published under that name.
  */
 
-/** Answers of an endpoint, by status. Errors need not be told: they have one body. */
+/** Responses of an endpoint by status, without errors, which share one body. */
 export type Answers = Readonly<Record<number, TSchema>>;
 
 /** A UUID. */
@@ -18,10 +18,10 @@ export const id = Type.String({ format: 'uuid' });
 /** ISO 8601 in UTC with milliseconds. */
 export const time = Type.String({ format: 'date-time' });
 
-/** Of things, from none on. */
+/** A number of items. */
 export const count = Type.Integer({ minimum: 0 });
 
-/** What a command is answered that shows no resource. */
+/** The response to a command that returns no resource. */
 export const done = <T extends TProperties>(details: T) =>
   closed({ success: Type.Literal(true), message: Type.String(), details: closed(details) });
 
@@ -38,17 +38,17 @@ export const pageOf = <T extends TSchema>(title: string, item: T) =>
       offset: count,
       has_more: Type.Boolean(),
       next_cursor: Type.Union([Type.String(), Type.Null()], {
-        description: 'goes on behind the last item, at any depth at the same cost; null at the end',
+        description: 'cursor of the next page, at the same cost at any depth; null at the end',
       }),
     },
     { title, additionalProperties: false },
   );
 
-/** What stands in a list for a value that is too large for it. */
+/** Replaces a value that is too large for a list. */
 export const Truncated = Type.Object(
   {
     truncated: Type.Literal(true),
-    size_bytes: Type.Integer({ minimum: 0, description: 'of its JSON text, in UTF-8' }),
+    size_bytes: Type.Integer({ minimum: 0, description: 'size of its JSON in UTF-8' }),
   },
   { title: 'Truncated', additionalProperties: false },
 );
@@ -56,31 +56,32 @@ export type Truncated = Static<typeof Truncated>;
 
 /** A payload in a list. */
 export const listedPayload = Type.Union([Truncated, AnyObject], {
-  description: 'one over 64 KiB is left out, and its size stands for it',
+  description: 'a payload over 64 KiB is replaced by its size',
 });
 
-/** An answer that goes on for long: server-sent events. */
+/** A stream of server-sent events. */
 export const eventStream = Type.String({
   contentMediaType: 'text/event-stream',
-  description: 'server-sent events: `id`, `event` and `data` (JSON), until either side ends it',
+  description:
+    'server-sent events with `id`, `event` and `data` (JSON), until either side closes the stream',
 });
 
-/** An answer of plain text, or of another type than JSON. */
+/** A response of plain text or another type than JSON. */
 export const textOf = (mediaType: string) => Type.String({ contentMediaType: mediaType });
 
-/** The media type of an answer with such a schema. */
+/** The media type of a response schema. */
 export function mediaTypeOf(schema: TSchema): string {
   const given: unknown = schema['contentMediaType'];
   return typeof given === 'string' ? given : 'application/json';
 }
 
-/** All media types that an answer with such a schema may have; the client says which. */
+/** All media types of a response schema. The client chooses. */
 export function mediaTypesOf(schema: TSchema): readonly string[] {
   const others = (schema['otherMediaTypes'] ?? []) as readonly string[];
   return [mediaTypeOf(schema), ...others];
 }
 
-/** The schema of an answer in one of its media types. */
+/** The schema of a response in one of its media types. */
 export function schemaAs(schema: TSchema, mediaType: string): TSchema {
   const { otherMediaTypes, ...rest } = schema;
   return otherMediaTypes === undefined ? schema : { ...rest, contentMediaType: mediaType };
@@ -93,13 +94,13 @@ const Issue = Type.Object(
   { title: 'Issue', additionalProperties: false },
 );
 
-/** The one error body of all endpoints. What `details` has goes by the code: docs/reference/errors.md. */
+/** The error body of all endpoints. `details` depends on the code: docs/reference/errors.md. */
 export const ErrorBody = Type.Object(
   {
     error: OneOf(codes),
     message: Type.String(),
     details: Type.Object({
-      field: Type.Optional(Type.String({ description: 'what is at fault' })),
+      field: Type.Optional(Type.String({ description: 'what is wrong' })),
       issue: Type.Optional(Type.String()),
       issues: Type.Optional(Type.Array(Issue, { minItems: 1 })),
     }),

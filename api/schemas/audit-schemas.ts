@@ -4,7 +4,7 @@ import { OneOf } from '../../domain/events/schema-parts.ts';
 import { auditOutcomes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 
-/** The schemas of what the endpoints take that read the log: histories, streams, the audit. */
+/** Requests that read the log: histories, streams, the audit. */
 
 const { limit, cursor, after } = pageParameters;
 
@@ -15,7 +15,7 @@ export const HistoryQuery = Type.Object({
 });
 export type HistoryQuery = Static<typeof HistoryQuery>;
 
-/** Characters of a stream's name, and more than any has. */
+/** Characters of a stream's name, longer than any. */
 const LONGEST_NAME = 400;
 
 export const StreamsQuery = Type.Object({
@@ -47,7 +47,7 @@ const what = {
 const parts = {
   ...what,
   source: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'the address that it came from' }),
+    Type.String({ minLength: 1, maxLength: 200, description: 'address from which it came' }),
   ),
   correlation_id: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, description: 'the `X-Request-Id` of the request' }),

@@ -2,11 +2,11 @@ import { Type, type Static } from '@sinclair/typebox';
 import { pageParameters } from '../endpoints/listing.ts';
 import { id, pageOf, time } from './answer-schemas.ts';
 
-/** What `GET /tasks/due` takes and answers. */
+/** Query and response of `GET /tasks/due`. */
 
 export const DueQuery = Type.Object({
   ...pageParameters,
-  until: Type.Optional(Type.String({ maxLength: 64, description: 'an instant with its offset' })),
+  until: Type.Optional(Type.String({ maxLength: 64, description: 'an instant with an offset' })),
 });
 export type DueQuery = Static<typeof DueQuery>;
 

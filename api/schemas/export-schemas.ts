@@ -4,7 +4,7 @@ import { exportFormats, type ExportFormat } from '../exporting/export-formats.ts
 import { ReplayName } from './answer-schemas-replays.ts';
 import { RunQuery } from './schemas.ts';
 
-/** The schemas of what the exports take and answer. */
+/** Requests and responses of exports. */
 
 const instant = (description: string) => Type.Optional(Type.String({ maxLength: 64, description }));
 const one = (description: string, maxLength: number) =>
@@ -14,7 +14,7 @@ const howRows = {
   format: Type.Unsafe<ExportFormat>({
     ...OneOf(exportFormats),
     default: 'ndjson',
-    description: 'a JSON object on each line, or CSV (RFC 4180) with a head',
+    description: 'one JSON object per line, or CSV (RFC 4180) with a header line',
   }),
   end_mark: Type.Boolean({
     default: false,
@@ -24,7 +24,7 @@ const howRows = {
   after: Type.Optional(
     Type.String({
       maxLength: 200,
-      description: 'a position: the answer has seen at least that much',
+      description: 'a position that the response must have reached',
     }),
   ),
 };
@@ -33,7 +33,7 @@ const { task_id, success, state, trigger, start_time, end_time } = RunQuery.prop
 
 export const RunsExportQuery = Type.Object({
   ...howRows,
-  cursor: one('the `id` of a run: goes on behind it', 64),
+  cursor: one('`id` of a run; continues after it', 64),
   since: instant('queued at or after this instant'),
   until: instant('queued before this instant'),
   ...{ task_id, success, state, trigger, start_time, end_time },
@@ -43,28 +43,31 @@ export type RunsExportQuery = Static<typeof RunsExportQuery>;
 
 export const EventsExportQuery = Type.Object({
   ...howRows,
-  cursor: one('the `position` of an event: goes on behind it', 200),
+  cursor: one('`position` of an event; continues after it', 200),
   since: instant('occurred at or after this instant'),
   until: instant('occurred before this instant'),
   task_id: Type.Optional(
     Type.String({
       format: 'uuid',
-      description: 'of one task: what was done to it, its fires, its runs, and what else names it',
+      description: 'one task: its commands, fires and runs, and other events that name it',
     }),
   ),
-  kind: one('of streams of these kinds, by commas: what stands before the first `-`', 400),
-  type: one('of these types, by commas: `RunFailed,RunCanceled`', 2000),
-  stream: one('of one stream', 400),
-  actor: one("of one actor: an agent's id, or `service`", 64),
-  source: one('from one address', 200),
-  correlation_id: one('of one request: its `X-Request-Id`', 200),
+  kind: one(
+    'kinds of streams, separated by commas: the part of the name before the first `-`',
+    400,
+  ),
+  type: one('event types, separated by commas: `RunFailed,RunCanceled`', 2000),
+  stream: one('events of one stream', 400),
+  actor: one("events of one actor: an agent's id, or `service`", 64),
+  source: one('events from one address', 200),
+  correlation_id: one('events of one request: its `X-Request-Id`', 200),
 });
 export type EventsExportQuery = Static<typeof EventsExportQuery>;
 
-/** Rows, for as long as there are any. */
+/** A stream of rows. */
 export const exportedRows = Type.String({
   contentMediaType: 'application/x-ndjson',
   otherMediaTypes: ['text/csv'],
   description:
-    'one row for each, as `format` says. An answer that breaks off ends without its last chunk, and without the end mark',
+    'one row per item, in the chosen `format`. A truncated response lacks its last chunk and the end mark',
 });

@@ -3,13 +3,13 @@ import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts'
 import { retryStarts } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 
-/** The schemas of what retries and redrives of runs take. */
+/** Requests to retry and redrive runs. */
 
 const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 const timestamp = Type.String({ maxLength: 64 });
 const from = Type.Optional(withDefault(OneOf(retryStarts), 'failed_step'));
 
-/** Most runs that one call redrives. */
+/** Maximum runs that one call redrives. */
 export const MOST_REDRIVEN = 1000;
 
 export const RetryQuery = Type.Object({ from });
@@ -21,7 +21,7 @@ export const RedriveRuns = Type.Partial(
     created_by: uuid,
     start_time: timestamp,
     end_time: timestamp,
-    /** A part of the error, upper and lower case alike. */
+    /** Part of the error, ignoring case. */
     error: Type.String({ minLength: 1, maxLength: 500 }),
     from,
     limit: Type.Integer({ minimum: 1, maximum: MOST_REDRIVEN, default: MOST_REDRIVEN }),
@@ -32,8 +32,7 @@ export const RedriveRuns = Type.Partial(
 export type RedriveRuns = Static<typeof RedriveRuns>;
 
 /**
- * Whoever asks by the query only to look must not find everything done: unknown parameters are ignored, this one is
- * not.
+ * `dry_run` also counts in the query: a caller who only wants to look must not cause the redrive.
  */
 export const RedriveQuery = Type.Object({
   dry_run: Type.Boolean({ default: false }),

@@ -6,11 +6,11 @@ import { backfillScopes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { uuid } from './schemas.ts';
 
-/** The schemas of what the endpoints take that tell of schedules: previews, explanations, backfills, keys. */
+/** Requests about schedules: previews, explanations, backfills, keys. */
 
 const { schedule_kind, schedule_expr, timezone, starts_at, ends_at, max_runs } = taskFields;
 
-/** The fields of a task that its schedule goes by. */
+/** The fields of a task that determine its schedule. */
 export const scheduleFields = {
   schedule_kind,
   schedule_expr,

@@ -13,23 +13,26 @@ import { ReplayName } from './answer-schemas-replays.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { TaskPayload } from './task-payload.ts';
 
-/** The schemas of what the interface takes; types and validators come from here. */
+/** Request schemas. Types and validators are derived from them. */
 
 export const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 
 /**
- * For texts that are told apart by a hash of them. JSON can say the half of a pair of surrogates, of which UTF-8 has none:
- * two texts that differ by such halves alone would be one.
+ * For strings that are compared by a hash. JSON can express half of a surrogate pair and UTF-8 cannot, so two strings that
+ * differ only in such halves would be the same.
  */
-const wellFormed = { format: 'well-formed', description: 'a text in well-formed Unicode' } as const;
+const wellFormed = {
+  format: 'well-formed',
+  description: 'a string of well-formed Unicode',
+} as const;
 
-/** Of an agent. Two that differ by spaces around them alone would look like one. */
+/** An agent's name. Names that differ only in outer spaces would look the same. */
 const name = Type.String({
   minLength: 1,
   maxLength: 100,
   pattern: String.raw`^\S([\s\S]*\S)?$`,
   format: wellFormed.format,
-  description: `${wellFormed.description}, without spaces at its beginning and end`,
+  description: `${wellFormed.description}, without spaces at either end`,
 });
 const scope = Type.String({
   pattern: '^[a-z0-9_:.*-]{1,100}$',
@@ -41,7 +44,7 @@ const webhookUrl = Nullable(
     maxLength: 2000,
     format: 'http-url',
     description:
-      'an http or https URL without user and password: a receiver knows messages by their signature',
+      'an http or https URL without user and password; the signature authenticates messages',
   }),
 );
 
@@ -58,10 +61,10 @@ export type UpdateAgent = Static<typeof UpdateAgent>;
 
 const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
 
-/** Views as of a moment, by the name that they were made under, in place of those that follow the log. */
+/** The name of a replay, to read its views instead of the live ones. */
 const view = Type.Optional(ReplayName);
 
-/** The list of agents is a bare array, which has no place for a cursor to go on from. */
+/** The list of agents is a bare array, which has no place for a cursor. */
 export const AgentQuery = Type.Object({
   ...plainPageParameters,
   view,
@@ -88,22 +91,25 @@ const token = Type.String({ minLength: 1, maxLength: 10_000 });
 export const RefreshRequest = closed({ refresh_token: token });
 export type RefreshRequest = Static<typeof RefreshRequest>;
 
-/** A form (RFC 6749, sections 4.4.2 and 6). What else it has is ignored. */
+/** A form (RFC 6749, sections 4.4.2 and 6). Other fields are ignored. */
 export const OAuthTokenRequest = Type.Object({
   grant_type: Type.String({ description: '`client_credentials` or `refresh_token`' }),
   client_id: Type.Optional(Type.String({ description: "the agent's id" })),
   client_secret: Type.Optional(Type.String({ maxLength: 1000, description: "the agent's secret" })),
   refresh_token: Type.Optional(
-    Type.String({ ...token, description: 'for the grant `refresh_token`: one of the same agent' }),
+    Type.String({
+      ...token,
+      description: 'for the grant `refresh_token`: a token of the same agent',
+    }),
   ),
   resource: Type.Optional(
     Type.Array(Type.String(), {
       maxItems: 10,
-      description: "the service's address, or that of its endpoint of the MCP (RFC 8707)",
+      description: 'address of the service or of its MCP endpoint (RFC 8707)',
     }),
   ),
   scope: Type.Optional(
-    Type.String({ description: "ignored: a token always has its agent's scopes" }),
+    Type.String({ description: 'ignored; a token always has the scopes of its agent' }),
   ),
 });
 export type OAuthTokenRequest = Static<typeof OAuthTokenRequest>;
@@ -121,7 +127,7 @@ const givenFields = {
 const { title, description, schedule_kind, payload, ...otherTaskFields } = givenFields;
 const { created_by: _owner, ...optionalTaskFields } = otherTaskFields;
 
-/** Says of each field what the service puts where it is left out. */
+/** Declares the default of each field. */
 function withDeclaredDefaults<T extends TProperties>(fields: T): T {
   const defaults: Readonly<Record<string, unknown>> = taskDefaults;
   return Object.fromEntries(
@@ -194,7 +200,7 @@ export const RunQuery = Type.Object({
 });
 export type RunQuery = Static<typeof RunQuery>;
 
-/** @param otherwise days when the client says none */
+/** @param otherwise default of `days` */
 export const DaysQuery = (otherwise: number) =>
   Type.Object({
     days: Type.Integer({ minimum: 1, maximum: 365, default: otherwise }),
@@ -221,7 +227,7 @@ export const PublishEvent = Type.Object(
 );
 export type PublishEvent = Static<typeof PublishEvent>;
 
-/** All where there are few: a page is as long as pages are anywhere. */
+/** The default is the maximum, so that a few topics fit one page. */
 export const TopicsQuery = Type.Object({
   ...pageParameters,
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 200 }),

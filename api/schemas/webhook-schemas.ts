@@ -3,7 +3,7 @@ import { OneOf } from '../../domain/events/schema-parts.ts';
 import { webhookStates, webhookTypes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 
-/** Which deliveries `GET /agents/{agent_id}/webhooks/deliveries` lists. */
+/** Query of `GET /agents/{agent_id}/webhooks/deliveries`. */
 export const DeliveryQuery = Type.Object({
   ...pageParameters,
   state: Type.Optional(OneOf(webhookStates)),

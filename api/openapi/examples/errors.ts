@@ -30,7 +30,7 @@ const told: Readonly<Record<ErrorCode, readonly [message: string, details: objec
   ],
 };
 
-/** What the body of an error looks like. */
+/** The body of an error. */
 export function errorExample(code: ErrorCode): object {
   const [message, details] = told[code];
   return { error: code, message, details, request_id: eventId };

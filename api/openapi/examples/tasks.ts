@@ -36,7 +36,7 @@ const payload = {
   ],
 };
 
-/** What a client says of the task of these examples. */
+/** What a client sends to create the example task. */
 const given = {
   title: 'Morning report',
   description: 'Counts the open orders on weekdays at nine',

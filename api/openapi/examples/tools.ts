@@ -3,7 +3,7 @@ export const toolExamples: Readonly<Record<string, { readonly with: object }>> =
   echo: { with: { text: 'Good morning' } },
   log: { with: { message: '${params.count} orders are open', level: 'warn' } },
   sleep: { with: { seconds: 5 } },
-  fail: { with: { message: 'no order has arrived', retryable: false } },
+  fail: { with: { message: 'no orders have arrived', retryable: false } },
   transform: { with: { expression: 'orders[?open].id', input: '${steps.fetch.body}' } },
   'http.request': {
     with: {

@@ -1,4 +1,4 @@
-/** Values that the examples share, so that one story goes through all of them. */
+/** Values shared by the examples, so that they tell one story. */
 
 export const agentId = '01a1fc11-0097-7482-9812-7f37379989fe';
 export const taskId = '01a1fc11-0505-734a-8920-9c4c55a40f65';
@@ -16,10 +16,10 @@ export const next = '2026-11-24T08:00:00.000Z';
 export const started = '2026-11-23T08:00:00.041Z';
 export const ended = '2026-11-23T08:00:01.208Z';
 
-/** The answer to a command. */
+/** The response to a command. */
 export const done = (message: string, details: object) => ({ success: true, message, details });
 
-/** A page that has all there is. */
+/** A page with all items. */
 export const page = (...items: readonly object[]) => ({
   items,
   total: items.length,
@@ -29,6 +29,6 @@ export const page = (...items: readonly object[]) => ({
   next_cursor: null,
 });
 
-/** A message of an event stream. */
+/** A server-sent event. */
 export const message = (id: string, event: string, data: object) =>
   `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
