@@ -114,7 +114,7 @@ describe('the agents of the HTTP interface', () => {
       ]) {
         expect(answer.status, JSON.stringify(name)).to.equal(400);
         expect(answer.at('details.field')).to.equal('name');
-        expect(answer.at('details.issue')).to.match(/without spaces at its beginning and end$/);
+        expect(answer.at('details.issue')).to.match(/without spaces at either end$/);
       }
     }
     expect((await client.put(`/agents/${id}`, { name: 'a' })).status).to.equal(200);

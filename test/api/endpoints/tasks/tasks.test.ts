@@ -73,7 +73,7 @@ describe('the tasks of the HTTP interface', () => {
     const task = created.header('Location');
     for (const field of ['concurrency_key', 'dedupe_key']) {
       for (const key of ['orders-\ud800', '\udfff']) {
-        const issue = { field, issue: 'must be a text in well-formed Unicode' };
+        const issue = { field, issue: 'must be a string of well-formed Unicode' };
         const refused = [
           await admin.client.post('/tasks', { ...plainTask(admin.id), [field]: key }),
           await admin.client.put(task, { [field]: key }),
