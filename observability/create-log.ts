@@ -4,24 +4,24 @@ import { redacted, redactedText } from './redaction.ts';
 import type { Log, LogFields } from './telemetry.ts';
 
 export interface LogOptions {
-  /** The least that is logged; `silent` logs nothing. */
+  /** Minimum level; `silent` logs nothing. */
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Fields of every line, such as the roles of the process. */
   readonly fields?: LogFields;
-  /** Where lines go, in place of a file. */
+  /** Destination of lines, instead of a file. */
   readonly destination?: DestinationStream;
-  /** An open file that lines go to; standard output when left out. */
+  /** An open file descriptor. Default: standard output. */
   readonly fd?: number;
 }
 
 type Level = keyof Log;
 
-/** Names of pino's own that a field of the same name would otherwise appear beside, twice in one line. */
+/** pino's own field names. A field with such a name would appear twice in a line. */
 const reserved: ReadonlySet<string> = new Set(['level', 'time', 'message']);
 
 /**
- * Makes a log of one JSON object a line: `time`, `level`, `message`, then the fields, without secrets. For what
- * has no metrics of its own, such as a thread; a process has {@link createTelemetry}.
+ * Creates a log with one JSON object per line: `time`, `level`, `message`, then the fields, without secrets. For threads,
+ * which have no metrics of their own. Processes use {@link createTelemetry}.
  */
 export function createLog(options: LogOptions): Log {
   const logger = pino(
@@ -33,12 +33,12 @@ export function createLog(options: LogOptions): Log {
       formatters: { level: (label) => ({ level: label }) },
     },
     options.destination ??
-      new LineFile(options.fd ?? 1, (lost) => logger.warn({ lost }, 'lines of the log were lost')),
+      new LineFile(options.fd ?? 1, (lost) => logger.warn({ lost }, 'log lines lost')),
   );
   const at =
     (level: Level) =>
     (message: string, fields?: LogFields): void => {
-      // Looking at the fields costs more than not logging: ask first.
+      // Redacting the fields costs more than this check.
       if (logger.isLevelEnabled(level)) logger[level](fieldsOf(fields), redactedText(message));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

@@ -4,20 +4,19 @@ import type { Log, Telemetry } from './telemetry.ts';
 
 export interface TelemetryOptions extends LogOptions {
   /**
-   * A metric that is not in the catalogue, or has other labels, throws. For tests; otherwise it is logged
-   * once, so that a slip in counting never fails what is counted. Default false.
+   * Whether an unknown metric or label throws, for tests. Otherwise it is logged once, so that a mistake in counting does
+   * not break what is counted. Default: false.
    */
   readonly strict?: boolean;
 }
 
-/** What listens behind the telemetry port. */
+/** The implementation of the telemetry port. */
 export interface ProcessTelemetry extends Telemetry {
   readonly metrics: Metrics;
 }
 
 /**
- * Makes the telemetry of a process: a log of one JSON object a line (`time`, `level`, `message`, then the
- * fields, without secrets), and its metrics. One of these a process.
+ * Creates the telemetry of a process: its log (see {@link createLog}) and its metrics.
  */
 export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
   const log = createLog(options);
@@ -27,7 +26,7 @@ export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
       if (options.strict === true) throw new Error(`Telemetry: ${message}`);
       if (told.has(message)) return;
       told.add(message);
-      log.error('a metric was used wrongly', { what: message });
+      log.error('invalid use of a metric', { what: message });
     },
   });
   return telemetryOver(log, metrics);

@@ -2,24 +2,24 @@ import { toIso, type Instant } from '../domain/clock.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import type { HealthCheck, HealthStatus } from './health.ts';
 
-/** What is known of one projection. */
+/** The state of one projection. */
 export interface ProjectionState {
   readonly name: string;
-  /** How far behind the end of the log, in seconds; 0 when it has caught up. */
+  /** Lag in seconds; 0 when caught up. */
   readonly lagSeconds: number;
-  /** Whether its checkpoint has moved of late. */
+  /** Whether its checkpoint has moved recently. */
   readonly progressed: boolean;
-  /** How many documents are parked on an event that could not be folded. */
+  /** Parked documents. */
   readonly parked: number;
-  /** Whether it has passed more than the log has: it was folded from another one. Left out: no. */
+  /** Whether its checkpoint is past the end of the log, so it belongs to another log. Default: false. */
   readonly ahead?: boolean;
 }
 
 /**
- * A projection that lags is unhealthy only when it also makes no progress: one that is catching up after an
- * outage, or being filled, needs time and not a restart. Parked documents and lag alone degrade, and that nobody folds.
+ * A lagging projection is unhealthy only if it makes no progress. One that is catching up, or being built, needs time and
+ * not a restart. Lag, parked documents and a missing projector degrade.
  *
- * @param led whether some process has the projector's role
+ * @param led whether a process leads the projection
  */
 export function projectionsCheck(
   states: readonly ProjectionState[],
@@ -32,11 +32,11 @@ export function projectionsCheck(
   const name = 'projections';
   const ahead = states.filter((state) => state.ahead === true);
   if (ahead.length > 0) {
-    const message = `${namesOf(ahead)}: ahead of the log, so of another one; svc doctor says what to do`;
+    const message = `${namesOf(ahead)}: ahead of the log, so built from another log; run svc doctor`;
     return { name, status: 'unhealthy', message };
   }
   if (stuck.length > 0) {
-    const message = `${namesOf(stuck)}: behind by more than ${String(limitSeconds)} s, and not moving`;
+    const message = `${namesOf(stuck)}: more than ${String(limitSeconds)} s behind and making no progress`;
     return { name, status: 'unhealthy', message };
   }
   if (!led) return { name, status: 'degraded', message: 'no process is projecting' };
@@ -44,51 +44,51 @@ export function projectionsCheck(
     return { name, status: 'degraded', message: `${namesOf(late)}: catching up` };
   }
   if (parked.length > 0) {
-    return { name, status: 'degraded', message: `${namesOf(parked)}: with parked documents` };
+    return { name, status: 'degraded', message: `${namesOf(parked)}: has parked documents` };
   }
   const behind = Math.max(0, ...states.map((state) => state.lagSeconds));
   const message = behind < 1 ? 'caught up' : `up to ${String(Math.ceil(behind))} s behind`;
   return { name, status: 'healthy', message };
 }
 
-/** What the last pass of an audit came to. */
+/** The result of the last pass of an audit. */
 export interface AuditState {
   /** When it ended, ISO 8601. */
   readonly at: string;
   readonly found: number;
   readonly mended: number;
-  /** Parts that could not look. */
+  /** Checks that failed. */
   readonly faults: string[];
-  /** Tasks that can't be decided, and that the audit can't mend; the first few. */
+  /** The first few tasks that cannot be decided and that the audit cannot repair. */
   readonly stuck: string[];
-  /** How many were found, by kind. */
+  /** Number of findings by kind. */
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-/** What is known of the scheduler. */
+/** The state of the scheduler. */
 export interface SchedulerState {
-  /** Whether some process has the scheduler's role. */
+  /** Whether a process leads the scheduling. */
   readonly led: boolean;
-  /** What operators hold it for; null while they don't. Left out: null. */
+  /** The hold in force. Default: null. */
   readonly hold?: { readonly reason: string; readonly by: string; readonly since: string } | null;
-  /** Active tasks whose time has passed, beyond the grace, without a fire or a recorded reason; names of some. */
+  /** Active tasks that are past their grace without a fire or a recorded reason, with some names. */
   readonly overdue: { readonly count: number; readonly names: readonly string[] };
-  /** Of the scheduler; null before its first pass. */
+  /** The scheduler's audit; null before its first pass. */
   readonly audit: AuditState | null;
-  /** Of the last worker whose queue was not as it should be; null for none. */
+  /** The last audit of a worker's queue with findings; null for none. */
   readonly queues: AuditState | null;
   readonly now: Instant;
 }
 
-/** An audit that has not passed for so long is not at work. Milliseconds. */
+/** Maximum age of the last complete audit. Milliseconds. */
 const AUDIT_LIMIT = 5 * 60_000;
 
-/** What a worker's audit found is shown for so long. Milliseconds. */
+/** How long findings of a worker's audit are shown. Milliseconds. */
 const QUEUES_SHOWN = 60 * 60_000;
 
 /**
- * A task that is overdue with no reason recorded is what the service must never let happen. What the audit can't mend,
- * and an audit that does not pass, degrade; what it has mended is only shown.
+ * An overdue task without a recorded reason makes the service unhealthy: this must never happen. Findings that the audit
+ * cannot repair, and an audit that does not complete, degrade. Repaired findings are only shown.
  */
 export function schedulerCheck(state: SchedulerState): HealthCheck {
   const { led, hold = null, overdue, audit, now } = state;
@@ -115,17 +115,17 @@ export function schedulerCheck(state: SchedulerState): HealthCheck {
   if (!led) return check('degraded', 'no process is scheduling');
   if (audit === null) return check('healthy', 'at work');
   if (audit.stuck.length > 0) {
-    return check('degraded', `can not be decided: ${audit.stuck.join(', ')}`);
+    return check('degraded', `cannot be decided: ${audit.stuck.join(', ')}`);
   }
   if (audit.found > audit.mended) {
     const left = String(audit.found - audit.mended);
-    return check('degraded', `the audit has found what it can not mend: ${left}`);
+    return check('degraded', `the audit found problems that it cannot repair: ${left}`);
   }
   if (audit.faults.length > 0) {
-    return check('degraded', `the audit could not look at all: ${audit.faults.join(', ')}`);
+    return check('degraded', `checks of the audit failed: ${audit.faults.join(', ')}`);
   }
   if (!isWithin(audit, now, AUDIT_LIMIT)) {
-    return check('degraded', `the audit has not passed since ${audit.at}`);
+    return check('degraded', `the audit has not completed since ${audit.at}`);
   }
   return check('healthy', 'at work');
 }
@@ -140,38 +140,38 @@ function shownAudit(audit: AuditState | null): JsonValue {
   return audit === null ? null : { ...audit };
 }
 
-/** What is known of the workers, in all processes. */
+/** The state of the workers of all processes. */
 export interface WorkersState {
   readonly alive: number;
-  /** Runs that are due and that nobody has taken. */
+  /** Due runs that no worker has taken. */
   readonly waiting: number;
-  /** That no worker has a free slot while runs wait; null while one has. Left out: null. */
+  /** Set while runs wait and no worker has a free slot. Default: null. */
   readonly shortage?: SlotShortageState | null;
   readonly now: Instant;
 }
 
-/** A shortage of slots, as it is shown. */
+/** A shortage of slots. */
 export interface SlotShortageState {
   readonly since: Instant;
-  /** Of all workers together. */
+  /** Slots of all workers together. */
   readonly slots: number;
-  /** The tasks that hold the most, those first. */
+  /** The tasks that hold the most slots, largest first. */
   readonly holders: readonly (JsonObject & {
     readonly task_title: string | null;
     readonly task_id: string;
     readonly runs: number;
     readonly since: string;
   })[];
-  /** Slots that tools hold which clients call directly. Left out: 0. */
+  /** Slots held by direct calls of tools. Default: 0. */
   readonly calls?: number;
 }
 
-/** A shortage of slots is told once it has lasted for so long: short ones belong to a busy service. Milliseconds. */
+/** A shorter shortage of slots is normal in a busy service. Milliseconds. */
 const SHORTAGE_LIMIT = 60_000;
 
 /**
- * Without a worker nothing runs: that is unhealthy once something waits, and degraded before. Runs that wait for a slot
- * for long degrade: the workers do what they can, and somebody should know who holds them.
+ * Without a live worker, the service is unhealthy if runs wait and degraded otherwise. A long shortage of slots degrades,
+ * and names the tasks that hold the slots.
  */
 export function workersCheck({ alive, waiting, shortage = null, now }: WorkersState): HealthCheck {
   const check = (status: HealthStatus, message: string, more: JsonObject = {}): HealthCheck => ({
@@ -180,8 +180,8 @@ export function workersCheck({ alive, waiting, shortage = null, now }: WorkersSt
   });
   if (alive === 0) {
     return waiting > 0
-      ? check('unhealthy', `none alive, ${String(waiting)} runs waiting`)
-      : check('degraded', 'none alive');
+      ? check('unhealthy', `no live worker, ${String(waiting)} runs waiting`)
+      : check('degraded', 'no live worker');
   }
   if (shortage === null || now - shortage.since < SHORTAGE_LIMIT) {
     return check('healthy', `${String(alive)} alive`);
@@ -200,8 +200,8 @@ function heldBy(holders: SlotShortageState['holders'], calls: number): string {
     return `${task_title ?? task_id} (${count} since ${since})`;
   });
   const most = named.length === 0 ? '' : `, most by ${named.join(', ')}`;
-  // A call is of no task, and is found in the audit.
-  return calls === 0 ? most : `${most}, ${String(calls)} by tools that are called directly`;
+  // A direct call has no task. The audit lists it.
+  return calls === 0 ? most : `${most}, ${String(calls)} by direct calls of tools`;
 }
 
 const NAMED_HOLDERS = 3;

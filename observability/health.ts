@@ -2,30 +2,30 @@ import { toIso, type Instant } from '../domain/clock.ts';
 import type { JsonValue } from '../domain/json.ts';
 import { redactedText } from './redaction.ts';
 
-/** From good to bad; a report is as bad as its worst check. */
+/** From good to bad. A report has the status of its worst check. */
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
-/** The parts that the report of `/health` tells of. */
+/** The parts in the report of `/health`. */
 const checkNames = ['database', 'stream_store', 'scheduler', 'workers', 'projections'] as const;
 export type CheckName = (typeof checkNames)[number];
 
-/** What was found of one part. Further fields may follow; none may hold a secret. */
+/** The result for one part. It may have more fields, none of them secret. */
 export interface HealthCheck {
   readonly name: CheckName;
   readonly status: HealthStatus;
-  /** One line for people. */
+  /** One line. */
   readonly message: string;
   readonly [field: string]: JsonValue;
 }
 
-/** An answer of one of the three health paths. */
+/** A response of one of the health endpoints. */
 export interface HealthAnswer<Body> {
   readonly httpStatus: 200 | 503;
   readonly body: Body;
 }
 
-/** The worst of some statuses; healthy of none. */
+/** The worst status; `healthy` if there is none. */
 export function worstOf(statuses: readonly HealthStatus[]): HealthStatus {
   const rank = Math.max(0, ...statuses.map((status) => healthStatuses.indexOf(status)));
   return healthStatuses[rank] ?? 'unhealthy';
@@ -38,7 +38,7 @@ export interface HealthReport {
   readonly checks: readonly HealthCheck[];
 }
 
-/** `/health`: everything that was found. 503 when unhealthy; degraded still serves, and is 200. */
+/** `/health`: all checks. 503 if unhealthy; 200 if degraded, because the service still serves. */
 export function healthReport(
   checks: readonly HealthCheck[],
   about: { readonly now: Instant; readonly version: string },
@@ -56,10 +56,10 @@ export interface Readiness {
 }
 
 /**
- * `/health/ready`: whether traffic may come. Given are only the checks of what answering needs (the stores,
- * not the scheduler: a process that could not answer why nothing runs would help nobody).
+ * `/health/ready`: whether the process is ready for traffic. Only the checks that responses depend on count: the stores,
+ * and not the scheduler, because clients must be able to ask why nothing runs.
  *
- * @param started false until the process has opened its stores, and again once it is stopping
+ * @param started false until the process has opened its stores, and while it stops
  */
 export function readiness(
   checks: readonly HealthCheck[],
@@ -76,11 +76,11 @@ export interface Liveness {
   readonly status: 'alive';
   readonly timestamp: string;
   readonly version: string;
-  /** Random, of this start of the process alone. */
+  /** Random id of this start of the process. */
   readonly instance: string;
 }
 
-/** `/health/live`: that the process answers at all, and which one it is; asks nothing of anybody. */
+/** `/health/live`: the process responds. Checks nothing else. */
 export function liveness(about: {
   readonly now: Instant;
   readonly version: string;
@@ -97,22 +97,22 @@ export function liveness(about: {
   };
 }
 
-/** The check of a store by its port's `ping` (which gives up by itself, within two seconds). */
+/** Checks a store with its port's `ping`, which times out within two seconds. */
 export async function pingCheck(name: CheckName, ping: () => Promise<void>): Promise<HealthCheck> {
   try {
     await ping();
-    return { name, status: 'healthy', message: 'answers' };
+    return { name, status: 'healthy', message: 'responding' };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { name, status: 'unhealthy', message: `does not answer: ${lineOf(why)}` };
+    return { name, status: 'unhealthy', message: `not responding: ${lineOf(why)}` };
   }
 }
 
-/** The check of a store that answers, and keeps nothing. @param why what it said */
+/** The check of a store that responds and rejects writes. @param why its error */
 export const refusingCheck = (name: CheckName, why: string): HealthCheck => ({
   name,
   status: 'unhealthy',
-  message: `answers, but takes nothing: ${lineOf(why)}`,
+  message: `responding, but rejects writes: ${lineOf(why)}`,
 });
 
 const lineOf = (text: string): string => redactedText(text).split('\n', 1)[0] ?? '';

@@ -1,30 +1,29 @@
 import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 
-/** Bytes of lines that wait where they can't be written; what comes on top is lost. */
-const MOST_WAITING = 1 << 20;
+/** Maximum bytes of waiting lines. Lines beyond it are lost. */
+const MAX_WAITING_BYTES = 1 << 20;
 
-/** Milliseconds until a pipe whose reader is slow is tried again. */
-const SLOW = 20;
+/** Milliseconds before a full pipe is tried again. */
+const RETRY_DELAY = 20;
 
-/** How often it is tried without a byte being taken: its reader has stopped then, and is not waited for any more. */
-const MOST_TRIES = 50;
+/** After so many failed tries, the reader counts as stopped and is no longer waited for. */
+const MAX_TRIES = 50;
 
 /**
- * Writes lines to a file that is open, each at once. A file that takes none (its disk is full, nobody reads the pipe,
- * the terminal is gone) is no reason for the service to end, or to stand still: lines wait, the oldest of them, and go
- * before the first that can be written again.
+ * Writes each line to an open file at once. A full disk, a blocked pipe or a closed terminal must neither end nor block
+ * the service. The oldest lines wait, and are written before the next line that succeeds.
  */
 export class LineFile implements DestinationStream {
   readonly #fd: number;
   readonly #onLost: (lost: number) => void;
-  /** The first of them is the rest of one, where it was written in part. */
+  /** The first one may be the rest of a partly written line. */
   readonly #waiting: Buffer[] = [];
   #bytes = 0;
   #lost = 0;
   #hasStopped = false;
 
-  /** @param onLost told how many lines were lost, when lines can be written again */
+  /** @param onLost called with the number of lost lines, once lines can be written again */
   constructor(fd: number, onLost: (lost: number) => void) {
     this.#fd = fd;
     this.#onLost = onLost;
@@ -32,7 +31,7 @@ export class LineFile implements DestinationStream {
 
   write(line: string): void {
     const bytes = Buffer.from(line);
-    if (this.#bytes + bytes.length > MOST_WAITING && !this.#writeWaiting()) {
+    if (this.#bytes + bytes.length > MAX_WAITING_BYTES && !this.#writeWaiting()) {
       this.#lost += 1;
       return;
     }
@@ -44,7 +43,7 @@ export class LineFile implements DestinationStream {
     this.#onLost(lost);
   }
 
-  /** @returns whether nothing waits any more */
+  /** @returns whether no line waits any more */
   #writeWaiting(): boolean {
     try {
       for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
@@ -55,14 +54,14 @@ export class LineFile implements DestinationStream {
       }
       return true;
     } catch {
-      // There is no place left to say it.
+      // The log itself is broken, so nothing can be reported.
       return false;
     }
   }
 
   /**
-   * Writes what is taken at once, a byte at least. Waits for a slow reader, so that a process that ends loses no lines,
-   * and no more than once for one that reads no longer.
+   * Writes at least one byte. Waits for a slow reader, so that an ending process loses no lines. Waits only once for a
+   * reader that has stopped.
    */
   #writeAtOnce(bytes: Buffer): number {
     for (let tries = 1; ; tries += 1) {
@@ -72,9 +71,9 @@ export class LineFile implements DestinationStream {
         return written;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-        this.#hasStopped ||= tries >= MOST_TRIES;
+        this.#hasStopped ||= tries >= MAX_TRIES;
         if (this.#hasStopped) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SLOW);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_DELAY);
       }
     }
   }

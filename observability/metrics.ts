@@ -9,27 +9,27 @@ import {
 import type { Labels } from './telemetry.ts';
 
 /**
- * How often the delay of the event loop is measured, which its metrics are above the delay. Milliseconds. By the default
- * of 10 an idle process is woken a hundred times a second for nothing else.
+ * Interval of measuring the event loop's delay. Milliseconds. The default of 10 would wake an idle process a hundred times
+ * a second.
  */
 const LAG_PRECISION = 50;
 
-/** One present value of a gauge. */
+/** A current value of a gauge. */
 export interface Reading {
   readonly labels?: Labels;
   readonly value: number;
 }
 
 export interface MetricsOptions {
-  /** Called with what is wrong when a metric or label is used that the catalogue does not have. */
+  /** Called with the problem when an unknown metric or label is used. */
   readonly misuse: (message: string) => void;
-  /** Whether those of Node are measured, too. Default: true */
+  /** Whether Node's own metrics are included. Default: true. */
   readonly ofNode?: boolean;
 }
 
-/** The metrics of a process, those of Node itself (memory, processor, event loop) among them. */
+/** The metrics of a process, including Node's own (memory, processor, event loop). */
 export class Metrics {
-  /** What `Content-Type` the text goes out with: version 0.0.4 of the text format. */
+  /** The `Content-Type` of the text: version 0.0.4 of the text format. */
   readonly contentType: string;
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
@@ -60,30 +60,30 @@ export class Metrics {
     const counter = this.#counters.get(name);
     const definition = (counters as Readonly<Record<string, MetricDefinition>>)[name];
     if (counter === undefined || definition === undefined) {
-      this.#misuse(`there is no counter ${name}`);
+      this.#misuse(`unknown counter ${name}`);
     } else if (!(by >= 0 && Number.isFinite(by))) {
-      this.#misuse(`the counter ${name} can't grow by ${String(by)}`);
+      this.#misuse(`cannot increase the counter ${name} by ${String(by)}`);
     } else if (this.#fits(name, definition, labels)) {
       counter.inc(labels, by);
     }
   }
 
-  /** Records a value in a histogram of the catalogue; one that is no number is a misuse. */
+  /** Records a value in a histogram of the catalogue. A value that is not a number is a misuse. */
   observe(name: string, value: number, labels: Labels = {}): void {
     const histogram = this.#histograms.get(name);
     const definition = (histograms as Readonly<Record<string, MetricDefinition>>)[name];
     if (histogram === undefined || definition === undefined) {
-      this.#misuse(`there is no histogram ${name}`);
+      this.#misuse(`unknown histogram ${name}`);
     } else if (!Number.isFinite(value)) {
-      this.#misuse(`the histogram ${name} can't take ${String(value)}`);
+      this.#misuse(`the histogram ${name} cannot record ${String(value)}`);
     } else if (this.#fits(name, definition, labels)) {
       histogram.observe(labels, value);
     }
   }
 
   /**
-   * Says how to read a gauge of the catalogue; called once a gauge, at start. Each reading stands alone:
-   * what a later one leaves out is gone. A reading that fails leaves the gauge out of that answer.
+   * Registers how to read a gauge of the catalogue, once at start. Each reading replaces the previous one. A reading that
+   * fails leaves the gauge out of that response.
    */
   gauge(name: GaugeName, read: () => readonly Reading[] | Promise<readonly Reading[]>): void {
     const { help, labels } = gauges[name];
@@ -100,9 +100,9 @@ export class Metrics {
           for (const reading of readings) gauge.set({ ...reading.labels }, reading.value);
         } catch (error) {
           gauge.reset();
-          // Resetting one without labels sets it to 0, which would be a reading too.
+          // A reset gauge without labels reads as 0.
           if (labels.length === 0) gauge.remove();
-          misuse(`the gauge ${name} can't be read: ${String(error)}`);
+          misuse(`could not read the gauge ${name}: ${String(error)}`);
         }
       },
     });
@@ -114,7 +114,7 @@ export class Metrics {
   }
 
   #fits(name: string, definition: MetricDefinition, labels: Labels): boolean {
-    // Nothing is made where all is well: this is done several times for each request.
+    // Several calls per request: the normal case must not allocate.
     let count = 0;
     for (const label in labels) if (labels[label] !== undefined) count += 1;
     const { labels: wanted } = definition;

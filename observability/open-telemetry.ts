@@ -28,22 +28,22 @@ import { redactedText } from './redaction.ts';
 import type { Log, Span, SpanAttributes, SpanOptions, Traces } from './telemetry.ts';
 import type { TraceSettings } from './trace-settings.ts';
 
-// Loaded only where traces are on: it is much code, and a process without traces has none of it.
+// A large dependency, loaded only with traces on.
 
-/** What a process's traces go through. */
+/** The traces of a process. */
 export interface ProcessTraces extends Traces {
-  /** Sends what has ended, for at most {@link CLOSING} ms, and nothing more. Never rejects. */
+  /** Sends ended spans for at most {@link CLOSING} ms, then stops. Never rejects. */
   close(): Promise<void>;
 }
 
-/** How long the end of a process waits for a collector. Milliseconds. */
+/** How long an ending process waits for the collector. Milliseconds. */
 const CLOSING = 3_000;
 
-/** The same complaint is logged once in so many milliseconds: a collector that is away is so for every batch. */
+/** Interval for logging the same problem again: an unreachable collector fails every batch. Milliseconds. */
 const SILENCE = 60_000;
 
-/** Longest message of a span's status, in characters. */
-const MOST_MESSAGE = 500;
+/** Maximum length of a span's status message. Characters. */
+const MAX_MESSAGE_LENGTH = 500;
 
 const NAME = 'task-scheduling-service';
 
@@ -56,9 +56,9 @@ const kinds = {
 } as const;
 
 /**
- * Makes the traces of a process, or of a thread of one. They are sent by OTLP over HTTP, as protobuf, to where the
- * environment says (`OTEL_EXPORTER_OTLP_…`), which also names the service (`OTEL_SERVICE_NAME`,
- * `OTEL_RESOURCE_ATTRIBUTES`). Code that uses OpenTelemetry's own API is heard as well: that of an extension, say.
+ * Creates the traces of a process or thread. They are sent by OTLP over HTTP, as protobuf. The environment names the
+ * collector (`OTEL_EXPORTER_OTLP_…`) and the service (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`). Spans made with
+ * OpenTelemetry's own API, for example by an extension, are included.
  */
 export function createTraces(
   settings: TraceSettings,
@@ -111,7 +111,7 @@ class OpenTelemetry implements ProcessTraces {
 
   begin(name: string, options: SpanOptions = {}): Span {
     const { kind = 'internal', attributes, links = [], parent } = options;
-    // What comes by a header is the only parent of a server's span.
+    // A server span's parent always comes from a header.
     const heeded = kind === 'server' && !this.propagates ? undefined : parent;
     const span = this.#tracer.startSpan(
       name,
@@ -179,7 +179,7 @@ class TracedSpan implements Span {
   }
 }
 
-const messageOf = (text: string): string => redactedText(text).slice(0, MOST_MESSAGE);
+const messageOf = (text: string): string => redactedText(text).slice(0, MAX_MESSAGE_LENGTH);
 
 function contextOf(parent: Span | string | undefined): Context {
   if (parent instanceof TracedSpan) return trace.setSpan(ROOT_CONTEXT, parent.span);
@@ -187,7 +187,7 @@ function contextOf(parent: Span | string | undefined): Context {
   return remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote);
 }
 
-/** `version-trace-span-flags`; a later version may have more behind it. Ids of zeros alone are none. */
+/** `version-trace-span-flags`. Later versions may append fields. Ids of only zeros are invalid. */
 const traceparent =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
@@ -208,23 +208,23 @@ function rootSampler(name: string, ratio: number): Sampler {
   return name === 'always_off' ? new AlwaysOffSampler() : new AlwaysOnSampler();
 }
 
-/** What OpenTelemetry has to say of itself, as warnings: that traces get lost is no fault of the service. */
+/** Logs OpenTelemetry's own errors as warnings: lost traces are not an error of the service. */
 function complaints(log: Log): Parameters<typeof diag.setLogger>[0] {
   const told = new Map<string, number>();
   const say = (...said: readonly unknown[]): void => {
-    const what = said.map(wordsOf).join(' ').slice(0, MOST_MESSAGE);
+    const what = said.map(wordsOf).join(' ').slice(0, MAX_MESSAGE_LENGTH);
     const now = performance.now();
     const before = told.get(what);
     if (before !== undefined && now - before < SILENCE) return;
     if (told.size > 100) told.clear();
     told.set(what, now);
-    log.warn('traces can not be sent as they should be', { what });
+    log.warn('could not send traces', { what });
   };
   const ignore = (): void => {};
   return { error: say, warn: say, info: ignore, debug: ignore, verbose: ignore };
 }
 
-/** OpenTelemetry hands errors over as JSON, stack and all. */
+/** OpenTelemetry reports errors as JSON with a stack. */
 function wordsOf(said: unknown): string {
   if (said instanceof Error) return said.message;
   const text = typeof said === 'string' ? said : (JSON.stringify(said) ?? '');
@@ -242,7 +242,7 @@ function wordsOf(said: unknown): string {
 async function within(limit: number, closing: Promise<void>, log: Log): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${String(limit / 1000)} s`), limit);
+    timer = setTimeout(() => resolve(`no response within ${String(limit / 1000)} s`), limit);
   });
   const ended = closing.then(
     () => null,
@@ -250,5 +250,5 @@ async function within(limit: number, closing: Promise<void>, log: Log): Promise<
   );
   const fault = await Promise.race([ended, late]);
   clearTimeout(timer);
-  if (fault !== null) log.warn('the last traces could not be sent', { what: fault });
+  if (fault !== null) log.warn('could not send the last traces', { what: fault });
 }

@@ -1,14 +1,14 @@
-/** What stands where a secret was. */
+/** Replaces a secret. */
 const HIDDEN = '[hidden]';
 
-/** How deep fields are shown; deeper ones, and circles, end in an ellipsis. */
+/** Maximum depth of logged fields. Deeper values and cycles are shown as an ellipsis. */
 const MAX_DEPTH = 6;
 
-/** Names of fields whose values are secrets, wherever they stand and however they are spelt. */
+/** Names of secret fields, at any depth and in any spelling. */
 const secretName =
   /secret|passw|passphrase|token|authori[sz]ation|cookie|credential|jwt|api[-_]?key|private[-_]?key/i;
 
-/** Secrets inside text: a bearer's token, a signed token, the user's part of an address. */
+/** Secrets inside strings: a bearer token, a signed token, the user part of an address. */
 const secretTexts: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/\bbearer\s+[\w.~+/=-]+/gi, `Bearer ${HIDDEN}`],
   [/\beyJ[\w-]{4,}\.[\w-]+\.[\w-]*/g, HIDDEN],
@@ -16,19 +16,19 @@ const secretTexts: readonly (readonly [pattern: RegExp, replacement: string])[] 
 ];
 
 /**
- * A value as it may be logged: plain JSON, errors with their causes, and no secret, neither under a telling
- * name nor inside a text.
+ * A value that may be logged: plain JSON, errors with their causes, and no secrets, neither under a secret name nor inside
+ * a string.
  */
 export function redacted(value: unknown): unknown {
   try {
     return clean(value, 0);
   } catch {
-    // Looking at it runs code of whoever made it: an extension, say, that throws what throws.
-    return '[can not be shown]';
+    // Reading the value may run an extension's code, which may throw.
+    return '[unreadable]';
   }
 }
 
-/** A text without the secrets that can be told by their form. */
+/** A string without the secrets that can be recognised by their form. */
 export function redactedText(text: string): string {
   let result = text;
   for (const [pattern, replacement] of secretTexts) result = result.replace(pattern, replacement);
@@ -47,7 +47,7 @@ function clean(value: unknown, depth: number): unknown {
     case 'object':
       return value === null ? null : cleanObject(value, depth);
     default:
-      // What JSON has no place for: bigint, symbol, function.
+      // Not representable in JSON: bigint, symbol, function.
       return String(value);
   }
 }
@@ -70,7 +70,7 @@ function cleanObject(value: object, depth: number): unknown {
   );
 }
 
-/** An error's own fields (`code`, and what it carries) beside what it says, where, and why. */
+/** An error with its own fields (such as `code`), message, stack and cause. */
 function cleanError(error: Error, depth: number): unknown {
   const { name, message, stack, cause, ...own } = error;
   return {

@@ -1,14 +1,13 @@
 /**
- * The telemetry port: what every room may say about what it does, without knowing who listens.
- * `observability/` has what listens; tests use {@link silent}.
+ * The telemetry port, which every room may use. `observability/` implements it. Tests use {@link silent}.
  */
 export interface Telemetry {
   readonly log: Log;
   /** Adds to a counter. Label values come from closed sets, never from input. */
   count(name: CounterName, labels?: Labels, by?: number): void;
-  /** Records one measured value; seconds for durations. */
+  /** Records a value. Durations are in seconds. */
   observe(name: HistogramName, value: number, labels?: Labels): void;
-  /** Traces; none where they are off, so that whoever would trace asks for this and does nothing more. */
+  /** Undefined with traces off. */
   readonly traces?: Traces | undefined;
 }
 
@@ -27,49 +26,48 @@ export interface Log {
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * What is done for one outside cause, over all parts and processes. A trace goes on through the log: whoever appends
- * because of a span writes its `traceparent` into the events, and whoever acts because of an event begins a span with
- * that as its parent.
+ * A trace joins the work for one external cause across all processes. It continues through the log: code that appends
+ * within a span writes its `traceparent` into the events, and code that acts on an event starts a span with that parent.
  */
 export interface Traces {
-  /** Begins a span; it is told of once it has ended. */
+  /** Starts a span, which is reported once it has ended. */
   begin(name: string, options?: SpanOptions): Span;
-  /** The span that the caller's code runs within ({@link Span.within}); none where it does so in none. */
+  /** The span that the caller runs in ({@link Span.within}), if any. */
   active(): Span | undefined;
 }
 
 export interface SpanOptions {
-  /** What it stands for, seen from outside: default `internal`. */
+  /** Default: `internal`. */
   readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-  /** A span of this process, or the `traceparent` of one elsewhere. Left out, or no such: it begins a trace. */
+  /** A span of this process, or the `traceparent` of another. Without a valid one, a new trace starts. */
   readonly parent?: Span | string | undefined;
-  /** Each the `traceparent` of something that it comes from without being a part of it. */
+  /** The `traceparent` of related spans of other traces. */
   readonly links?: readonly string[];
   readonly attributes?: SpanAttributes;
 }
 
-/** Never tokens, secrets, or what may hold them: an address's path and query, a body. */
+/** Never tokens, secrets, or values that may contain them, such as paths, queries and bodies. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Something that takes time, as a part of a trace. */
+/** A timed operation, part of a trace. */
 export interface Span {
-  /** Of this span, as W3C Trace Context writes it: what events carry. */
+  /** This span in W3C Trace Context form, as events carry it. */
   readonly traceparent: string;
-  /** What a request that is sent because of it carries; nothing where the operator wants none to go out. */
+  /** Headers for outgoing requests. Empty if propagation is off. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Begins a span that is a part of this one. */
+  /** Starts a child span. */
   child(name: string, options?: Omit<SpanOptions, 'parent'>): Span;
-  /** Names it by what was found out only later. */
+  /** Changes its name. */
   rename(name: string): void;
   set(attributes: SpanAttributes): void;
-  /** It has come to nothing. @param type of a small set: a code, a name @param message for people */
+  /** Marks it as failed. @param type an error code or name from a small set */
   fail(type: string, message?: string): void;
   end(): void;
-  /** Calls with this as the active span, also in all that goes on asynchronously. */
+  /** Calls a function with this as the active span, also in its asynchronous continuations. */
   within<T>(call: () => T): T;
 }
 
-/** Says nothing. */
+/** Discards everything. */
 export const silent: Telemetry = {
   log: { debug() {}, info() {}, warn() {}, error() {} },
   count() {},

@@ -1,22 +1,22 @@
-/** How traces are made and sent. Where they go to, the exporter reads from the environment itself. */
+/** Trace settings. The exporter itself reads the collector's address from the environment. */
 export interface TraceSettings {
   /** `OTEL_TRACES_SAMPLER` */
   readonly sampler: TraceSampler;
-  /** `OTEL_TRACES_SAMPLER_ARG`: the share of traces that are kept, from 0 to 1. */
+  /** `OTEL_TRACES_SAMPLER_ARG`: share of kept traces, from 0 to 1. */
   readonly ratio: number;
-  /** `OTEL_PROPAGATORS` has `tracecontext`: a request's `traceparent` is heeded, and sent on. */
+  /** `OTEL_PROPAGATORS` includes `tracecontext`: accept and forward `traceparent`. */
   readonly propagates: boolean;
-  /** `OTEL_BSP_SCHEDULE_DELAY`: milliseconds between two sendings. */
+  /** `OTEL_BSP_SCHEDULE_DELAY`: milliseconds between exports. */
   readonly delay: number;
-  /** `OTEL_BSP_EXPORT_TIMEOUT`: milliseconds that a sending may take. */
+  /** `OTEL_BSP_EXPORT_TIMEOUT`: timeout of an export, in milliseconds. */
   readonly timeout: number;
-  /** `OTEL_BSP_MAX_QUEUE_SIZE`: spans that wait; what comes on top is dropped. */
+  /** `OTEL_BSP_MAX_QUEUE_SIZE`: maximum waiting spans. More are dropped. */
   readonly queue: number;
-  /** `OTEL_BSP_MAX_EXPORT_BATCH_SIZE`: spans of one sending. */
+  /** `OTEL_BSP_MAX_EXPORT_BATCH_SIZE`: maximum spans of an export. */
   readonly batch: number;
 }
 
-/** Which traces are kept; the `parentbased_` ones leave it to whoever began the trace, where that is known. */
+/** Samplers. The `parentbased_` ones follow the decision of the trace's origin, if known. */
 export const traceSamplers = [
   'always_on',
   'always_off',

@@ -3,8 +3,8 @@ import type { EventStore, NewEvent } from '../domain/event-store.ts';
 import type { Span, Traces } from './telemetry.ts';
 
 /**
- * An event log whose appends are spans, each a part of the trace that its events carry. Appends of events without one
- * (leases of keys, say, and all of a service that is not traced) are handed on as they are.
+ * An event log that records each append as a span of its events' trace. Appends of events without a trace are passed on
+ * unchanged.
  */
 export function tracedEventStore(store: EventStore, traces: Traces): EventStore {
   const traced = async <T>(
@@ -43,7 +43,7 @@ export function tracedEventStore(store: EventStore, traces: Traces): EventStore 
   });
 }
 
-/** What the names of streams of one kind begin with: a small set. */
+/** The kind of a stream, from a small set. */
 const kindOf = (stream: string): string => stream.split('-', 1)[0] ?? stream;
 
 function failed(span: Span, error: unknown): void {

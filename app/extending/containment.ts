@@ -2,23 +2,23 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import { ExtensionResources } from './extension-resources.ts';
 
-/** Something that an extension did which would have ended the process. */
+/** Reports something that an extension did and that would have ended the process. */
 export type Blame = (extensionId: string, what: string, error: unknown) => void;
 
-/** What ends the process, and whose code it is that runs. */
-class ExitAttempt extends Error {
+/** An extension called `process.exit` or `process.abort`. */
+class ExitAttemptError extends Error {
   constructor(what: string) {
     super(`${what} was called`);
-    this.name = 'ExitAttempt';
+    this.name = 'ExitAttemptError';
   }
 }
 
 /**
- * Keeps what extensions do from ending the process: their calls of `process.exit` and `process.abort` are refused,
- * and what they leave uncaught (in a timer, in a promise that nobody waits for) is told and goes no further.
+ * Prevents extensions from ending the process. Their calls of `process.exit` and `process.abort` are rejected. Errors that
+ * they leave uncaught (in a timer, in an unawaited promise) are reported and go no further.
  *
- * Whose code runs is known by the asynchronous context that it was entered in. That costs a little with every
- * promise, so it begins with the first extension that is not of this service.
+ * The asynchronous context tells which extension's code is running. That costs a little with every promise, so it starts
+ * with the first external extension.
  */
 export class Containment {
   readonly #context = new AsyncLocalStorage<string>();
@@ -30,22 +30,22 @@ export class Containment {
     this.#blame = blame;
     this.#resources = new ExtensionResources(
       () => this.#context.getStore(),
-      (id, what) => blame(id, `it has ${what}`, new Error('more are refused')),
+      (id, what) => blame(id, `it has ${what}`, new Error('more are rejected')),
     );
   }
 
-  /** Calls into an extension's code. */
+  /** Calls an extension's code. */
   enter<T>(extensionId: string, call: () => T): T {
     this.#begin();
     return this.#context.run(extensionId, call);
   }
 
-  /** Takes away the connections and timers that an extension has left. */
+  /** Closes the connections and timers that an extension has left open. */
   release(extensionId: string): void {
     this.#resources.release(extensionId);
   }
 
-  /** Puts everything back as it was. */
+  /** Restores the original functions. */
   close(): void {
     this.#undo?.();
     this.#undo = null;
@@ -58,7 +58,7 @@ export class Containment {
     const refuse = (what: string): void => {
       const id = this.#context.getStore();
       if (id === undefined) return;
-      const error = new ExitAttempt(what);
+      const error = new ExitAttemptError(what);
       this.#blame(id, `${what} was called`, error);
       throw error;
     };
@@ -74,11 +74,11 @@ export class Containment {
     const uncaught = (error: unknown): void => {
       const id = this.#context.getStore();
       if (id !== undefined) {
-        // Was told when it was refused.
-        if (!(error instanceof ExitAttempt)) this.#blame(id, 'something was left uncaught', error);
+        // Already reported when it was rejected.
+        if (!(error instanceof ExitAttemptError)) this.#blame(id, 'uncaught error', error);
         return;
       }
-      // Others listen too: it is theirs. Alone, this stands in for what Node would do.
+      // Other listeners handle it. Without any, do what Node does.
       if (process.listenerCount('uncaughtException') > 1) return;
       process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
       exit.call(process, 1);

@@ -12,13 +12,13 @@ import { refuseLost } from '../../extensions/host/lent/lost-numbers.ts';
 import type { CorePort, PortRequest } from '../../extensions/host/ports.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 
-/** How long an answer may take, to its end. Milliseconds: longer than any `?wait=`. */
-const PATIENCE = 90_000;
+/** Time limit of a response, longer than any `?wait=`. Milliseconds. */
+const RESPONSE_TIMEOUT = 90_000;
 
-/** What an answer may come to. Bytes: more than the longest page, of 200 tasks with payloads of 256 KiB. */
-const MOST_BYTES = 64 * 1024 * 1024;
+/** Maximum size of a response: more than the largest page, 200 tasks with 256 KiB each. */
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
-/** Calls the HTTP interface of this process over the loopback, with all of its rules. */
+/** Calls the HTTP interface of this process over the loopback, with all its rules. */
 export class LoopbackCore implements CorePort {
   #agent: Agent = new Agent({ keepAlive: true, maxSockets: 256 });
   #request: typeof httpRequest = httpRequest;
@@ -26,20 +26,20 @@ export class LoopbackCore implements CorePort {
   readonly #traces: Traces | undefined;
   #address: { readonly host: string; readonly port: number } | null = null;
 
-  /** @param traces where its requests are parts of what they are made for */
+  /** @param traces to make the requests part of their caller's trace */
   constructor(clock: Clock, traces: Traces | undefined) {
     this.#clock = clock;
     this.#traces = traces;
   }
 
   /**
-   * Where it listens.
-   * @param host as it was told to listen: all addresses include the loopback
+   * Sets the address of the interface.
+   * @param host as configured; wildcard addresses include the loopback
    * @param tls whether HTTPS is served
    */
   listensAt(host: string, port: number, tls: boolean): void {
     if (tls) {
-      // The other end is this very process, whatever name its certificate has.
+      // The peer is this process itself, whatever name its certificate has.
       this.#agent = new TlsAgent({ keepAlive: true, maxSockets: 256, rejectUnauthorized: false });
       this.#request = tlsRequest;
     }
@@ -48,13 +48,13 @@ export class LoopbackCore implements CorePort {
   }
 
   /**
-   * Answers are gathered up to 64 MiB, and for 90 seconds.
-   * @throws ExtensionError `bad_request` for a live stream, which has no end; `payload_too_large` for an answer that is
-   *   longer; `unavailable` for one that takes longer, is cut off, or can't be asked for
+   * Sends a request and reads the whole response, up to 64 MiB and 90 seconds.
+   * @throws ExtensionError `bad_request` for a live stream, which never ends; `payload_too_large` and `unavailable` beyond
+   *   the limits; `unavailable` also for a truncated response or a failed connection
    */
   async request(method: string, path: string, options: PortRequest): Promise<CoreAnswer> {
     const address = this.#address;
-    if (address === null) throw away('this process serves no interface (yet)');
+    if (address === null) throw unavailable('this process does not serve the interface (yet)');
     if (!path.startsWith('/')) throw new TypeError('the path begins with a slash');
     const { body, token, signal } = options;
     const payload = body === undefined ? undefined : bytesOf(body, options.isChecked === true);
@@ -78,11 +78,10 @@ export class LoopbackCore implements CorePort {
           agent: this.#agent,
           ...(signal === undefined ? {} : { signal }),
         },
-        // An answer may be cut off, too.
-        (response) => void readAnswer(method, path, response).then(succeed, fail),
+        (response) => void readResponse(method, path, response).then(succeed, fail),
       );
-      // However much of it comes meanwhile: a live stream never falls silent.
-      const forget = this.#clock.after(PATIENCE, () => sent.destroy(late(method, path)), {
+      // Applies to the whole response: a live stream never falls silent.
+      const forget = this.#clock.after(RESPONSE_TIMEOUT, () => sent.destroy(late(method, path)), {
         background: true,
       });
       const succeed = (answer: CoreAnswer): void => {
@@ -93,22 +92,22 @@ export class LoopbackCore implements CorePort {
         forget();
         const own = signal?.aborted === true && error instanceof Error;
         const known = own || error instanceof ExtensionError;
-        reject(known ? error : away('the interface does not answer', error));
+        reject(known ? error : unavailable('the interface does not respond', error));
       };
       sent.on('error', fail);
       sent.end(payload);
     });
   }
 
-  /** Closes the kept connections. */
+  /** Closes idle connections. */
   close(): void {
     this.#agent.destroy();
   }
 }
 
 /**
- * @param isChecked whether numbers beyond 2^53 − 1 are floats for sure
- * @throws ExtensionError `bad_request` for a number that JSON cannot say
+ * @param isChecked whether numbers beyond 2^53 − 1 are known to be floats
+ * @throws ExtensionError `bad_request` for a number that JSON cannot represent
  */
 function bytesOf(body: unknown, isChecked: boolean): Buffer {
   const { text, lost } = stringifyExactly(body);
@@ -117,15 +116,15 @@ function bytesOf(body: unknown, isChecked: boolean): Buffer {
   return Buffer.from(withExponents(text));
 }
 
-function away(message: string, cause?: unknown): ExtensionError {
+function unavailable(message: string, cause?: unknown): ExtensionError {
   const error = new ExtensionError('unavailable', message, { component: 'core' });
   if (cause !== undefined) error.cause = cause;
   return error;
 }
 
 function late(method: string, path: string): ExtensionError {
-  const seconds = PATIENCE / 1000;
-  const message = `${method} ${path} was not answered to the end within ${String(seconds)} s`;
+  const seconds = RESPONSE_TIMEOUT / 1000;
+  const message = `${method} ${path} did not complete within ${String(seconds)} s`;
   return new ExtensionError('unavailable', message, { component: 'core', limit_seconds: seconds });
 }
 
@@ -138,8 +137,8 @@ function queryOf(path: string, query: CoreRequest['query'] = {}): string {
   return text === '' ? '' : `${path.includes('?') ? '&' : '?'}${text}`;
 }
 
-/** @throws ExtensionError for what is not gathered: the connection is given up */
-async function readAnswer(
+/** @throws ExtensionError for a live stream or a response that is too large; the connection is closed */
+async function readResponse(
   method: string,
   path: string,
   response: IncomingMessage,
@@ -150,14 +149,14 @@ async function readAnswer(
   const type = headers['content-type'] ?? '';
   if (method !== 'HEAD' && /^text\/event-stream\b/.test(type)) {
     response.destroy();
-    throw badInput('path', `${method} ${path} is a live stream, and has no end`);
+    throw badInput('path', `${method} ${path} is a live stream, which never ends`);
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Who leaves the loop ends the connection.
+  // Leaving the loop closes the connection.
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw tooLarge(method, path);
+    if (bytes > MAX_RESPONSE_BYTES) throw tooLarge(method, path);
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString();
@@ -167,6 +166,9 @@ async function readAnswer(
 }
 
 function tooLarge(method: string, path: string): ExtensionError {
-  const message = `the answer to ${method} ${path} is over ${String(MOST_BYTES)} bytes`;
-  return new ExtensionError('payload_too_large', message, { field: 'answer', limit: MOST_BYTES });
+  const message = `the response to ${method} ${path} is over ${String(MAX_RESPONSE_BYTES)} bytes`;
+  return new ExtensionError('payload_too_large', message, {
+    field: 'answer',
+    limit: MAX_RESPONSE_BYTES,
+  });
 }

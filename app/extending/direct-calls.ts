@@ -6,25 +6,25 @@ import { ExtensionError } from '../../extensions/contract.ts';
 import type { RequestOrigin } from '../../extensions/host/ports.ts';
 import type { CallSlots } from '../../scheduler/call-slots.ts';
 
-/** How long a tool that nobody waits for any more keeps its slot. Milliseconds. */
-const GRACE = 10_000;
+/** How long an abandoned tool call keeps its slot. Milliseconds. */
+const ABANDONED_GRACE = 10_000;
 
-/** A tool that a client's request calls, past any run. */
+/** A tool call by a client's request, outside of runs. */
 export interface DirectCall {
   readonly tool: string;
-  /** The agent in whose name it is called. */
+  /** The calling agent. */
   readonly actAs: string;
   readonly origin: RequestOrigin;
-  /** Aborted once nobody waits for the result. */
+  /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal;
 }
 
-/** Tools that clients call directly: each call takes a slot of the process, and is recorded. */
+/** Direct calls of tools. Each takes a slot of the process and is recorded. */
 export class DirectCalls {
   readonly #slots: CallSlots;
   readonly #record: { note(called: ToolCalled): void };
   readonly #clock: Clock;
-  /** Set within a call: a tool that calls another one has its slot, and would wait for itself. */
+  /** Set within a call. A tool that calls another tool shares its slot, or it would wait for itself. */
   readonly #within = new AsyncLocalStorage<true>();
 
   constructor(options: {
@@ -38,8 +38,8 @@ export class DirectCalls {
   }
 
   /**
-   * Carries a call out once there is a slot for it, and records what became of it.
-   * @throws ExtensionError `unavailable` where none becomes free in some seconds; what `work` throws
+   * Waits for a slot, makes the call and records its outcome.
+   * @throws ExtensionError `unavailable` if no slot becomes free within some seconds; errors of `work`
    */
   async carryOut<T>(call: DirectCall, work: () => Promise<T>): Promise<T> {
     const isWithin = this.#within.getStore() === true;
@@ -47,8 +47,8 @@ export class DirectCalls {
     if (giveBack === null) {
       this.#note(call, 'refused', 'unavailable');
       const { limit } = this.#slots;
-      const advice = 'try again, or make a task of it';
-      const message = `all slots for tools that are called directly are taken: ${advice}`;
+      const advice = 'try again, or create a task for it';
+      const message = `all slots for direct tool calls are taken: ${advice}`;
       throw new ExtensionError('unavailable', message, { component: 'workers', limit });
     }
     const working = this.#within.run(true, work);
@@ -63,16 +63,16 @@ export class DirectCalls {
     }
   }
 
-  /** Records a call that was not allowed. @param code of the error that the client is answered with */
+  /** Records a rejected call. @param code of the error in the response */
   refused(call: Omit<DirectCall, 'signal'>, code: string): void {
     this.#note(call, 'refused', code);
   }
 
-  /** A tool that ignores that nobody waits for it gives its slot back after a while, as a step of a run does. */
+  /** A tool that ignores the abort signal gives its slot back after a while, as a step of a run does. */
   #release(working: Promise<unknown>, signal: AbortSignal, giveBack: () => void): void {
     let cancel = (): void => {};
     const wait = (): void => {
-      cancel = this.#clock.after(GRACE, giveBack, { background: true });
+      cancel = this.#clock.after(ABANDONED_GRACE, giveBack, { background: true });
     };
     if (signal.aborted) wait();
     else signal.addEventListener('abort', wait, { once: true });

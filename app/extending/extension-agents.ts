@@ -18,8 +18,8 @@ import type { AgentPort, Grantee } from '../../extensions/host/ports.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 
 /**
- * What an extension's own agent may do; of events, what the extension was granted when the agent was made. An
- * administrator may change it: the agent is one as others are.
+ * Scopes of an extension's own agent. The scopes for events follow the capabilities granted when the agent is created. An
+ * administrator may change them, as for any agent.
  */
 function scopesOf({ granted }: Grantee): readonly string[] {
   const scopes = ['tasks:read', 'tasks:write', 'runs:read'];
@@ -28,19 +28,19 @@ function scopesOf({ granted }: Grantee): readonly string[] {
   return scopes;
 }
 
-/** A token is made anew this long before its end, or for the second half of a shorter life. Milliseconds. */
-const MARGIN = 60_000;
+/** A token is renewed this long before it expires, or at half of a shorter lifetime. Milliseconds. */
+const RENEWAL_MARGIN = 60_000;
 
 interface Kept {
   readonly token: string;
   readonly sid: string;
-  /** From then on another one is made. */
+  /** Time of renewal. */
   readonly until: Instant;
-  /** What signed it: after a change of keys another one is made. */
+  /** The signing key. After a key change, the token is renewed. */
   readonly key: KeyObject;
 }
 
-/** The agents `ext-<id>`, as which extensions act by themselves. Each is made when it is needed for the first time. */
+/** The agents `ext-<id>`, as which extensions act on their own. Each is created on first use. */
 export class ExtensionAgents implements AgentPort {
   readonly #store: EventStore;
   readonly #indexes: LiveIndexes;
@@ -49,10 +49,10 @@ export class ExtensionAgents implements AgentPort {
   readonly #life: number;
   readonly #signal: AbortSignal;
   readonly #tokens = new Map<string, Kept>();
-  /** Those that are asked for just now: many calls at once begin one session. */
+  /** Pending requests: concurrent calls share one session. */
   readonly #asked = new Map<string, Promise<string>>();
 
-  /** @param options.tokenSeconds life of an access token */
+  /** @param options.tokenSeconds lifetime of an access token */
   constructor(options: {
     readonly store: EventStore;
     readonly indexes: LiveIndexes;
@@ -85,7 +85,7 @@ export class ExtensionAgents implements AgentPort {
     return asked;
   }
 
-  /** The token that is kept, or another one where that counts no longer. */
+  /** The cached token, or a new one if it is no longer valid. */
   async #countingToken(extension: Grantee): Promise<string> {
     const now = this.#clock.now();
     const sub = agentIdOf(extension.id);
@@ -111,11 +111,16 @@ export class ExtensionAgents implements AgentPort {
     const scope = agent.scopes.join(' ');
     const key = this.#keys.jwtKey;
     const token = signToken({ ...claims, scope }, this.#life, now, key);
-    this.#tokens.set(extension.id, { token, sid, until: until - Math.min(MARGIN, life / 2), key });
+    this.#tokens.set(extension.id, {
+      token,
+      sid,
+      until: until - Math.min(RENEWAL_MARGIN, life / 2),
+      key,
+    });
     return token;
   }
 
-  /** An administrator may end its session, as anybody's, and a new secret does. */
+  /** An administrator can end its session. A new secret also ends it. */
   async #counts(sub: string, { sid }: Kept): Promise<boolean> {
     const { agents, sessions } = this.#indexes;
     const [{ state: agent }, { state: session }] = await Promise.all([
@@ -127,7 +132,8 @@ export class ExtensionAgents implements AgentPort {
   }
 
   async publish(extension: Grantee, topic: string, payload: object): Promise<string> {
-    if (typeof topic !== 'string' || !isTopic(topic)) throw badInput('topic', 'is no topic');
+    if (typeof topic !== 'string' || !isTopic(topic))
+      throw badInput('topic', 'is not a valid topic');
     const { text, lost } = stringifyExactly(payload);
     refuseLost('data', lost);
     const json: unknown = JSON.parse(text ?? 'null');
@@ -138,7 +144,7 @@ export class ExtensionAgents implements AgentPort {
     }
     const agent = await this.idOf(extension);
     const { topics } = this.#indexes;
-    // A process that has just started does not know yet who listens.
+    // A process that has just started does not know the listening tasks yet.
     await topics.passed(BEGINNING, this.#signal);
     const event = { topic, payload: json, source_agent_id: agent };
     const triggered = topics.matching(topic);
@@ -146,13 +152,13 @@ export class ExtensionAgents implements AgentPort {
     return published.event_id;
   }
 
-  /** @throws Refusal where the agent was removed: who did that does not want the extension to act */
+  /** @throws Refusal if the agent was removed, because then the extension must not act */
   async #agent(extension: Grantee): Promise<RegisteredAgent> {
     const id = agentIdOf(extension.id);
     const { state } = await load(this.#store, streams.agent(id), agentFold);
     if (state.status !== 'none') return requireAgent(state);
     const fields = { name: `ext-${extension.id}`, scopes: scopesOf(extension), webhook_url: null };
-    // The same command in every process: whoever is second finds what the first has done.
+    // The same command id in every process, so that the agent is created once.
     const context = { ...this.#context('service'), commandId: nameBasedId('extension', id) };
     const handled = await registerWithName(this.#store, id, fields, null, context);
     this.#indexes.agents.learn(id, handled);

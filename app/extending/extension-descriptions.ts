@@ -4,8 +4,8 @@ import { describeInterface } from '../../api/openapi/openapi.ts';
 import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 
 /**
- * Whether `/openapi.json` can have the endpoints of an extension, beside the service's own.
- * @throws Error for what it can't have, such as a schema that the service has not
+ * Checks that `/openapi.json` can describe an extension's endpoints beside the service's own.
+ * @throws Error otherwise, for example for an unknown schema
  */
 export function checkDescription(extension: DescribingExtension): void {
   const core = [...endpoints, ...unlistedEndpoints];

@@ -2,12 +2,12 @@ import { Socket } from 'node:net';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers';
 
-/** Connections and timers that an extension may have at a time. */
-const MOST_SOCKETS = 1_000;
-const MOST_TIMERS = 10_000;
+/** Maximum open connections and timers of an extension. */
+const MAX_SOCKETS = 1_000;
+const MAX_TIMERS = 10_000;
 
-/** Who has had too much is told of no more often than this. Milliseconds. */
-const TELL_EVERY = 60_000;
+/** Minimum interval between reports about the same excess. Milliseconds. */
+const REPORT_INTERVAL = 60_000;
 
 interface Held {
   readonly sockets: Set<Socket>;
@@ -15,21 +15,21 @@ interface Held {
 }
 
 /**
- * The connections and timers that extensions have made and not given back: bounded, so that one that forgets them
- * leaves enough for the others, and taken away when it ends.
+ * Limits the open connections and timers of each extension, so that a leak leaves enough for the others, and closes them
+ * when the extension ends.
  */
 export class ExtensionResources {
   readonly #current: () => string | undefined;
   readonly #excess: (extensionId: string, what: string) => void;
   readonly #held = new Map<string, Held>();
   readonly #told = new Map<string, number>();
-  /** What goes on in these makes nothing more. */
+  /** Ended extensions, which may open nothing more. */
   readonly #released = new Set<string>();
   #undo: (() => void) | null = null;
 
   /**
-   * @param current whose code runs
-   * @param excess told when an extension asks for more than it may have
+   * @param current id of the extension whose code is running
+   * @param excess called when an extension exceeds a limit
    */
   constructor(
     current: () => string | undefined,
@@ -39,7 +39,7 @@ export class ExtensionResources {
     this.#excess = excess;
   }
 
-  /** Counts from now on, in the whole process. */
+  /** Starts counting in the whole process. */
   begin(): void {
     if (this.#undo !== null) return;
     const undoSockets = this.#countSockets();
@@ -52,13 +52,13 @@ export class ExtensionResources {
     };
   }
 
-  /** Puts everything back as it was. */
+  /** Restores the original functions. */
   end(): void {
     this.#undo?.();
     this.#undo = null;
   }
 
-  /** Takes away what an extension has left, and what it makes from now on. */
+  /** Closes everything that an extension has open, and prevents more. */
   release(extensionId: string): void {
     this.#released.add(extensionId);
     const held = this.#held.get(extensionId);
@@ -79,7 +79,7 @@ export class ExtensionResources {
   #refuse(extensionId: string, what: string): Error {
     const now = performance.now();
     const key = `${extensionId} ${what}`;
-    if (now - (this.#told.get(key) ?? Number.NEGATIVE_INFINITY) >= TELL_EVERY) {
+    if (now - (this.#told.get(key) ?? Number.NEGATIVE_INFINITY) >= REPORT_INTERVAL) {
       this.#told.set(key, now);
       this.#excess(extensionId, what);
     }
@@ -94,7 +94,7 @@ export class ExtensionResources {
       const { sockets } = this.#of(id);
       if (sockets.has(socket)) return null;
       if (this.#released.has(id)) return new Error(`the extension ${id} has ended`);
-      if (sockets.size >= MOST_SOCKETS) return this.#refuse(id, `over ${MOST_SOCKETS} connections`);
+      if (sockets.size >= MAX_SOCKETS) return this.#refuse(id, `over ${MAX_SOCKETS} connections`);
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
       return null;
@@ -102,7 +102,7 @@ export class ExtensionResources {
     Socket.prototype.connect = function (this: Socket, ...given: unknown[]) {
       const refused = begin(this);
       if (refused === null) return Reflect.apply(connect, this, given) as Socket;
-      // As one that could not be connected: whoever made it listens to that only afterwards.
+      // Fails like a refused connection, after the caller has attached its listeners.
       process.nextTick(() => this.destroy(refused));
       return this;
     };
@@ -127,8 +127,8 @@ export class ExtensionResources {
           return timer;
         }
         const held = this.#of(id).timers;
-        if (held.size >= MOST_TIMERS) sweep(held);
-        if (held.size >= MOST_TIMERS) throw this.#refuse(id, `over ${MOST_TIMERS} timers`);
+        if (held.size >= MAX_TIMERS) sweep(held);
+        if (held.size >= MAX_TIMERS) throw this.#refuse(id, `over ${MAX_TIMERS} timers`);
         const called = function (this: unknown, ...parameters: unknown[]): unknown {
           if (once) held.delete(timer);
           return Reflect.apply(callback, this, parameters);
@@ -157,7 +157,7 @@ export class ExtensionResources {
   }
 }
 
-/** Forgets those that were ended by other ways than the functions made for it. */
+/** Removes timers that were ended by other means than the clear functions. */
 function sweep(held: Set<NodeJS.Timeout>): void {
   for (const timer of held) {
     if ((timer as { readonly _destroyed?: boolean })._destroyed === true) held.delete(timer);

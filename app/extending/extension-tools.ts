@@ -14,7 +14,7 @@ import type { LentTool, RequestOrigin, ToolPort } from '../../extensions/host/po
 
 /**
  * The tool registry of this process, as extensions see it.
- * @param direct carries out what clients' requests call
+ * @param direct makes the calls of clients' requests
  */
 export function toolPort(
   registry: ToolRegistry,
@@ -44,12 +44,12 @@ export function toolPort(
             taskId: id,
             step: name,
             actAs,
-            // Secrets are a pipeline's affair.
+            // Only pipelines have secrets.
             mask: (text) => text,
             origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
             log: (level, message, data) => log[level](message, { tool: name, caller, data }),
           });
-        // Without a request it is called within a run, or by an extension of its own accord.
+        // Without an origin, it is called within a run, or by an extension on its own.
         const result =
           origin === undefined
             ? await run()
@@ -66,7 +66,7 @@ export function toolPort(
         schema,
         run: async (args, call) => {
           try {
-            // Copies: what the extension does to them later changes neither the pipeline nor what is recorded.
+            // Copies, so that the extension cannot later change the pipeline or the recorded result.
             return plain(await func(plain(args), forExtension(call)));
           } catch (error) {
             throw thrownBy(error);
@@ -85,7 +85,7 @@ export function toolPort(
   };
 }
 
-/** @throws ExtensionError `bad_request` where there are any, with fields below `parameters` */
+/** @throws ExtensionError `bad_request` if there are any, with fields under `parameters` */
 function refuseFaults(faults: readonly ArgumentFault[]): void {
   const issues = faults.map(({ path, issue }) => ({
     field: ['parameters', ...path].join('.'),
@@ -97,46 +97,46 @@ function refuseFaults(faults: readonly ArgumentFault[]): void {
   throw new ExtensionError('bad_request', message, { ...first, issues });
 }
 
-/** Who is behind a call; the id of the command is the call's own affair. */
+/** The origin of a call, without the command id. */
 function fromOf(origin: RequestOrigin | undefined): RequestOrigin | undefined {
   if (origin === undefined) return undefined;
   const { source, correlationId, reason } = origin;
   return { source, correlationId, reason };
 }
 
-/** @throws ToolError for what is no JSON; undefined counts as null */
+/** @throws ToolError for a value that is not JSON; undefined counts as null */
 function plain(value: unknown): unknown {
   const { copy, fault } = copyOf(value ?? null);
   if (fault === null) return copy;
-  throw new ToolError(`the result is no JSON: ${fault}`, { retryable: false });
+  throw new ToolError(`the result is not JSON: ${fault}`, { retryable: false });
 }
 
 /**
- * A value as JSON, as it is now. Never throws.
- * @returns why it is none in `fault`: it is a circle or nested too deep, a bigint, a function or a symbol, holds NaN or
- *   an infinity, or throws when it is read
+ * A copy of a value as JSON. Never throws.
+ * @returns `fault` if it is not JSON: a cycle, nested too deep, a bigint, a function, a symbol, NaN or infinity, or it
+ *   throws when it is read
  */
 function copyOf(value: unknown): { readonly copy?: unknown; readonly fault: string | null } {
   try {
     const { text, lost } = stringifyExactly(withinReach(value));
-    if (text === undefined) return { fault: `a ${typeof value} has no text` };
+    if (text === undefined) return { fault: `a ${typeof value} cannot be represented` };
     const [infinite] = lost.filter(({ at }) => at === -1);
     if (infinite === undefined) return { copy: JSON.parse(text) as unknown, fault: null };
     const { path, digits } = infinite;
     return { fault: `${path.length === 0 ? '' : `${path.join('.')}: `}JSON has no ${digits}` };
   } catch (error) {
     const why = wordsOf(readable(error));
-    return { fault: why === '' ? 'it can not be read' : why };
+    return { fault: why === '' ? 'it cannot be read' : why };
   }
 }
 
-/** Of an error that is readable; empty where there are none. */
+/** The first line of an error's message; empty without one. */
 function wordsOf(error: unknown): string {
   const [line = ''] = error instanceof Error ? error.message.split('\n', 1) : [];
   return line;
 }
 
-/** A call whose log takes whatever an extension gives it, as it is in that moment. */
+/** A call whose log accepts any values of an extension and copies them at once. */
 function forExtension(call: ToolCall): ToolCall {
   return {
     ...call,
@@ -144,7 +144,7 @@ function forExtension(call: ToolCall): ToolCall {
       const known = logLevels.find((each) => each === level) ?? 'info';
       if (data === undefined) return call.log(known, asText(message));
       const { copy, fault } = copyOf(data);
-      call.log(known, asText(message), fault === null ? copy : `no JSON: ${fault}`);
+      call.log(known, asText(message), fault === null ? copy : `not JSON: ${fault}`);
     },
   };
 }
@@ -155,11 +155,11 @@ function asText(value: unknown): string {
   try {
     return String(value);
   } catch {
-    return 'something that has no text';
+    return 'a value that cannot be shown';
   }
 }
 
-/** What is shown to extensions is what all others are shown. */
+/** Freezes a value deeply: all extensions share it. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);
@@ -168,8 +168,7 @@ function frozen<T>(value: T): T {
 }
 
 /**
- * What a tool threw, so that looking at it throws nothing; an error that says whether trying again helps is taken at
- * its word. Never throws.
+ * Converts what a tool threw into an error that is safe to read. Keeps its `retryable`. Never throws.
  */
 function thrownBy(error: unknown): unknown {
   const shown = readable(error);
@@ -179,7 +178,7 @@ function thrownBy(error: unknown): unknown {
     if (typeof retryable !== 'boolean') return shown;
     return new ToolError(shown.message, { retryable, cause: shown });
   } catch {
-    // Whether trying again helps can't be asked of it.
+    // Its `retryable` cannot be read.
     return shown;
   }
 }

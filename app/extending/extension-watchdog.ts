@@ -12,17 +12,16 @@ import {
   type WatchedFolder,
 } from './watchdog-protocol.ts';
 
-/** Of the thread, which holds next to nothing. MiB. */
+/** Heap limits of the thread, which holds little. MiB. */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 } as const;
 
 /**
- * Names the extension that keeps the event loop to itself. A thread watches the loop's beat; where it stands still, the
- * thread asks the debugger of the process what runs there, and looks whose file it is: so it also knows what goes on
- * behind an `await`, and the extension's code costs nothing more while all is well. An endless loop can't be ended in
- * one process, but its name is in the log.
+ * Names an extension that blocks the event loop. A thread watches the loop's heartbeat. When it stops, the thread asks the
+ * process's debugger what is running and finds the file's extension. This also works after an `await`, and costs nothing
+ * in normal operation. An endless loop cannot be ended within one process, but the log names it.
  *
- * There is none where all extensions are of this service, and it looks away while somebody debugs the process: a
- * breakpoint stops the loop as well.
+ * It does not run if all extensions are built in, and pauses while the process is being debugged, because a breakpoint
+ * also stops the loop.
  */
 export class ExtensionWatchdog {
   readonly #options: ConstructorParameters<typeof ExtensionWatchdog>[0];
@@ -31,9 +30,9 @@ export class ExtensionWatchdog {
   #begun = false;
 
   constructor(options: {
-    /** Asked once, when it begins. */
+    /** Called once, at the start. */
     readonly extensions: () => readonly WatchedFolder[];
-    /** Told once the loop goes on. */
+    /** Called once the loop continues. */
     readonly blocked: (blocked: Blocked) => void;
     readonly log: Log;
     readonly logLevel: WatchdogData['logLevel'];
@@ -41,7 +40,7 @@ export class ExtensionWatchdog {
     this.#options = options;
   }
 
-  /** Called before code of an extension runs. Begins with the first call. */
+  /** Must be called before an extension's code runs. Starts with the first call. */
   begin(): void {
     if (this.#begun) return;
     this.#begun = true;
@@ -60,7 +59,7 @@ export class ExtensionWatchdog {
     this.#thread = startThread('./watchdog-thread', import.meta.url, data, HEAP);
     this.#thread.on('message', blocked);
     this.#thread.on('error', (error) => {
-      log.warn('extensions are not watched: they can block the event loop unseen', { error });
+      log.warn('watchdog failed: extensions can block the event loop unnoticed', { error });
     });
     this.#thread.unref();
   }
@@ -72,7 +71,7 @@ export class ExtensionWatchdog {
   }
 }
 
-/** As modules are named, behind symbolic links; a folder that is gone since is as it was named. */
+/** Resolves symbolic links, as module names do. A folder that no longer exists keeps its name. */
 function realPathOf(folder: string): string {
   try {
     return realpathSync(folder);

@@ -18,16 +18,16 @@ import type { Going } from '../roles/going.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 import type { Stores } from '../stores.ts';
 
-/** The extensions of a process, and what they call it by. */
+/** The extensions of a process, and their means to call it. */
 export interface ProcessExtensions {
   readonly host: ExtensionHost;
   readonly core: LoopbackCore;
-  /** Slots of this process that tools take which clients call directly. */
+  /** Slots for direct tool calls. */
   readonly calls: CallSlots;
   close(): Promise<void>;
 }
 
-/** Finds the extensions of this process and begins to set them up; readiness waits until that has ended. */
+/** Finds the extensions of this process and starts their setup. Readiness waits until it has ended. */
 export async function startExtensions(options: {
   readonly configuration: Configuration;
   readonly stores: Stores;
@@ -96,7 +96,7 @@ export async function startExtensions(options: {
     },
   });
   const project = join(import.meta.dirname, '../..');
-  // Compiled, the project's own packages lie one further up.
+  // In the compiled form, the project's packages are one level up.
   await host.start([project, join(project, '..'), process.cwd()]);
   going.keep('loading extensions', async (started) => {
     await host.loaded;

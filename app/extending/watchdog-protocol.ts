@@ -1,8 +1,8 @@
-/** What the watchdog's thread is given. */
+/** Input of the watchdog's thread. */
 export interface WatchdogData {
-  /** Two numbers of 32 bits, at {@link BEATS} and {@link DEBUGGED}. */
+  /** Two 32-bit numbers, at {@link BEATS} and {@link DEBUGGED}. */
   readonly beats: SharedArrayBuffer;
-  /** Where the code of extensions lies: real paths. */
+  /** Real paths of the extensions' folders. */
   readonly extensions: readonly WatchedFolder[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
@@ -12,7 +12,7 @@ export interface WatchedFolder {
   readonly folder: string;
 }
 
-/** What it says, once the event loop goes on. */
+/** Its report, once the event loop continues. */
 export interface Blocked {
   readonly extension: string;
   readonly seconds: number;
@@ -20,10 +20,10 @@ export interface Blocked {
   readonly where: string;
 }
 
-/** Counted up by the event loop whenever it comes round. */
+/** Incremented by the event loop. */
 export const BEATS = 0;
 /** 1 while a debugger listens. */
 export const DEBUGGED = 1;
 
-/** A beat of the event loop; milliseconds. */
+/** Interval of the event loop's heartbeat. Milliseconds. */
 export const BEAT = 200;

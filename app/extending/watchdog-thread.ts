@@ -5,25 +5,25 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createLog } from '../../observability/create-log.ts';
 import { BEAT, BEATS, DEBUGGED, type Blocked, type WatchdogData } from './watchdog-protocol.ts';
 
-/** The event loop stands still when it has not come round for so long. Milliseconds. */
+/** The event loop counts as blocked after this time without a heartbeat. Milliseconds. */
 const LIMIT = 1_000;
 
-/** When it is looked at what runs, so that it is known in time. Milliseconds. */
+/** Time without a heartbeat after which the running code is inspected. Milliseconds. */
 const LOOK_AFTER = 600;
 
-/** Between two looks at what runs; two that find the same name it. Milliseconds. */
+/** Pause between inspections. Two with the same result identify the extension. Milliseconds. */
 const PAUSE = 100;
 
-/** Looks, until it is left at that for a while. */
-const MOST_LOOKS = 5;
+/** Maximum inspections in a row. */
+const MAX_INSPECTIONS = 5;
 
 /**
- * What can't be stopped for so long waits for something outside of JavaScript (another program, the disk): who called
- * that was no moment's chance. Milliseconds.
+ * Code that the debugger cannot stop for this long is waiting outside JavaScript (another program, the disk). Then one
+ * inspection is enough. Milliseconds.
  */
 const LONG = 1_000;
 
-/** Whose code was found running, and where. */
+/** The extension whose code was running, and where. */
 type Found = Pick<Blocked, 'extension' | 'where'>;
 
 /** The thread that watches the event loop of its process, for `app/extending/extension-watchdog.ts`. */
@@ -35,7 +35,7 @@ const beats = new Int32Array(data.beats);
 const log = createLog({ level: data.logLevel, fields: { part: 'watchdog' } });
 
 let seen = beatNow();
-/** When the loop came round last, and when this thread looked last, by this thread's own clock. */
+/** Last heartbeat, and last check of this thread, by this thread's clock. */
 let since = performance.now();
 let looked = since;
 let looking = false;
@@ -43,7 +43,7 @@ let named: Found | null = null;
 
 setInterval(() => {
   const now = performance.now();
-  // This thread was held up as well: the whole process, or the machine, has slept.
+  // This thread was delayed too, so the process or machine was asleep.
   const slept = now - looked > LOOK_AFTER;
   looked = now;
   if (beatNow() !== seen) {
@@ -63,7 +63,7 @@ function beatNow(): number {
   return Atomics.load(beats, BEATS);
 }
 
-/** Finds out whose code it is, and tells of it at once: it may never end. */
+/** Finds the extension whose code is running, and logs it at once, because it may never end. */
 async function look(): Promise<void> {
   const standing = seen;
   const stood = since;
@@ -71,7 +71,7 @@ async function look(): Promise<void> {
   const inspection = new Inspection();
   try {
     let before: Found | null = null;
-    for (let times = 0; times < MOST_LOOKS && stands(); times += 1) {
+    for (let times = 0; times < MAX_INSPECTIONS && stands(); times += 1) {
       const asked = performance.now();
       const found = ownerOf(await inspection.stack(stands));
       const waited = performance.now() - asked;
@@ -85,13 +85,13 @@ async function look(): Promise<void> {
       await rest(PAUSE);
     }
   } catch (error) {
-    log.warn('what blocks the event loop could not be looked at', { error });
+    log.warn('could not inspect what blocks the event loop', { error });
   } finally {
     inspection.end();
   }
 }
 
-/** @param stands it still does; else it went on as soon as it could be looked at */
+/** @param stands whether the loop is still blocked; otherwise it continued when it was inspected */
 function name(blocked: Blocked, stands: boolean): void {
   const { extension, where } = blocked;
   const seconds = Math.round(blocked.seconds * 10) / 10;
@@ -107,7 +107,7 @@ interface Frame {
   readonly line: number;
 }
 
-/** The innermost call into code of an extension. */
+/** The innermost call of an extension's code. */
 function ownerOf(frames: readonly Frame[]): Found | null {
   for (const { called, url, line } of frames) {
     if (!url.startsWith('file:')) continue;
@@ -121,7 +121,7 @@ function ownerOf(frames: readonly Frame[]): Found | null {
   return null;
 }
 
-/** The process's own debugger, as far as it tells what runs. While it is at work the process is slow, not wrong. */
+/** The process's debugger, used to see what is running. It only slows the process down. */
 class Inspection {
   readonly #session = new Session();
   /** Addresses of scripts, by their ids. */
@@ -129,9 +129,9 @@ class Inspection {
   #connected = false;
 
   /**
-   * Stops what runs for a moment and looks at it.
-   * @param stands whether it still makes sense to wait
-   * @returns the calls, from the innermost; none when the loop has gone on before it could be stopped
+   * Pauses the running code and reads its call stack.
+   * @param stands whether the loop is still blocked
+   * @returns the frames, innermost first; empty if the loop continued before it could be paused
    */
   async stack(stands: () => boolean): Promise<readonly Frame[]> {
     if (!this.#connected) this.#connect();
@@ -145,7 +145,7 @@ class Inspection {
     return frames ?? [];
   }
 
-  /** Whatever it holds goes on. */
+  /** Lets paused code continue. */
   end(): void {
     if (this.#connected) this.#session.disconnect();
     this.#connected = false;
