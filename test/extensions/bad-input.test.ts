@@ -155,7 +155,7 @@ describe('an extension that does harm', () => {
     const { state, last_fault } = await info();
     expect([state, last_fault]).to.deep.equal([
       'loaded',
-      'it has over 10000 timers: Error: more are refused',
+      'it has over 10000 timers: Error: more are rejected',
     ]);
     await eventually(() => void expect(reached['ticks']).to.be.greaterThan(0));
     await hosting().stop();
@@ -318,11 +318,11 @@ describe('an extension that does harm', () => {
     expect(await hosting().tools.get('bad.log')?.run({}, call)).to.equal('done');
     expect(lines).to.deep.equal([
       ['info', 'm', { a: 1 }],
-      ['warn', 'm', 'no JSON: it is nested deeper than 500 levels, or holds itself'],
+      ['warn', 'm', 'not JSON: it is nested deeper than 500 levels, or holds itself'],
       ['info', 'm'],
       ['info', 'm'],
       ['error', '42', null],
-      ['debug', 'something that has no text', 'no JSON: a function has no text'],
+      ['debug', 'a value that cannot be shown', 'not JSON: a function cannot be represented'],
     ]);
   });
 

@@ -85,7 +85,7 @@ describe('the check of a store', () => {
     const failing = () => Promise.reject(new Error('no route to esdb://a:hush@store\n  at there'));
     const found = await pingCheck('stream_store', failing);
     expect(found).to.include({ name: 'stream_store', status: 'unhealthy' });
-    expect(found.message).to.match(/^does not answer: no route to /);
+    expect(found.message).to.match(/^not responding: no route to /);
     expect(found.message).to.not.match(/hush|\n/);
   });
 });
@@ -238,7 +238,7 @@ describe('the check of the workers', () => {
       slots: { slots: 2, full_since: '2026-01-02T03:03:05.006Z', holders: [holder], calls: 0 },
     });
     const called = workersCheck({ ...state, shortage: { ...shortage, calls: 3 }, now: about.now });
-    expect(called.message).to.match(/, 3 by tools that are called directly$/);
+    expect(called.message).to.match(/, 3 by direct calls of tools$/);
     expect(called['slots']).to.include({ calls: 3 });
   });
 });

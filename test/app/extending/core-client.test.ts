@@ -95,7 +95,7 @@ describe("an extension's client of the service", () => {
     expect(error).to.be.instanceOf(ExtensionError);
     expect(error).to.deep.include({
       code: 'payload_too_large',
-      message: 'the answer to GET / is over 67108864 bytes',
+      message: 'the response to GET / is over 67108864 bytes',
       details: { field: 'answer', limit: 67_108_864 },
     });
     await left;
@@ -118,7 +118,7 @@ describe("an extension's client of the service", () => {
     expect(error).to.be.instanceOf(ExtensionError);
     expect(error).to.deep.include({
       code: 'unavailable',
-      message: 'GET / was not answered to the end within 90 s',
+      message: 'GET / did not complete within 90 s',
       details: { component: 'core', limit_seconds: 90 },
     });
     await left.promise;

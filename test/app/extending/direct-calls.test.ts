@@ -42,7 +42,7 @@ describe('a tool that is called directly', () => {
     expect(await second)
       .to.include({ code: 'unavailable' })
       .and.have.property('message')
-      .that.contains('make a task of it');
+      .that.contains('create a task for it');
     expect(outcomes()).to.deep.equal([['refused', 'unavailable']]);
     ended.send();
     await first;

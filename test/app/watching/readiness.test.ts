@@ -132,7 +132,7 @@ describe('readiness', () => {
     expect(await found(health.ready())).to.include({ status: 'healthy' });
     expect(await found(health.report())).to.include({
       status: 'unhealthy',
-      message: `answers, but takes nothing: ${refusal}`,
+      message: `responding, but rejects writes: ${refusal}`,
     });
     refusal = null;
     expect(await found(health.report())).to.include({ status: 'healthy' });
