@@ -26,7 +26,7 @@ export const endpoints: readonly EndpointDescription[] = [
         },
       },
     },
-    summary: 'Appends a body of any shape to a stream of the demonstration',
+    summary: 'Appends any JSON to a demonstration stream',
     scopes: ['events:publish'],
     body: Type.Unknown(),
     idempotent: true,
@@ -53,24 +53,24 @@ export const endpoints: readonly EndpointDescription[] = [
         200: 'id: 1795420800000-0\ndata: {"stream":"greetings","id":"1795420800000-0","data":{"hello":"world"}}\n\n',
       },
     },
-    summary: 'Tells of what is published to a stream of the demonstration',
+    summary: 'Follows a demonstration stream',
     scopes: ['events:read'],
     query: Type.Object({
-      from: Type.Optional(Type.Literal('start', { description: 'begins with the first' })),
+      from: Type.Optional(Type.Literal('start', { description: 'from the first entry' })),
     }),
     answers: { 200: Type.String({ contentMediaType: 'text/event-stream' }) },
   },
 ];
 
-/** What a subscriber may leave unread before it is let go; it goes on by `Last-Event-ID`. Bytes. */
-const MOST_UNREAD = 1024 * 1024;
+/** Maximum unread bytes of a subscriber before it is disconnected. It can continue with `Last-Event-ID`. */
+const MAX_UNREAD_BYTES = 1024 * 1024;
 
-/** How often something is written on a connection on which nothing happens. Milliseconds. */
+/** Interval of comments on an idle connection. Milliseconds. */
 const BEAT = 15_000;
 
 /**
- * Demonstrates events: `POST publish/{stream}` appends a body of any shape, `GET subscribe/{stream}` tells of what
- * comes as server-sent events.
+ * Demonstrates events: `POST publish/{stream}` appends any JSON, and `GET subscribe/{stream}` follows the stream as
+ * server-sent events.
  */
 export function setup(context: ExtensionContext): void {
   const { routes } = context;
@@ -121,34 +121,34 @@ const has = ({ admin, scopes }: ExtensionCaller, scope: string): boolean =>
 const mayRead = (caller: ExtensionCaller | null): boolean =>
   caller !== null && has(caller, 'events:read');
 
-/** `Last-Event-ID` goes before `?from=start`: a client that comes back has the same address as before. */
+/** `Last-Event-ID` overrides `?from=start`, because a reconnecting client repeats the URL. */
 function whereFrom(request: Request): string | undefined {
   const last = request.get('last-event-id');
   if (last !== undefined && last !== '') return last;
   const { from } = request.query;
   if (from === undefined) return undefined;
   if (from === 'start') return 'start';
-  throw badInput('from', 'must be start, or be left out');
+  throw badInput('from', 'must be start, or left out');
 }
 
-/** Of a place in the stream that is none, by the name that its client knows it by. */
+/** Names an invalid position by the header that the client sent. */
 function asAsked(error: unknown): unknown {
   if (!(error instanceof ExtensionError)) return error;
   const { field, issue } = error.details;
   return field === 'after' ? badInput('Last-Event-ID', String(issue)) : error;
 }
 
-/** The headers go out at once: whoever has them misses nothing that is published from then on. */
+/** Sends the headers at once. A client that has them misses no later entry. */
 function begin(response: Response): void {
   response.locals['notMeasured'] = true;
   response.status(200);
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
-  // Else a proxy might wait for more before it passes anything on.
+  // Otherwise, a proxy might buffer the stream.
   response.setHeader('X-Accel-Buffering', 'no');
   response.flushHeaders();
 }
 
-/** @param mayGoOn a scope can be taken away while a stream is read */
+/** @param mayGoOn false once the caller has lost its scope */
 async function tell(
   entries: AsyncIterable<StreamEntry>,
   response: Response,
@@ -161,7 +161,7 @@ async function tell(
   beat.unref();
   try {
     for await (const { id, stream, data } of entries) {
-      if (!mayGoOn() || response.writableLength > MOST_UNREAD) break;
+      if (!mayGoOn() || response.writableLength > MAX_UNREAD_BYTES) break;
       response.write(`id: ${id}\ndata: ${JSON.stringify({ stream, id, data })}\n\n`);
     }
   } finally {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Response } from 'express';
 
-/** What is announced: `tools` are names. */
+/** An announcement. `tools` are names. */
 export interface Announcement {
   readonly server: string;
   readonly version: string;
@@ -9,23 +9,23 @@ export interface Announcement {
   readonly tools: readonly string[];
 }
 
-/** The headers go out at once. */
+/** Sends the headers at once. */
 export function begin(response: Response): void {
-  // How long it lasts is the client's choice, and no measure of the service.
+  // The client chooses the duration, so it must not count as a request's duration.
   response.locals['notMeasured'] = true;
   response.status(200);
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
-  // Else a proxy might wait for more before it passes anything on.
+  // Otherwise, a proxy might buffer the stream.
   response.setHeader('X-Accel-Buffering', 'no');
   response.flushHeaders();
 }
 
 /**
- * Tells a client by server-sent events what it can call: an `announce` at once and whenever that has changed, a
- * `heartbeat` every so often. Resolves once the client is gone.
+ * Sends a client the tools that it may call as server-sent events: `announce` at once and after each change, and
+ * `heartbeat` regularly. Resolves once the client has disconnected.
  * @param options.every milliseconds between heartbeats
  * @param options.gone aborted with the connection
- * @param options.look what is announced now
+ * @param options.look returns the current announcement
  * @throws what `look` throws
  */
 export async function announce(
@@ -44,7 +44,7 @@ export async function announce(
       if (data !== told) response.write(`event: announce\ndata: ${data}\n\n`);
       told = data;
       await pause(every, undefined, { signal: gone });
-      // A client that reads nothing is not written to.
+      // Do not buffer for a client that does not read.
       if (response.writableLength > 0) continue;
       const timestamp = new Date().toISOString();
       response.write(`event: heartbeat\ndata: ${JSON.stringify({ timestamp })}\n\n`);

@@ -1,14 +1,14 @@
 import { ExtensionError } from '../contract.ts';
 import type { Parameters } from './service-tools.ts';
 
-/** Most characters of a text. */
-const LONGEST = 200;
+/** Maximum length of a string. Characters. */
+const MAX_LENGTH = 200;
 
-/** Reads a body, and remembers all that is wrong with it. What stands in a part that is at fault is no fault of its own. */
+/** Reads a body and collects everything that is wrong with it. Inside an invalid part, nothing more is reported. */
 export class BodyReading {
   readonly #issues: { readonly field: string; readonly issue: string }[] = [];
 
-  /** An object; null: it is none. @param known no other fields may be in it; left out: any may */
+  /** Reads an object; null if it is not one. @param known the allowed fields. Default: any */
   object(value: unknown, field: string, known?: readonly string[]): Parameters | null {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       this.#issues.push({ field, issue: 'must be an object' });
@@ -22,13 +22,13 @@ export class BodyReading {
     return value as Parameters;
   }
 
-  /** A text of 1 to 200 characters. */
+  /** Reads a string of 1 to 200 characters. */
   text(within: Parameters | null, name: string, field: string): string {
     const value = within?.[name];
     if (within === null) return '';
     if (typeof value === 'string' && value !== '' && isShort(value)) return value;
     const tooLong = typeof value === 'string' && value !== '';
-    const issue = tooLong ? `has more than ${LONGEST} characters` : 'must be a text';
+    const issue = tooLong ? `has more than ${MAX_LENGTH} characters` : 'must be a string';
     this.#issues.push({ field, issue });
     return '';
   }
@@ -43,6 +43,6 @@ export class BodyReading {
   }
 }
 
-/** Characters are counted as the description counts them: a pair of surrogates is one. */
+/** Counts characters as JSON Schema does: a surrogate pair is one. */
 const isShort = (text: string): boolean =>
-  text.length <= 2 * LONGEST && [...text].length <= LONGEST;
+  text.length <= 2 * MAX_LENGTH && [...text].length <= MAX_LENGTH;

@@ -18,60 +18,60 @@ interface ToolDescription {
   readonly parameters: InputSchema;
 }
 
-/** Who calls a tool. */
+/** The caller of a tool. */
 export interface Invoker {
   readonly caller: ExtensionCaller;
-  /** The request that is being answered: what a tool asks of the service is asked for it. */
+  /** The client's request. A tool's own requests are made on its behalf. */
   readonly request: Request;
-  /** Aborted once nobody waits for the result. */
+  /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal;
 }
 
-/** What became of a call that was allowed. */
+/** The outcome of an allowed call. */
 export interface Outcome {
-  /** false: the tool itself failed. */
+  /** false if the tool failed. */
   readonly success: boolean;
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** The service's own interface has refused what a tool asked of it. */
-export class ServiceRefusal extends Error {
+/** The service's interface rejected a tool's request. */
+export class ServiceRefusalError extends Error {
   readonly answer: CoreAnswer;
 
   constructor(answer: CoreAnswer) {
     super(textOf(answer.body));
-    this.name = 'ServiceRefusal';
+    this.name = 'ServiceRefusalError';
     this.answer = answer;
   }
 }
 
-/** Whoever may make tasks of tools may call them at once, too. */
+/** The scope for creating tasks also allows direct calls. */
 const REGISTERED_SCOPE = 'tasks:write';
 
-/** How long a registered tool may take outside of a pipeline. Milliseconds. */
-const MOST_TIME = 60_000;
+/** Time limit of a registered tool outside a pipeline. Milliseconds. */
+const MAX_CALL_TIME = 60_000;
 
-/** Characters of what a tool says that has failed; a step tells as many. */
-const LONGEST_MESSAGE = 4000;
+/** Maximum length of a tool's error message, the same as for steps. Characters. */
+const MAX_LENGTH_MESSAGE = 4000;
 
 type Parts = Pick<ExtensionContext, 'core' | 'log' | 'toolRegistry'>;
 
-/** A tool, under the name that clients see. */
+/** A tool by its exposed name. */
 export type Entry = { readonly name: string } & (
   | { readonly kind: 'service'; readonly tool: ServiceTool }
   | { readonly kind: 'registered'; readonly tool: ToolView }
 );
 
-/** All tools: requests of the service's interface, and what is registered for pipelines. */
+/** All tools: requests to the service's interface, and the tools registered for pipelines. */
 export class Catalogue {
   readonly #context: Parts;
   readonly #mostTime: number;
   readonly #own = new Map<string, Entry>();
-  // The schemas are our own: to check them against the metaschema would take longer than all else.
+  // The schemas are our own. Validating them against the metaschema would take most of the time.
   readonly #ajv = new Ajv({ allErrors: true, strict: false, meta: false, validateSchema: false });
 
-  /** @param mostTime how long a registered tool may take. Milliseconds */
-  constructor(context: Parts, mostTime = MOST_TIME) {
+  /** @param mostTime time limit of a registered tool. Milliseconds */
+  constructor(context: Parts, mostTime = MAX_CALL_TIME) {
     this.#context = context;
     this.#mostTime = mostTime;
     for (const tool of serviceTools) {
@@ -79,15 +79,15 @@ export class Catalogue {
     }
   }
 
-  /** Those that the caller may call. */
+  /** The tools that the caller may call. */
   list(caller: ExtensionCaller): readonly Entry[] {
     const entries = [...this.#own.values(), ...this.#registered().values()];
     return entries.filter((entry) => may(caller, scopeOf(entry)));
   }
 
   /**
-   * Finds a tool by the name that clients see, or by the one that pipelines use.
-   * @throws ExtensionError `not_found`; `forbidden` where the caller lacks its scope
+   * Finds a tool by its exposed name or its name in pipelines.
+   * @throws ExtensionError `not_found`; `forbidden` if the caller lacks its scope
    */
   get(name: string, caller: ExtensionCaller): Entry {
     const registered = this.#registered();
@@ -97,7 +97,7 @@ export class Catalogue {
       [...registered.values()].find(({ tool }) => tool.name === name);
     if (entry === undefined) {
       const details = { resource: 'tool', id: name };
-      throw new ExtensionError('not_found', `there is no tool ${name}`, details);
+      throw new ExtensionError('not_found', `unknown tool ${name}`, details);
     }
     const scope = scopeOf(entry);
     if (may(caller, scope)) return entry;
@@ -109,7 +109,7 @@ export class Catalogue {
   }
 
   /**
-   * Finds a tool that is to be called: that it is refused is recorded.
+   * Finds a tool for a call. Records a rejection.
    * @throws ExtensionError as {@link get}
    */
   async allowed(
@@ -127,17 +127,17 @@ export class Catalogue {
     }
   }
 
-  /** @throws ExtensionError `bad_request` (fields below `parameters`) for what the tool does not take */
+  /** @throws ExtensionError `bad_request` (fields under `parameters`) for invalid arguments */
   check(entry: Entry, parameters: Parameters): void {
     if (entry.kind === 'registered') return entry.tool.check(parameters);
-    // Compiled by the first call of the tool: Ajv keeps it.
+    // Compiled on first use. Ajv caches it.
     const check = this.#ajv.compile(entry.tool.parameters);
     if (!check(parameters)) throw faultsOf(check);
   }
 
   /**
-   * @throws ExtensionError `not_found`, `forbidden`, `bad_request` (fields below `parameters`), `unavailable`;
-   *   ServiceRefusal where the service refuses; the reason of the invoker's signal once nobody waits
+   * @throws ExtensionError `not_found`, `forbidden`, `bad_request` (fields under `parameters`), `unavailable`;
+   *   ServiceRefusalError where the service refuses; the reason of the invoker's signal once nobody waits
    */
   async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
     const entry = await this.allowed(name, invoker);
@@ -147,7 +147,7 @@ export class Catalogue {
       : this.#call(entry.tool, parameters, invoker);
   }
 
-  /** The tools of pipelines, by the name that clients see. */
+  /** The tools of pipelines, by exposed name. */
   #registered(): ReadonlyMap<string, Entry> {
     const tools = new Map(this.#context.toolRegistry.listTools().map((tool) => [tool.name, tool]));
     const found = new Map<string, Entry>();
@@ -166,7 +166,7 @@ export class Catalogue {
     const { method, path, ...options } = tool.request(parameters, caller);
     const asked = { ...options, onBehalfOf, signal };
     const answer = await this.#context.core.request(method, path, asked);
-    if (answer.status >= 400) throw new ServiceRefusal(ofParameters(answer));
+    if (answer.status >= 400) throw new ServiceRefusalError(ofParameters(answer));
     const body = asObject(answer.body);
     return { success: true, result: tool.result?.(body) ?? body };
   }
@@ -184,7 +184,7 @@ export class Catalogue {
       invoker.signal.throwIfAborted();
       // Not in the midst of a pair: half a character is no text for most that read JSON.
       const message = messageOf(error)
-        .slice(0, LONGEST_MESSAGE)
+        .slice(0, MAX_LENGTH_MESSAGE)
         .replace(/[\uD800-\uDBFF]$/, '');
       this.#context.log.warn('a tool failed', { tool: tool.name, agent: caller.agentId, error });
       return { success: false, result: { error: 'tool_failed', message } };
@@ -196,13 +196,13 @@ export class Catalogue {
 export function describe({ name, ...entry }: Entry): ToolDescription {
   const { name: ofPipelines, description } = entry.tool;
   const schema = entry.kind === 'service' ? entry.tool.parameters : entry.tool.schema;
-  // A pipeline that a client writes needs the other name.
+  // Pipelines need the other name.
   const told =
     name === ofPipelines ? description : `${description} In a pipeline: \`${ofPipelines}\`.`;
   return { name, description: told, parameters: inputSchemaOf(schema) };
 }
 
-/** Whether calling it is known to change nothing. */
+/** Whether it is known to be read-only. */
 export function changesNothing(entry: Entry): boolean {
   return entry.kind === 'service' && entry.tool.readOnly;
 }
@@ -215,7 +215,7 @@ function may(caller: ExtensionCaller, scope: string): boolean {
   return caller.admin || caller.scopes.includes(scope);
 }
 
-/** Waits no longer than the signal says, also for a tool that does not look at it. @throws the signal's reason */
+/** Stops waiting when the signal aborts, even for a tool that ignores it. @throws the signal's reason */
 function endedBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = (): void => reject(signal.reason as Error);
@@ -226,20 +226,20 @@ function endedBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 function faultsOf({ errors }: ValidateFunction): ExtensionError {
-  const issues = (errors ?? []).map(({ instancePath, params, message = 'is at fault' }) => {
+  const issues = (errors ?? []).map(({ instancePath, params, message = 'is invalid' }) => {
     const { missingProperty, additionalProperty } = params as Readonly<Record<string, unknown>>;
     const within = instancePath.split('/').slice(1);
     const named = [missingProperty, additionalProperty].filter((each) => typeof each === 'string');
     const field = ['parameters', ...within, ...named].join('.');
     if (missingProperty !== undefined) return { field, issue: 'is required' };
-    return { field, issue: additionalProperty === undefined ? message : 'is not known' };
+    return { field, issue: additionalProperty === undefined ? message : 'is not a known field' };
   });
-  const first = issues[0] ?? { field: 'parameters', issue: 'is at fault' };
+  const first = issues[0] ?? { field: 'parameters', issue: 'is invalid' };
   const message = `${first.field}: ${first.issue}`;
   return new ExtensionError('bad_request', message, { ...first, issues });
 }
 
-/** What the service's interface calls by other names than the tools do. */
+/** Fields whose names differ between the interface and the tools. */
 const otherNames: Readonly<Record<string, string>> = {
   id: 'task_id',
   'If-Match': 'if_revision',
@@ -247,7 +247,7 @@ const otherNames: Readonly<Record<string, string>> = {
   'X-Reason': 'reason',
 };
 
-/** A refusal of what was asked, with its fields named as those of the call. */
+/** A rejection, with its fields renamed to those of the call. */
 function ofParameters(answer: CoreAnswer): CoreAnswer {
   const body = asObject(answer.body);
   const details = asObject(body['details']);
@@ -265,7 +265,7 @@ function ofParameters(answer: CoreAnswer): CoreAnswer {
   return { ...answer, body: { ...body, message, details: renamed } };
 }
 
-/** Results are objects: another value, and a list, stands under `value`. */
+/** A result must be an object. Other values and lists are wrapped as `value`. */
 function asObject(value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return value as Readonly<Record<string, unknown>>;
@@ -273,16 +273,16 @@ function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return { value: value ?? null };
 }
 
-/** What a tool that failed says of it. Never throws, whatever the tool has thrown. */
+/** The message of a failed tool. Never throws, whatever the tool threw. */
 function messageOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error);
   } catch {
-    return 'the tool failed without saying why';
+    return 'the tool failed without a message';
   }
 }
 
 function textOf(body: unknown): string {
   const { message } = asObject(body);
-  return typeof message === 'string' ? message : 'the service has refused';
+  return typeof message === 'string' ? message : 'the service rejected the request';
 }

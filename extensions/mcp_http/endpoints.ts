@@ -1,10 +1,10 @@
 import { Type, type TProperties } from '@sinclair/typebox';
 import type { EndpointDescription } from '../contract.ts';
 
-/** What `GET meta` names. */
+/** Capabilities that `GET meta` names. */
 export const offers = ['handshake', 'list_tools', 'invoke', 'schema', 'sse'] as const;
 
-/** What the examples show of a tool. */
+/** The schema in the examples. */
 const schema = {
   type: 'object',
   properties: { task_id: { type: 'string', description: 'id of the task, a UUID' } },
@@ -15,7 +15,7 @@ const task_id = '01a1fc11-0505-734a-8920-9c4c55a40f65';
 
 const parseError = {
   jsonrpc: '2.0',
-  error: { code: -32_000, message: 'the message can not be read' },
+  error: { code: -32_000, message: 'the message cannot be parsed' },
   id: null,
 };
 
@@ -38,10 +38,10 @@ const about = {
   capabilities: Type.Array(Type.Union(offers.map((each) => Type.Literal(each)))),
 };
 
-/** A message of JSON-RPC 2.0, as the Model Context Protocol has them. */
+/** A JSON-RPC 2.0 message of the Model Context Protocol. */
 const message = Type.Object(
   { jsonrpc: Type.Literal('2.0') },
-  { description: 'a message of JSON-RPC 2.0: a request, a notification, a result or an error' },
+  { description: 'a JSON-RPC 2.0 message: a request, a notification, a result or an error' },
 );
 const eventStream = Type.String({ contentMediaType: 'text/event-stream' });
 const notAllowed = {
@@ -49,14 +49,14 @@ const notAllowed = {
   answers: { 405: message },
 };
 
-/** The tool protocol over plain HTTP, and the Model Context Protocol at `mcp`, whose messages are its own. */
+/** The tool protocol over plain HTTP, and the Model Context Protocol at `mcp`. */
 export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/meta',
     operationId: 'getToolProtocol',
     examples: { answers: { 200: info } },
-    summary: 'What the tool protocol here can do',
+    summary: 'Capabilities of the tool protocol',
     scopes: null,
     answers: { 200: closed(about) },
   },
@@ -68,7 +68,7 @@ export const endpoints: readonly EndpointDescription[] = [
       body: { client: { name: 'example', version: '1.0.0' } },
       answers: { 200: { server: { name: 'mcp_http', version: '1.0.0' }, session_id: task_id } },
     },
-    summary: 'A client says who it is',
+    summary: 'Introduces a client',
     scopes: [],
     body: closed({ client: closed({ name: text, version: text }) }),
     answers: {
@@ -87,7 +87,7 @@ export const endpoints: readonly EndpointDescription[] = [
         200: { tools: [{ name: 'pause_task', description: 'Pauses a task.', parameters: schema }] },
       },
     },
-    summary: 'The tools that the caller may call',
+    summary: 'Lists the tools that the caller may call',
     scopes: [],
     answers: {
       200: closed({
@@ -100,7 +100,7 @@ export const endpoints: readonly EndpointDescription[] = [
     path: '/schema',
     operationId: 'listToolSchemas',
     examples: { answers: { 200: { ...info, tools: { pause_task: schema } } } },
-    summary: 'The parameters of all of them',
+    summary: 'The parameters of all tools',
     scopes: [],
     answers: { 200: closed({ ...about, tools: Type.Record(Type.String(), parameters) }) },
   },
@@ -137,11 +137,11 @@ export const endpoints: readonly EndpointDescription[] = [
     idempotent: true,
     answers: {
       200: closed({
-        success: Type.Boolean({ description: 'false: the tool was called, and failed' }),
+        success: Type.Boolean({ description: 'false: the tool was called and failed' }),
         result: Type.Object({}),
       }),
     },
-    // What the service refuses of a tool's request is answered as it says it.
+    // A rejection by the service is returned as it is.
     refusals: ['conflict', 'precondition_failed', 'payload_too_large'],
   },
   {
@@ -153,7 +153,7 @@ export const endpoints: readonly EndpointDescription[] = [
         200: `event: announce\ndata: ${JSON.stringify({ ...info, tools: ['pause_task'] })}\n\n`,
       },
     },
-    summary: 'Announces the tools, and again when they change',
+    summary: 'Announces the tools, now and after each change',
     scopes: [],
     answers: { 200: eventStream },
   },
@@ -174,7 +174,7 @@ export const endpoints: readonly EndpointDescription[] = [
     body: message,
     answers: {
       200: eventStream,
-      202: Type.String({ contentMediaType: 'none', description: 'a notification was taken' }),
+      202: Type.String({ contentMediaType: 'none', description: 'a notification was accepted' }),
       400: Type.Object({}, { description: 'the error body of all endpoints, or a message' }),
       406: message,
     },
@@ -182,13 +182,13 @@ export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/mcp',
-    summary: 'Answered with 405, as the protocol wants it of a server that tells nothing by itself',
+    summary: 'Returns 405, as the protocol requires of a server that sends nothing on its own',
     ...notAllowed,
   },
   {
     method: 'delete',
     path: '/mcp',
-    summary: 'Answered with 405: there are no sessions to end',
+    summary: 'Returns 405: there are no sessions to end',
     ...notAllowed,
   },
 ];

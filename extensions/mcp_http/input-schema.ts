@@ -1,4 +1,4 @@
-/** A schema of a tool's parameters in the form that the Model Context Protocol has for it. */
+/** The schema of a tool's parameters in the form of the Model Context Protocol. */
 export interface InputSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
@@ -7,7 +7,7 @@ export interface InputSchema {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+/** Keywords whose values are schemas: one, a list, or a map. */
 const single = [
   'additionalProperties',
   'contains',
@@ -23,13 +23,13 @@ const single = [
 const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const byName = ['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'];
 
-/** Keywords that only an array can meet. */
+/** Keywords for arrays. */
 const ofArrays = ['contains', 'maxItems', 'minItems', 'prefixItems', 'uniqueItems'];
 
 /**
- * Clients know less than JSON Schema, and refuse a whole list of tools for one schema that says more. Each property is
- * therefore an object (`true` becomes `{}`, `false` becomes `{"not": {}}`), each array has `items`, which are one
- * schema (a list of them becomes `prefixItems`), and keywords of the wrong type are left out.
+ * Clients support only part of JSON Schema, and reject the whole list of tools for one schema beyond that. So each
+ * property becomes an object (`true` becomes `{}`, `false` becomes `{"not": {}}`). Each array gets a single schema as
+ * `items` (a list becomes `prefixItems`). Keywords of the wrong type are removed.
  * @param schema JSON schema of an object
  */
 export function inputSchemaOf(schema: object): InputSchema {
@@ -65,7 +65,7 @@ function plain(schema: Schema): Schema {
   return isArray(schema) && !('items' in written) ? { ...written, items: {} } : written;
 }
 
-/** Whether a schema is one of arrays, by its type or by what it says of them. */
+/** Whether a schema describes arrays, by its type or its keywords. */
 function isArray(schema: Schema): boolean {
   const { type } = schema;
   if (type === undefined) return ofArrays.some((keyword) => keyword in schema);

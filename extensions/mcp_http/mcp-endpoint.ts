@@ -10,7 +10,7 @@ import {
 import type { Request, Response } from 'express';
 import { ExtensionError, type ExtensionContext } from '../contract.ts';
 import {
-  ServiceRefusal,
+  ServiceRefusalError,
   changesNothing,
   describe,
   type Catalogue,
@@ -20,14 +20,14 @@ import {
 
 const INSTRUCTIONS =
   'Schedules tasks, each a pipeline of tools. Look at a schedule with preview_schedule before create_task; ' +
-  'explain_task tells why something did or did not run.';
+  'explain_task explains why something did or did not run.';
 
-/** Most bytes of a page of a list, with all that is around it. */
-const MOST_BYTES = 4 * 1024 * 1024 - 1024;
+/** Maximum size of a page of a list, including its envelope. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024 - 1024;
 
 /**
- * Answers one request of the Model Context Protocol (Streamable HTTP). Nothing is kept between requests, so that any
- * process of the service can take the next one.
+ * Handles one request of the Model Context Protocol (Streamable HTTP). It keeps no state, so any process can handle the
+ * next one.
  */
 export async function answerMcp(
   request: Request,
@@ -44,7 +44,7 @@ export async function answerMcp(
     { name: info.id, title: info.name, version: info.version },
     { instructions: INSTRUCTIONS },
   );
-  // Without a connection that stays, nobody could be told that the tools have changed.
+  // Without a permanent connection, changes of the tools cannot be announced.
   server.registerCapabilities({ tools: { listChanged: false } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: catalogue.list(caller).map((entry) => {
@@ -59,12 +59,12 @@ export async function answerMcp(
       const invoker = { caller, request, signal };
       return await resultOf((less) => catalogue.invoke(name, { ...given, ...less }, invoker));
     } catch (error) {
-      // The client has gone, and was not waited for any longer.
+      // The client has disconnected.
       signal.throwIfAborted();
       const refused = refusal(error);
       if (refused !== null) return toolResult(refused);
-      log.error('a tool could not be called', { tool: name, error });
-      throw new McpError(ErrorCode.InternalError, 'the tool could not be called');
+      log.error('could not call a tool', { tool: name, error });
+      throw new McpError(ErrorCode.InternalError, 'could not call the tool');
     }
   });
   const transport = new StreamableHTTPServerTransport();
@@ -74,8 +74,8 @@ export async function answerMcp(
 }
 
 /**
- * A tool whose scope the caller lacks is refused by the status of the response, as the protocol's specification of
- * authorization wants it: a client may then obtain a token that reaches.
+ * Rejects a tool whose scope the caller lacks by the HTTP status, as the protocol's authorization specification requires.
+ * The client may then obtain another token.
  * @throws ExtensionError `forbidden`
  */
 async function checkScopes(
@@ -94,9 +94,9 @@ async function checkScopes(
   }
 }
 
-/** What a client is told; null where it is a fault. @throws McpError for a tool that is not there */
+/** The error for the client; null for an internal error. @throws McpError for an unknown tool */
 function refusal(error: unknown): Record<string, unknown> | null {
-  if (error instanceof ServiceRefusal) {
+  if (error instanceof ServiceRefusalError) {
     const { body } = error.answer;
     return typeof body === 'object' && body !== null ? { ...body } : { message: error.message };
   }
@@ -107,8 +107,8 @@ function refusal(error: unknown): Record<string, unknown> | null {
 }
 
 /**
- * The result of a call. A page of a list stands in it twice, as text and as data: where both are too much for one
- * response, a shorter page is asked for.
+ * The result of a call. It contains a page of a list twice, as text and as data. If that is too large, a shorter page is
+ * requested.
  */
 async function resultOf(
   invoke: (less: { readonly limit?: number }) => Promise<Outcome>,
@@ -119,8 +119,8 @@ async function resultOf(
     const items = result['items'];
     if (!Array.isArray(items) || items.length < 2) return told;
     const bytes = Buffer.byteLength(JSON.stringify(told));
-    if (bytes <= MOST_BYTES) return told;
-    less = { limit: Math.max(1, Math.floor((items.length * MOST_BYTES) / bytes)) };
+    if (bytes <= MAX_PAGE_BYTES) return told;
+    less = { limit: Math.max(1, Math.floor((items.length * MAX_PAGE_BYTES) / bytes)) };
   }
 }
 

@@ -3,18 +3,24 @@ import type { Request, Response } from 'express';
 import { ExtensionError, type ExtensionCaller, type ExtensionContext } from '../contract.ts';
 import { announce, begin } from './announcements.ts';
 import { BodyReading } from './body-reading.ts';
-import { Catalogue, ServiceRefusal, changesNothing, describe, type Invoker } from './catalogue.ts';
+import {
+  Catalogue,
+  ServiceRefusalError,
+  changesNothing,
+  describe,
+  type Invoker,
+} from './catalogue.ts';
 import { offers } from './endpoints.ts';
 
 export { endpoints } from './endpoints.ts';
 
-/** Between heartbeats where `SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS` says nothing else. Seconds. */
+/** Default of `SVC_EXT_MCP_HTTP_HEARTBEAT_SECONDS`. */
 const BEAT = '15';
 
 /**
- * The service's tools for language models: as the interface has them over plain HTTP, and at `mcp` by the Model
- * Context Protocol. The caller's scopes decide what is listed and allowed; the service itself decides the rest.
- * @throws Error for a heartbeat that is no number of seconds
+ * The service's tools for language models, over plain HTTP and, at `mcp`, over the Model Context Protocol. The caller's
+ * scopes decide what is listed and allowed.
+ * @throws Error for an invalid heartbeat interval
  */
 export function setup(context: ExtensionContext): void {
   const { routes, info } = context;
@@ -36,7 +42,12 @@ export function setup(context: ExtensionContext): void {
     const version = reading.text(client, 'version', 'client.version');
     reading.end();
     const session_id = randomUUID();
-    context.log.info('a client shook hands', { client: name, version, agent: agentId, session_id });
+    context.log.info('client introduced itself', {
+      client: name,
+      version,
+      agent: agentId,
+      session_id,
+    });
     response.json({ server: { name: info.id, version: info.version }, session_id });
   });
 
@@ -65,13 +76,13 @@ export function setup(context: ExtensionContext): void {
     const invoker = invokerOf(context, request, response);
     const call = () => catalogue.invoke(tool, parameters, invoker);
     const entry = await catalogue.allowed(tool, invoker);
-    // What is no command uses up no key.
+    // Only commands use up an idempotency key.
     catalogue.check(entry, parameters);
     const isRead = changesNothing(entry);
     try {
       response.json(await (isRead ? call() : context.once(request, call)));
     } catch (error) {
-      if (!(error instanceof ServiceRefusal)) throw error;
+      if (!(error instanceof ServiceRefusalError)) throw error;
       sendRefusal(response, error);
     }
   });
@@ -83,7 +94,7 @@ export function setup(context: ExtensionContext): void {
       response.end();
       return;
     }
-    // The host finds out again and again who calls, and ends the answer where nobody does any more.
+    // The host keeps checking the caller, and ends the response when the caller is no longer valid.
     const look = () => {
       const tools = described(callerOf(context, request)).map(({ name }) => name);
       return { ...about, tools };
@@ -91,19 +102,19 @@ export function setup(context: ExtensionContext): void {
     try {
       await announce(response, { every, gone, look });
     } catch (error) {
-      // The answer has begun: all that is left is to end it, and to say why.
-      context.log.error('tools could not be announced any more', { error });
+      // The response has started. It can only be ended and logged.
+      context.log.error('could not continue announcing tools', { error });
     }
   });
 
   routes.post('/mcp', async (request, response) => {
     const caller = callerOf(context, request);
-    // With the SDK come 30 MB, which a process that nobody asks has no need of.
+    // The SDK takes 30 MB, so it is loaded on first use.
     const { answerMcp } = await import('./mcp-endpoint.ts');
     await answerMcp(request, response, { catalogue, context, caller });
   });
 
-  // A server that keeps nothing has nothing to tell by itself, and nothing to end; the protocol asks for 405.
+  // A stateless server has no stream and no sessions. The protocol requires 405.
   routes.all('/mcp', (_request, response) => {
     const error = { code: -32_000, message: 'Method not allowed.' };
     response.status(405).set('Allow', 'POST').json({ jsonrpc: '2.0', error, id: null });
@@ -129,8 +140,8 @@ function invokerOf(context: ExtensionContext, request: Request, response: Respon
   return { caller: callerOf(context, request), request, signal: gone.signal };
 }
 
-/** As the service itself has said it, with the id of the request that it refused. */
-function sendRefusal(response: Response, { answer }: ServiceRefusal): void {
+/** The service's own error body, with the id of the rejected request. */
+function sendRefusal(response: Response, { answer }: ServiceRefusalError): void {
   const again = answer.headers['retry-after'];
   if (again !== undefined) response.set('Retry-After', again);
   response.status(answer.status).json(answer.body);

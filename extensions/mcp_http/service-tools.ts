@@ -5,7 +5,7 @@ import { changeParameters, previewParameters, taskParameters } from './task-para
 /** Parameters of a call, checked against the tool's schema. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** A request of the service's own interface. */
+/** A request to the service's interface. */
 export interface ServiceRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
   /** Encoded. */
@@ -15,17 +15,17 @@ export interface ServiceRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A tool that is one request of the service's own interface, made with the caller's token. */
+/** A tool that makes one request to the service's interface, with the caller's token. */
 export interface ServiceTool {
   readonly name: string;
   readonly description: string;
   readonly parameters: TObject;
-  /** Without it, or `admin`, the tool is neither listed nor allowed. */
+  /** The tool is listed and allowed only with this scope or `admin`. */
   readonly scope: string;
-  /** Changes nothing. */
+  /** Read-only. */
   readonly readOnly: boolean;
   request(parameters: Parameters, caller: ExtensionCaller): ServiceRequest;
-  /** The result made of the body of the answer; left out: the body itself. */
+  /** Converts the response body to the result. Default: the body. */
   result?(body: Parameters): Parameters;
 }
 
@@ -34,23 +34,23 @@ const id = (of: string): TProperties => ({
 });
 const optional = (description: string) => Type.Optional(Type.String({ description, minLength: 1 }));
 const limit = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'most items of the page' }),
+  Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'maximum items of the page' }),
 );
-const cursor = optional('`next_cursor` of the page before');
-const key = optional('a repetition with the same key is the same command');
+const cursor = optional('`next_cursor` of the previous page');
+const key = optional('idempotency key: a repetition with the same key has no further effect');
 const reason = Type.Optional(
   Type.String({ minLength: 1, maxLength: 500, description: 'why; recorded with the command' }),
 );
 const ifRevision = Type.Optional(
   Type.Integer({
     minimum: 0,
-    description: '`revision` of the task as you know it; refused if the task has changed since',
+    description: '`revision` of the task as you know it; rejected if the task has changed since',
   }),
 );
 const closed = (properties: TProperties): TObject =>
   Type.Object(properties, { additionalProperties: false });
 
-/** The tools of the interface that are requests to the service. */
+/** The tools that are requests to the service. */
 export const serviceTools: readonly ServiceTool[] = [
   {
     name: 'list_tasks',
@@ -59,8 +59,8 @@ export const serviceTools: readonly ServiceTool[] = [
       status: optional('active, paused or canceled'),
       created_by: optional('id of the agent that owns them'),
       schedule_kind: optional('cron, rrule, once or event'),
-      tag: optional('a tag that they have'),
-      search: optional('stands in the title'),
+      tag: optional('a tag of the tasks'),
+      search: optional('part of the title'),
       limit,
       cursor,
     }),
@@ -70,7 +70,7 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'get_task',
-    description: 'Shows a task: its schedule, its pipeline, when it runs next.',
+    description: 'Shows a task with its schedule, pipeline and next run.',
     parameters: closed(id('task')),
     scope: 'tasks:read',
     readOnly: true,
@@ -84,7 +84,7 @@ export const serviceTools: readonly ServiceTool[] = [
     readOnly: false,
     request: ({ idempotency_key, ...task }, { agentId }) =>
       command('/tasks', { idempotency_key }, { body: { created_by: agentId, ...task } }),
-    result: (task) => ({ task_id: task['id'], message: 'the task is created', task }),
+    result: (task) => ({ task_id: task['id'], message: 'the task has been created', task }),
   },
   {
     name: 'update_task',
@@ -103,11 +103,12 @@ export const serviceTools: readonly ServiceTool[] = [
       headers: headersOf({ if_revision, reason: why }),
       body,
     }),
-    result: (task) => ({ task_id: task['id'], message: 'the task is changed', task }),
+    result: (task) => ({ task_id: task['id'], message: 'the task has been changed', task }),
   },
   {
     name: 'preview_schedule',
-    description: 'Tells when a schedule, or that of a task, fires next, and what may not be meant.',
+    description:
+      'Lists the next fires of a schedule or a task, with warnings about likely mistakes.',
     parameters: previewParameters,
     scope: 'tasks:read',
     readOnly: true,
@@ -119,7 +120,7 @@ export const serviceTools: readonly ServiceTool[] = [
     parameters: closed({
       ...id('task'),
       wait_seconds: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 60, description: 'waits so long for its end' }),
+        Type.Integer({ minimum: 1, maximum: 60, description: 'seconds to wait for its end' }),
       ),
       idempotency_key: key,
     }),
@@ -135,7 +136,7 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'pause_task',
-    description: 'Pauses a task: it fires no more until it is resumed.',
+    description: 'Pauses a task. It does not fire until it is resumed.',
     parameters: closed({ ...id('task'), idempotency_key: key }),
     scope: 'tasks:write',
     readOnly: false,
@@ -153,7 +154,7 @@ export const serviceTools: readonly ServiceTool[] = [
           type: 'string',
           enum: ['skip', 'latest', 'all'],
           default: 'skip',
-          description: 'which of the fires that the pause held back run now',
+          description: 'which of the fires missed during the pause run now',
         }),
       ),
       idempotency_key: key,
@@ -170,7 +171,7 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'snooze_task',
-    description: 'Delays the next fire of a task; the ones after it keep their times.',
+    description: 'Delays the next fire of a task. Later fires keep their times.',
     parameters: closed({
       ...id('task'),
       delay_seconds: Type.Integer({
@@ -203,10 +204,11 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'explain_task',
-    description: 'Tells why a task did or did not fire at an instant, and which events say so.',
+    description:
+      'Explains why a task did or did not fire at an instant, with the events that prove it.',
     parameters: closed({
       ...id('task'),
-      at: Type.String({ minLength: 1, description: 'a time of its schedule, ISO 8601' }),
+      at: Type.String({ minLength: 1, description: 'a scheduled time, ISO 8601' }),
     }),
     scope: 'tasks:read',
     readOnly: true,
@@ -219,7 +221,9 @@ export const serviceTools: readonly ServiceTool[] = [
       task_id: optional('of this task'),
       state: optional('queued, running, retrying, succeeded, failed, canceled or skipped'),
       trigger: optional('schedule, manual, event or backfill'),
-      success: Type.Optional(Type.Boolean({ description: 'ended well, or failed' })),
+      success: Type.Optional(
+        Type.Boolean({ description: 'only successful runs, or only failed ones' }),
+      ),
       start_time: optional('started after'),
       end_time: optional('started before'),
       limit,
@@ -249,7 +253,7 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'retry_run',
-    description: 'Starts a new run in place of a failed one.',
+    description: 'Retries a failed run as a new run.',
     parameters: closed({
       ...id('run'),
       from: Type.Optional(
@@ -257,7 +261,7 @@ export const serviceTools: readonly ServiceTool[] = [
           type: 'string',
           enum: ['failed_step', 'start'],
           default: 'failed_step',
-          description: 'begin at the failed step with the earlier results, or at the start',
+          description: 'start at the failed step and keep earlier results, or start over',
         }),
       ),
       reason,
@@ -287,10 +291,10 @@ export const serviceTools: readonly ServiceTool[] = [
         Type.Unsafe<object>({
           type: 'object',
           default: {},
-          description: 'what the triggered runs read as `${event.payload}`',
+          description: 'content, which the triggered runs read as `${event.payload}`',
         }),
       ),
-      source_agent_id: optional('id of the agent that publishes; you, if left out'),
+      source_agent_id: optional('id of the publishing agent. Default: you'),
       reason,
       idempotency_key: key,
     }),
@@ -306,19 +310,19 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'run_events',
-    description: 'Shows what happened to a run, event by event, as it stands in the log.',
+    description: 'Lists the events of a run from the log.',
     parameters: closed({
       ...id('run'),
       from: Type.Optional(
         Type.Integer({
           minimum: 0,
           default: 0,
-          description: 'revision to start at: `next_from` of the page before',
+          description: 'revision to start at: `next_from` of the previous page',
         }),
       ),
       limit,
     }),
-    // What the log itself holds is for auditors, as at `GET /streams/{stream}`.
+    // The log itself is for auditors only, as at `GET /streams/{stream}`.
     scope: 'audit:read',
     readOnly: true,
     request: ({ run_id, ...page }) => reading(`/streams/${part(`run-${String(run_id)}`)}`, page),
@@ -340,7 +344,7 @@ function command(
   return { method: 'POST', path, headers: headersOf(given), ...more };
 }
 
-/** The headers of a command that are parameters of its tool. */
+/** Request headers made from a tool's parameters. */
 function headersOf({ idempotency_key, if_revision, reason }: Parameters): Record<string, string> {
   return {
     ...(typeof idempotency_key === 'string' ? { 'idempotency-key': idempotency_key } : {}),
@@ -349,7 +353,7 @@ function headersOf({ idempotency_key, if_revision, reason }: Parameters): Record
   };
 }
 
-/** A header carries bytes on one line: UTF-8, one character a byte. */
+/** Encodes a string for a header: UTF-8, one character per byte, on one line. */
 const headerOf = (text: string): string =>
   Buffer.from(text.replaceAll(/\p{Cc}+/gu, ' ').trim()).toString('latin1');
 

@@ -6,10 +6,10 @@ const whole = (description: string, limits: object): TSchema =>
   Type.Integer({ description, ...limits });
 const oneOf = (description: string, values: readonly string[], more: object = {}): TSchema =>
   Type.Unsafe<string>({ type: 'string', description, enum: values, ...more });
-/** A field that may be null, which is its default. */
+/** A nullable field with the default null. */
 const nullable = (description: string, schema: TSchema): TSchema =>
   Type.Optional(Type.Union([schema, Type.Null()], { description, default: null }));
-/** A field that the service fills in where it is left out. */
+/** A field with a default. */
 const filled = (schema: TSchema, value: unknown): TSchema =>
   Type.Optional({ ...schema, default: value });
 
@@ -27,22 +27,22 @@ const maxRuns = nullable('the schedule ends after this many fires', whole('fires
 const step = {
   type: 'object',
   description:
-    'one step: `uses` names its tool, `with` holds the arguments of the tool. A group has `parallel` instead of both',
+    'a step: `uses` names the tool, `with` holds its arguments. A group has `parallel` instead',
   properties: {
     id: { type: 'string', description: 'name of the step, unique in its pipeline' },
     uses: { type: 'string', description: 'the tool, by its name in pipelines: `http.request`' },
     with: { description: 'arguments of the tool; strings may hold `${…}`' },
     save_as: { type: 'string', description: 'another name for the result' },
     if: { description: 'the step runs only if this JMESPath expression holds' },
-    timeout_seconds: { type: 'number', default: 30, description: 'most seconds of one try' },
-    max_retries: { type: 'integer', default: 0, description: 'further tries of the step' },
+    timeout_seconds: { type: 'number', default: 30, description: 'maximum seconds of one attempt' },
+    max_retries: { type: 'integer', default: 0, description: 'retries of the step' },
     on_error: {
       type: 'string',
       enum: ['fail', 'continue'],
       default: 'fail',
-      description: 'what a failure does to the run',
+      description: 'what a failure of the step does to the run',
     },
-    for_each: { description: 'an array, or an expression that gives one: one call for each item' },
+    for_each: { description: 'an array, or an expression that yields one; one call for each item' },
     parallel: {
       type: 'array',
       items: { type: 'object' },
@@ -52,8 +52,8 @@ const step = {
 };
 
 /**
- * What `create_task` takes: the fields of `POST /tasks`, described so that a language model can fill them in. The
- * service checks its own bounds as well, and reports them itself.
+ * Parameters of `create_task`: the fields of `POST /tasks`, described for a language model. The service also checks its
+ * own limits.
  */
 export const taskParameters: Readonly<Record<string, TSchema>> = {
   title: text('short name', { maxLength: 200 }),
@@ -63,16 +63,16 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
   payload: Type.Unsafe<object>({
     type: 'object',
     description:
-      'what a run does: `pipeline`, the steps in their order, and `params`, which steps read as `${params.name}`. `${steps.<id>.<field>}` is the result of an earlier step',
+      'what a run does: `pipeline`, the steps in order, and `params`, which steps read as `${params.name}`. `${steps.<id>.<field>}` is the result of an earlier step',
     properties: {
-      pipeline: { type: 'array', items: step, description: 'the steps, in their order' },
+      pipeline: { type: 'array', items: step, description: 'the steps, in order' },
       params: { type: 'object', default: {}, description: 'values that the steps read' },
     },
     required: ['pipeline'],
   }),
-  created_by: Type.Optional(text('id of the agent that owns the task; you, if left out')),
+  created_by: Type.Optional(text('id of the agent that owns the task. Default: you')),
   timezone: zone,
-  priority: filled(whole('1 goes first', { minimum: 1, maximum: 9 }), 5),
+  priority: filled(whole('1 is the highest', { minimum: 1, maximum: 9 }), 5),
   max_retries: filled(whole('retries of a failed run', { minimum: 0, maximum: 50 }), 3),
   backoff_strategy: filled(
     oneOf('how the delay before a retry grows', ['exponential_jitter', 'linear', 'fixed']),
@@ -83,20 +83,20 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
     1,
   ),
   retry_max_delay_seconds: filled(
-    Type.Number({ description: 'longest delay before a retry, in seconds', minimum: 0 }),
+    Type.Number({ description: 'maximum delay before a retry, in seconds', minimum: 0 }),
     300,
   ),
   timeout_seconds: nullable(
-    'most seconds that a run may take, retries included; null: no limit',
+    'maximum duration of a run in seconds, retries included; null: no limit',
     Type.Number({ exclusiveMinimum: 0 }),
   ),
   concurrency_key: nullable(
-    'tasks of one owner with the same key share a limit of runs',
+    'tasks of one owner with the same key share a limit of concurrent runs',
     text('the key', { maxLength: 200 }),
   ),
-  concurrency_limit: filled(whole('most runs of the key at a time', { minimum: 1 }), 1),
+  concurrency_limit: filled(whole('maximum concurrent runs of the key', { minimum: 1 }), 1),
   overlap_policy: filled(
-    oneOf('what a new run does while another run of the task is unfinished', [
+    oneOf('what happens to a new run while another run of the task is unfinished', [
       'allow',
       'skip',
       'queue',
@@ -109,13 +109,10 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
     text('the key', { maxLength: 200 }),
   ),
   dedupe_window_seconds: nullable(
-    'seconds for which a used key counts; null: while its run is unfinished',
+    'seconds for which a used key counts; null: until its run ends',
     whole('seconds', { minimum: 0 }),
   ),
-  misfire_policy: filled(
-    oneOf('which of the fires that came too late run', ['latest', 'skip', 'all']),
-    'latest',
-  ),
+  misfire_policy: filled(oneOf('which late fires run', ['latest', 'skip', 'all']), 'latest'),
   misfire_grace_seconds: filled(
     whole('seconds after which a fire is too late', { minimum: 0 }),
     60,
@@ -124,7 +121,7 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
   ends_at: endsAt,
   max_runs: maxRuns,
   jitter_seconds: filled(
-    whole('spreads tasks that are due together over so many seconds', { minimum: 0 }),
+    whole('spreads tasks that are due at the same time over this many seconds', { minimum: 0 }),
     0,
   ),
   tags: filled(Type.Array(text('a tag'), { description: 'labels for finding the task' }), []),
@@ -134,7 +131,7 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
   ),
 };
 
-/** What `update_task` takes: each field may be left out and then keeps its value, so none has a default. */
+/** Parameters of `update_task`. No defaults: a field that is left out keeps its value. */
 export const changeParameters: Readonly<Record<string, TSchema>> = Object.fromEntries(
   Object.entries(taskParameters).map(([name, { default: _none, ...schema }]) => [
     name,
@@ -142,10 +139,10 @@ export const changeParameters: Readonly<Record<string, TSchema>> = Object.fromEn
   ]),
 );
 
-/** The field of a schedule: a default would count as given beside `task_id`. */
+/** Fields of a schedule, without defaults, which would conflict with `task_id`. */
 const given = (name: string): TSchema => changeParameters[name] ?? Type.Unknown();
 
-/** What `preview_schedule` takes: a schedule, or the id of a task that has one. */
+/** Parameters of `preview_schedule`: a schedule, or the id of a task. */
 export const previewParameters: TObject = Type.Object(
   {
     task_id: Type.Optional(text('id of a task, instead of the fields of a schedule')),
@@ -155,8 +152,8 @@ export const previewParameters: TObject = Type.Object(
     starts_at: given('starts_at'),
     ends_at: given('ends_at'),
     max_runs: given('max_runs'),
-    from: Type.Optional(text('only fires after this instant; now, if left out')),
-    count: filled(whole('how many fires', { minimum: 1, maximum: 1000 }), 10),
+    from: Type.Optional(text('only fires after this instant. Default: now')),
+    count: filled(whole('number of fires', { minimum: 1, maximum: 1000 }), 10),
   },
   { additionalProperties: false },
 );

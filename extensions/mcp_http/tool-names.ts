@@ -1,13 +1,12 @@
-/** The names that clients of language models take: those of large hosts refuse a whole list of tools for another one. */
+/** Names that all hosts of language models accept. Some reject the whole list of tools for one other name. */
 export const EXPOSED_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** Most characters of an exposed name. */
-const LONGEST = 64;
+/** Maximum length of an exposed name. Characters. */
+const MAX_LENGTH = 64;
 
 /**
- * Gives each tool the name under which clients see it. A name that clients take stays as it is. In any other, each
- * character that they refuse becomes `_`, and the name is cut to 64 characters. A name that is taken gets a number:
- * `http_request_2`. The same names in the same order always give the same result.
+ * Gives each tool its exposed name. A valid name stays. In others, invalid characters become `_`, and the name is cut to
+ * 64 characters. A duplicate gets a number, such as `http_request_2`. The result depends only on the names and their order.
  *
  * @param own names of the service's own tools, which keep them
  * @param registered names of the other tools, each once
@@ -20,15 +19,15 @@ export function exposedNames(
   const exposed = new Map<string, string>();
   const isTaken = (name: string): boolean => exposed.has(name) || own.includes(name);
   const isFine = (name: string): boolean => EXPOSED_NAME.test(name) && !own.includes(name);
-  // First, so that no changed name takes the place of one that needs no change.
+  // First, so that a changed name never takes a valid one.
   for (const name of registered) if (isFine(name)) exposed.set(name, name);
   for (const name of registered) {
     if (isFine(name)) continue;
-    const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, LONGEST) || '_';
+    const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_LENGTH) || '_';
     let free = plain;
     for (let number = 2; isTaken(free); number += 1) {
       const suffix = `_${number}`;
-      free = plain.slice(0, LONGEST - suffix.length) + suffix;
+      free = plain.slice(0, MAX_LENGTH - suffix.length) + suffix;
     }
     exposed.set(free, name);
   }
