@@ -137,7 +137,7 @@ export class Catalogue {
 
   /**
    * @throws ExtensionError `not_found`, `forbidden`, `bad_request` (fields under `parameters`), `unavailable`;
-   *   ServiceRefusalError where the service refuses; the reason of the invoker's signal once nobody waits
+   *   ServiceRefusalError if the service rejects it; the signal's reason once the client no longer waits
    */
   async invoke(name: string, parameters: Parameters, invoker: Invoker): Promise<Outcome> {
     const entry = await this.allowed(name, invoker);
@@ -180,9 +180,9 @@ export class Catalogue {
       return { success: true, result: asObject(result) };
     } catch (error) {
       if (error instanceof ExtensionError) throw error;
-      // That it was given up is no result: of a command with a key, a repetition would be answered with it.
+      // An aborted call has no result. Otherwise, a repetition of a command with a key would return it.
       invoker.signal.throwIfAborted();
-      // Not in the midst of a pair: half a character is no text for most that read JSON.
+      // Never cut a surrogate pair: most JSON readers reject half of one.
       const message = messageOf(error)
         .slice(0, MAX_LENGTH_MESSAGE)
         .replace(/[\uD800-\uDBFF]$/, '');
