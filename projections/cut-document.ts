@@ -3,17 +3,17 @@ import { setOwn } from '../domain/pipeline/own.ts';
 import { bareMarker, markerOf } from '../domain/pipeline/size.ts';
 import type { Cut } from './read-model.ts';
 
-/** UTF-8 bytes of a UTF-16 unit at most. */
-const MOST_BYTES_EACH = 3;
+/** UTF-8 bytes per UTF-16 unit, at most. */
+const MAX_BYTES_PER_UNIT = 3;
 
 /**
- * A document's JSON text as a list shows it: each value that the cut names and that is over its limit is replaced by
- * `{truncated: true, size_bytes}`. `size_bytes` counts the value's JSON text in UTF-8.
+ * The JSON of a document as a list shows it: values that the cut names and that exceed its limit become `{truncated:
+ * true, size_bytes}`, counted in UTF-8 bytes of JSON.
  *
- * @param text of a JSON object; returned as it is where it is within the limit
+ * @param text of a JSON object; returned unchanged within the limit
  */
 export function cutDocument(text: string, cut: Cut): string {
-  if (!isOver(text, cut.over)) return text;
+  if (!exceeds(text, cut.over)) return text;
   const whole = JSON.parse(text) as JsonObject;
   const without = new Set(cut.without);
   let document: JsonValue =
@@ -26,25 +26,25 @@ export function cutDocument(text: string, cut: Cut): string {
   return JSON.stringify(document);
 }
 
-/** Whether a text has more bytes in UTF-8. Most are so short that they need not be counted. */
-function isOver(text: string, bytes: number): boolean {
+/** Whether a string exceeds a number of UTF-8 bytes. Most are so short that they need not be counted. */
+function exceeds(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
-  return text.length * MOST_BYTES_EACH > bytes && Buffer.byteLength(text) > bytes;
+  return text.length * MAX_BYTES_PER_UNIT > bytes && Buffer.byteLength(text) > bytes;
 }
 
 /**
- * A value, or `{truncated: true, size_bytes}` in its place where its JSON text has more bytes in UTF-8.
- * @param preview whether what stands for it has its beginning
+ * A value, or `{truncated: true, size_bytes}` if its JSON exceeds a number of UTF-8 bytes.
+ * @param preview whether the replacement keeps the beginning
  */
 export function cutValue(value: JsonValue, over: number, preview = false): JsonValue {
   if (typeof value !== 'object' && typeof value !== 'string') return value;
   const text = JSON.stringify(value);
-  if (!isOver(text, over)) return value;
+  if (!exceeds(text, over)) return value;
   const bytes = Buffer.byteLength(text);
   return (preview ? markerOf(text, bytes) : bareMarker(bytes)) as JsonObject;
 }
 
-/** A value with what stands at a path replaced; the value itself where nothing stands there. */
+/** A value with the part at a path replaced; the value itself if nothing is there. */
 function replaced(
   value: JsonValue,
   [step, ...rest]: readonly string[],

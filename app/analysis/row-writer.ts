@@ -7,12 +7,12 @@ import { syncFolder } from '../archive/durable-folder.ts';
 import { HashedFile } from '../archive/hashed-file.ts';
 import type { Screen } from '../cli/calling/surroundings.ts';
 
-/** Where an export's lines go. */
+/** The output of an export. */
 export interface RowWriter {
-  /** Resolves when there is room for more, so that memory does not grow with a slow reader. */
+  /** Resolves when there is room for more, so that a slow reader does not grow memory. */
   write(text: string): Promise<void>;
   finish(): Promise<void>;
-  /** What was written so far is not to be taken for the whole. */
+  /** Marks the output as incomplete. */
   abandon(): Promise<void>;
 }
 
@@ -29,8 +29,8 @@ export function toScreen(screen: Screen): RowWriter {
 }
 
 /**
- * Writes a file that is there whole or not at all: under another name, made durable, and renamed.
- * @throws ArchiveFault `refused` where there is one of the name
+ * Writes a file atomically: under another name, synced, then renamed.
+ * @throws ArchiveFault `refused` if the file exists
  */
 export async function toFile(path: string): Promise<RowWriter> {
   const target = resolve(path);

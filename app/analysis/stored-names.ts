@@ -5,24 +5,24 @@ import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/tasks/task.ts';
 import { nameOfAgent, Names, titleOfTask } from '../../projections/reading/names.ts';
 
-/** Names that are remembered, of agents and of tasks each. */
-const MOST = 10_000;
+/** Cached names, of agents and of tasks each. */
+const MAX_NAMES = 10_000;
 
-/** What agents and tasks are called, from the log itself. */
+/** Names of agents and tasks, read from the log. */
 export function storedNames(store: EventStore): Names {
   return new Names({
     store,
-    agentName: remembered(async (id) =>
+    agentName: cached(async (id) =>
       nameOfAgent((await load(store, streams.agent(id), agentFold)).state),
     ),
-    taskTitle: remembered(async (id) =>
+    taskTitle: cached(async (id) =>
       titleOfTask((await load(store, streams.task(id), taskFold)).state),
     ),
   });
 }
 
-/** A look-up that remembers what it has found last. */
-function remembered(
+/** Caches the results of a lookup. */
+function cached(
   look: (id: string) => Promise<string | null>,
 ): (id: string) => Promise<string | null> {
   const known = new Map<string, string | null>();
@@ -30,7 +30,7 @@ function remembered(
     const found = known.get(id) ?? (await look(id));
     known.set(id, found);
     const [oldest] = known.keys();
-    if (known.size > MOST && oldest !== undefined) known.delete(oldest);
+    if (known.size > MAX_NAMES && oldest !== undefined) known.delete(oldest);
     return found;
   };
 }

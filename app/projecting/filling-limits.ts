@@ -1,31 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** Threads that fill a view at most: what comes after the shares, taking them in and making indexes, is done by one. */
-const MOST_THREADS = 4;
+/** Threads that fill a view: merging the shares and creating the indexes is done by one. */
+const MAX_THREADS = 4;
 
-/** What a process has to be able to take for each of them, with all else that it does. */
-const MEMORY_FOR_ONE = 2 ** 30;
+/** Memory that the process must be able to use per thread, for all that it does. */
+const BYTES_PER_THREAD = 2 ** 30;
 
-/** The quota of a container: microseconds of processors in a period, and the period's length; `max`: no limit. */
-const QUOTA = '/sys/fs/cgroup/cpu.max';
+/** A container's CPU quota: microseconds per period, and the period's length; `max`: unlimited. */
+const QUOTA_FILE = '/sys/fs/cgroup/cpu.max';
 
 /**
- * How many threads are to fill a view.
- * @param memory bytes that the process may take; 0 or undefined where that is not known
+ * The number of threads that fill a view.
+ * @param memory bytes that the process may use; 0 or undefined if unknown
  */
 export function threadsFor(processors: number, memory: number | undefined): number {
-  const forMemory = memory === undefined || memory === 0 ? MOST_THREADS : memory / MEMORY_FOR_ONE;
-  return Math.max(1, Math.floor(Math.min(MOST_THREADS, processors, forMemory)));
+  const forMemory = memory === undefined || memory === 0 ? MAX_THREADS : memory / BYTES_PER_THREAD;
+  return Math.max(1, Math.floor(Math.min(MAX_THREADS, processors, forMemory)));
 }
 
 /**
- * Processors that this process may keep busy. Node does not look at a container's quota: a thread that takes what is
- * beyond it stops all of them until the next period, whatever its priority.
+ * Processors that this process may keep busy. Node ignores a container's quota: a thread that exceeds it stops all
+ * threads until the next period, whatever its priority.
  *
- * @param quota what the system says of it; default: what it says now, on Linux
+ * @param quota as the system reports it; default: read from the system (Linux)
  */
-export function usableProcessors(quota = quotaOfContainer()): number {
+export function usableProcessors(quota = readQuota()): number {
   const [most = '', period = ''] = quota.trim().split(/\s+/);
   const processors = Number(most) / Number(period);
   return Number.isFinite(processors) && processors > 0
@@ -33,11 +33,11 @@ export function usableProcessors(quota = quotaOfContainer()): number {
     : availableParallelism();
 }
 
-function quotaOfContainer(): string {
+function readQuota(): string {
   try {
-    return readFileSync(QUOTA, 'utf8');
+    return readFileSync(QUOTA_FILE, 'utf8');
   } catch {
-    // Not Linux, an older kernel, or no container: then there is no quota that could be known.
+    // Not Linux, an older kernel, or no container: no quota is known.
     return '';
   }
 }

@@ -2,11 +2,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { createLog } from '../../observability/create-log.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { errorMessage } from '../../projections/error-message.ts';
 import { Filling } from '../../projections/generations/filling.ts';
 import {
-  GenerationFeeder,
+  GenerationWriter,
   PoisonedFillError,
-} from '../../projections/generations/generation-feeder.ts';
+} from '../../projections/generations/generation-writer.ts';
+import { ShareFill } from '../../projections/parallel-fill/share-fill.ts';
 import { Parking } from '../../projections/projector/parking.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
@@ -16,38 +18,36 @@ import { projections } from './projections.ts';
 import { threadPriority } from './thread-priority.ts';
 
 /**
- * Of 0 to 19. Where there is something to read, whoever waits for an answer goes first, and so does what follows the log.
- * Where there is not, all wait for this.
+ * 0 to 19. Beside a live view, requests and the projector go first. Without one, everything waits for this thread.
  */
 const NICENESS = { beside: 15, alone: 2 } as const;
 
-/** How often it is said how far it is. Milliseconds. */
-const TELL_EVERY = 100;
+const PROGRESS_INTERVAL_MS = 100;
 
 const port = parentPort;
-if (port === null) throw new Error('a thread that fills needs a parent');
-const tell = (message: FromFiller): void => port.postMessage(message);
+if (port === null) throw new Error('a filling thread needs a parent');
+const send = (message: FromFiller): void => port.postMessage(message);
 
 const { place, order, share } = workerData as FillingThreadData;
 const log = createLog({ level: place.logLevel, fields: { part: 'filling', share: share.index } });
 const telemetry: Telemetry = {
   log,
-  count: (name, labels = {}, by = 1) => tell({ kind: 'count', name, labels, by }),
+  count: (name, labels = {}, by = 1) => send({ kind: 'count', name, labels, by }),
   observe: () => undefined,
 };
-threadPriority(order.endsAtPoison ? NICENESS.beside : NICENESS.alone, log).giveWay();
+threadPriority(order.endsAtPoison ? NICENESS.beside : NICENESS.alone, log).lower();
 
 const stop = new AbortController();
 const { signal } = stop;
 const begun = gate();
 const othersFilled = gate();
-let turns = 0;
-const parks = new Map<number, (error: string | null) => void>();
+let lastParkId = 0;
+const pendingParks = new Map<number, (error: string | null) => void>();
 
 port.on('message', (message: ToFiller) => {
   if (message.kind === 'begin') begun.open();
   else if (message.kind === 'others-filled') othersFilled.open();
-  else if (message.kind === 'parked') parks.get(message.turn)?.(message.error);
+  else if (message.kind === 'parked') pendingParks.get(message.id)?.(message.error);
   else stop.abort();
 });
 signal.addEventListener('abort', () => {
@@ -67,59 +67,65 @@ async function fill(): Promise<void> {
   const readModel = await openSqliteReadModel({ directory: views, telemetry });
   const projection = projections.find(({ name }) => name === order.name);
   if (projection === undefined) throw new Error(`there is no view ${order.name}`);
-  const { generation, fence, endsAtPoison, skipped, batchSize } = order;
-  const kept = new Parking(readModel, fence);
-  const feeder = new GenerationFeeder({
-    ...{ readModel, projection, generation, fence, telemetry, endsAtPoison, share },
-    skipped: () => skipped,
-    // Who follows the log holds keys back as well, and there is one who writes that.
-    parking: { of: (view) => kept.of(view), park },
+  const parked = new Parking(readModel, order.fence);
+  const writer = new GenerationWriter({
+    ...order,
+    readModel,
+    projection,
+    telemetry,
+    share,
+    skipped: () => order.skipped,
+    // The projector parks keys too, and parked keys have one writer.
+    parking: { of: (view) => parked.of(view), park },
     onPassed: () => undefined,
   });
   const filling = new Filling({
-    ...{ feeder, store, clock, telemetry, batchSize },
-    sharesEnd: order.head,
-    onOpened: () => tell({ kind: 'opened', isPart: feeder.share !== null }),
-    others: () => othersFilled.opened,
+    writer,
+    store,
+    clock,
+    telemetry,
+    batchSize: order.batchSize,
+    share: new ShareFill({
+      end: order.head,
+      onOpened: () => send({ kind: 'opened', isPart: writer.share !== null }),
+      othersFilled: othersFilled.opened,
+    }),
   });
-  const sayProgress = (): void => {
-    const { detail } = filling.status();
-    const { handled, leftOut } = feeder;
-    tell({ kind: 'progress', counts: { handled, leftOut, looked: filling.looked }, detail });
-  };
-  const filled = new AbortController();
-  const sayProgressMeanwhile = async (): Promise<void> => {
-    while (!filled.signal.aborted) {
-      await clock.sleep(TELL_EVERY, filled.signal).catch(() => {});
-      sayProgress();
+  const ended = new AbortController();
+  const reportProgress = async (): Promise<void> => {
+    while (!ended.signal.aborted) {
+      await clock.sleep(PROGRESS_INTERVAL_MS, ended.signal).catch(() => {});
+      const { handled, leftOut } = writer;
+      const counts = { handled, leftOut, looked: filling.looked };
+      send({ kind: 'progress', counts, detail: filling.status().detail });
     }
   };
-  let telling: Promise<void> | undefined;
+  let reporting: Promise<void> | undefined;
   let end: FromFiller | null = null;
   try {
     if (share.index > 0) await begun.opened;
-    // Not before: it would be taken for the last of them.
-    telling = sayProgressMeanwhile();
+    // Not before: its position would count as the slowest of all.
+    reporting = reportProgress();
     if (await filling.run(signal)) end = { kind: 'filled' };
   } catch (error) {
     if (error instanceof PoisonedFillError) end = { kind: 'poisoned', poisoned: error.poisoned };
-    else end = { kind: 'failed', error: error instanceof Error ? error.message : String(error) };
+    else end = { kind: 'failed', error: errorMessage(error) };
   } finally {
-    filled.abort();
-    await telling;
+    ended.abort();
+    await reporting;
     await readModel.close();
     await store.close();
   }
-  if (end !== null) tell(end);
+  if (end !== null) send(end);
 }
 
 async function park(view: string, poisoned: Parameters<Parking['park']>[1]): Promise<void> {
-  const turn = (turns += 1);
+  const id = (lastParkId += 1);
   const error = await new Promise<string | null>((resolve) => {
-    parks.set(turn, resolve);
-    tell({ kind: 'park', turn, view, poisoned });
+    pendingParks.set(id, resolve);
+    send({ kind: 'park', id, view, poisoned });
   });
-  parks.delete(turn);
+  pendingParks.delete(id);
   if (error !== null) throw new Error(error);
 }
 

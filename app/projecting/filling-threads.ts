@@ -1,30 +1,28 @@
 import type { Worker } from 'node:worker_threads';
 import type { Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { errorMessage } from '../../projections/error-message.ts';
 import {
-  PoisonedElsewhereError,
+  PoisonedShareError,
   type FillElsewhere,
   type FillListener,
   type FillOrder,
-} from '../../projections/generations/filling-beside.ts';
+} from '../../projections/parallel-fill/parallel-fill.ts';
 import { parsePosition } from '../../stores/sqlite/event-log/position.ts';
 import { startThread } from '../../stores/sqlite/read-model/start-thread.ts';
 import { threadsFor, usableProcessors } from './filling-limits.ts';
 import type { FillingPlace, FillingThreadData, FromFiller, ToFiller } from './filling-protocol.ts';
 
-/** Events of a log from which on threads are worth their start: filling these takes some ten times as long. */
-const LEAST_EVENTS = 100_000;
+/** Events of the smallest log for which starting threads pays: filling it takes ten times as long as starting them. */
+const MIN_EVENTS = 100_000;
 
-/**
- * Of each. They fold much more at a time than what follows the log, and are gone afterwards. MiB; taken only as it is
- * needed.
- */
+/** Of each thread, in MiB, taken as needed. They fold larger batches than the projector's thread, and end soon. */
 const HEAP = { maxYoungGenerationSizeMb: 96 } as const;
 
 /**
- * Fills generations of the embedded views in threads, one for each processor, that give way to all others. Each folds a
- * share of the streams into a file of its own; the first takes in those of the others, and makes the indexes. Where one
- * has died, one fills alone from then on.
+ * Fills generations of the embedded views in threads of low priority, one per processor. Each folds a share of the
+ * streams into a file of its own; the first merges the files and creates the indexes. After a thread has died, one
+ * thread fills alone.
  */
 export class FillingThreads implements FillElsewhere {
   readonly #place: FillingPlace;
@@ -33,8 +31,8 @@ export class FillingThreads implements FillElsewhere {
   readonly #leastEvents: number;
 
   /**
-   * @param options.threads default: one for each processor, and for each GiB that the process may take, at most 4
-   * @param options.leastEvents of a log that is worth it; default 100,000
+   * @param options.threads default: one per processor and per GiB that the process may use, at most 4
+   * @param options.leastEvents of the smallest log that is filled in threads; default 100,000
    */
   constructor(options: {
     readonly place: FillingPlace;
@@ -45,7 +43,7 @@ export class FillingThreads implements FillElsewhere {
     this.#place = options.place;
     this.#telemetry = options.telemetry;
     this.#threads = options.threads ?? threadsFor(usableProcessors(), process.constrainedMemory());
-    this.#leastEvents = options.leastEvents ?? LEAST_EVENTS;
+    this.#leastEvents = options.leastEvents ?? MIN_EVENTS;
   }
 
   isWorthIt(head: Position): boolean {
@@ -56,13 +54,14 @@ export class FillingThreads implements FillElsewhere {
     const of = this.#threads;
     const fillers: Filler[] = [];
     const stop = (): void => {
-      for (const filler of fillers) filler.tell({ kind: 'stop' });
+      for (const filler of fillers) filler.send({ kind: 'stop' });
     };
     signal.addEventListener('abort', stop, { once: true });
     try {
       const parts = {
         listener,
-        onChange: () => tellProgress(fillers, listener),
+        onOpened: (filler: Filler, isPart: boolean) => startOthers(fillers, filler, isPart),
+        onProgress: () => reportProgress(fillers, listener),
         telemetry: this.#telemetry,
       };
       while (fillers.length < of) {
@@ -72,7 +71,7 @@ export class FillingThreads implements FillElsewhere {
         filler.ended.catch(stop);
       }
       if (signal.aborted) stop();
-      return await together(fillers);
+      return await mergeShares(fillers);
     } catch (error) {
       stop();
       if (error instanceof DeadThreadError) this.#threads = 1;
@@ -84,22 +83,24 @@ export class FillingThreads implements FillElsewhere {
   }
 }
 
+/** Starts the other shares once the first is open, unless it has them already. */
+function startOthers([first, ...others]: readonly Filler[], opened: Filler, isPart: boolean): void {
+  if (opened !== first) return;
+  // It was merged, and was damaged since: the others have ended.
+  if (isPart && first.isWhole) first.fail(new Error('the view starts anew'));
+  first.isWhole = !isPart;
+  for (const other of others) other.send({ kind: isPart ? 'begin' : 'stop' });
+}
+
 /**
- * Lets the first take in the others once they are filled. Resolves once the first has gone.
- * @throws what ended one of them; an event that can't be folded before all else
+ * Has the first merge the others once they are filled. Resolves when the first has ended.
+ * @throws the error of a thread; preferably an event that cannot be folded
  */
-async function together(fillers: readonly Filler[]): Promise<boolean> {
+async function mergeShares(fillers: readonly Filler[]): Promise<boolean> {
   const [first, ...others] = fillers;
-  if (first === undefined) throw new RangeError('without a thread nothing is filled');
-  first.onOpened = (isPart) => {
-    // It was whole, and is damaged: the others have gone.
-    if (isPart && first.isWhole) first.fail(new Error('the view is begun anew'));
-    first.isWhole = !isPart;
-    // Where it has the others already, they have nothing to do.
-    for (const other of others) other.tell({ kind: isPart ? 'begin' : 'stop' });
-  };
+  if (first === undefined) throw new RangeError('filling needs at least one thread');
   const othersFilled = Promise.all(others.map((other) => other.ended)).then((filled) => {
-    if (filled.every(Boolean)) first.tell({ kind: 'others-filled' });
+    if (filled.every(Boolean)) first.send({ kind: 'others-filled' });
   });
   const ended = await Promise.allSettled([
     first.ended,
@@ -107,102 +108,102 @@ async function together(fillers: readonly Filler[]): Promise<boolean> {
     ...others.map((o) => o.ended),
   ]);
   const failures = ended.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
-  const poisoned = failures.find((each) => each instanceof PoisonedElsewhereError);
+  const poisoned = failures.find((each) => each instanceof PoisonedShareError);
   if (failures.length > 0) throw poisoned ?? failures[0];
   return first.ended;
 }
 
-/** A thread has ended by itself: it had no memory left, say. */
+/** A thread ended by itself: out of memory, for example. */
 class DeadThreadError extends Error {
   constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(errorMessage(cause), { cause });
     this.name = 'DeadThreadError';
   }
 }
 
-/** What all of them have done together; they are as far as the last of them. */
-function tellProgress(fillers: readonly Filler[], listener: FillListener): void {
-  const told = fillers.flatMap(({ progress }) => (progress === null ? [] : [progress]));
-  // As long as one has yet to say from where it goes on, it would seem to go back. Those that are in it say nothing.
-  if (told.length < fillers.length && fillers[0]?.isWhole !== true) return;
-  const looked = told.map(({ counts }) => counts.looked);
+/** Reports the sum of all threads, at the position of the slowest. */
+function reportProgress(fillers: readonly Filler[], listener: FillListener): void {
+  const reports = fillers.flatMap(({ progress }) => (progress === null ? [] : [progress]));
+  // Until each has reported where it continues from, progress would seem to go back. Merged ones do not report.
+  if (reports.length < fillers.length && fillers[0]?.isWhole !== true) return;
+  const looked = reports.map(({ counts }) => counts.looked);
   const sum = (of: 'handled' | 'leftOut'): number =>
-    told.reduce((all, { counts }) => all + counts[of], 0);
+    reports.reduce((all, { counts }) => all + counts[of], 0);
   listener.onProgress(
     {
       handled: sum('handled'),
       leftOut: sum('leftOut'),
       looked: looked.reduce((one, other) => (one < other ? one : other)),
     },
-    told.find(({ detail }) => detail !== null)?.detail ?? null,
+    reports.find(({ detail }) => detail !== null)?.detail ?? null,
   );
 }
 
 /** One thread. */
 class Filler {
-  /** Resolves with whether its share is filled, once the thread has gone; false: it was told to stop. */
+  /** Resolves when the thread has ended, with whether its share is filled; false: it was stopped. */
   readonly ended: Promise<boolean>;
-  #failure: Error | null = null;
+  #error: Error | null = null;
   progress: Extract<FromFiller, { kind: 'progress' }> | null = null;
-  /** Of the first: the others are in it. */
+  /** Of the first: the others are merged. */
   isWhole = false;
-  onOpened: (isPart: boolean) => void = () => {};
   readonly #thread: Worker;
 
   constructor(
     data: FillingThreadData,
     parts: {
       readonly listener: FillListener;
-      readonly onChange: () => void;
+      readonly onOpened: (filler: Filler, isPart: boolean) => void;
+      readonly onProgress: () => void;
       readonly telemetry: Telemetry;
     },
   ) {
-    const { listener, onChange, telemetry } = parts;
+    const { listener, onOpened, onProgress, telemetry } = parts;
     const thread = startThread('./filling-thread', import.meta.url, data, HEAP);
     this.#thread = thread;
     let isFilled = false;
     thread.on('message', (message: FromFiller) => {
       if (message.kind === 'progress') {
         this.progress = message;
-        onChange();
+        onProgress();
       } else if (message.kind === 'park') void this.#park(message, listener);
       else if (message.kind === 'count') telemetry.count(message.name, message.labels, message.by);
-      else if (message.kind === 'opened') this.onOpened(message.isPart);
+      else if (message.kind === 'opened') onOpened(this, message.isPart);
       else if (message.kind === 'filled') isFilled = true;
-      else if (message.kind === 'poisoned')
-        this.#failure = new PoisonedElsewhereError(message.poisoned);
-      else this.#failure = new Error(message.error);
+      else if (message.kind === 'poisoned') this.#error = new PoisonedShareError(message.poisoned);
+      else this.#error = new Error(message.error);
     });
     this.ended = new Promise((resolve, reject) => {
-      thread.once('error', (error) => (this.#failure ??= new DeadThreadError(error)));
+      thread.once('error', (error) => (this.#error ??= new DeadThreadError(error)));
       thread.once('exit', (code) => {
-        if (code !== 0) this.#failure ??= new DeadThreadError(`it ended with code ${code}`);
-        if (this.#failure === null) resolve(isFilled);
-        else reject(this.#failure);
+        if (code !== 0)
+          this.#error ??= new DeadThreadError(`a filling thread exited with code ${code}`);
+        if (this.#error === null) resolve(isFilled);
+        else reject(this.#error);
       });
     });
   }
 
   /** Ends it. */
-  fail(failure: Error): void {
-    this.#failure ??= failure;
-    this.tell({ kind: 'stop' });
+  fail(error: Error): void {
+    this.#error ??= error;
+    this.send({ kind: 'stop' });
   }
 
-  tell(message: ToFiller): void {
+  send(message: ToFiller): void {
     this.#thread.postMessage(message);
   }
 
   async #park(
-    { turn, view, poisoned }: Extract<FromFiller, { kind: 'park' }>,
+    { id, view, poisoned }: Extract<FromFiller, { kind: 'park' }>,
     { parking }: FillListener,
   ): Promise<void> {
     let error: string | null = null;
     try {
       await parking.park(view, poisoned);
-    } catch (fault) {
-      error = fault instanceof Error ? fault.message : String(fault);
+    } catch (cause) {
+      error = errorMessage(cause);
     }
-    this.tell({ kind: 'parked', turn, error });
+    this.send({ kind: 'parked', id, error });
   }
 }

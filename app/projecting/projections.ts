@@ -10,7 +10,7 @@ import { tasksProjection } from '../../projections/views/tasks.ts';
 import { topicsProjection } from '../../projections/views/topics.ts';
 import { webhooksProjection } from '../../projections/views/webhooks.ts';
 
-/** Every view of the service. Each takes documents of its own kind alone, which the type can't say. */
+/** Every view of the service. Each takes only its own documents, which the type cannot say. */
 export const projections = [
   agentsProjection,
   tasksProjection,

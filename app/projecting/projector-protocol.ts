@@ -4,10 +4,9 @@ import type { ProjectionStatus } from '../../projections/projector/projection-st
 import type { Configuration } from '../configuration/configuration.ts';
 import type { StoreSettings } from '../stores.ts';
 
-/** What the projector of a process is given: plain values, as it may run in a thread. */
+/** Plain values, as the projector may run in a thread. */
 export interface ProjectorThreadData {
   readonly settings: StoreSettings & Pick<Configuration, 'logLevel' | 'roles' | 'traces'>;
-  /** Of the service. */
   readonly version: string;
   /** Owner of the projector's lease. */
   readonly owner: string;
@@ -15,12 +14,12 @@ export interface ProjectorThreadData {
   readonly lease: number;
 }
 
-/** What it is told. */
-export type ProjectorThreadMessage = { readonly kind: 'stop' };
+/** From the parent to the projector's thread. */
+export type ToProjectorThread = { readonly kind: 'stop' };
 
-/** What it says. */
-export type ProjectorWord =
-  /** Views by their names, and how far each is. */
+/** From the projector to its process. */
+export type ProjectorMessage =
+  /** Views by name, and their positions. */
   | { readonly kind: 'checkpoints'; readonly views: readonly (readonly [string, Position])[] }
   | {
       readonly kind: 'status';

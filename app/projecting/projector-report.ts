@@ -7,18 +7,17 @@ import {
 import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
-/** How often the state of the views is told. Milliseconds. */
-const EVERY = 1000;
-/** The same while a view is being opened, which is over in a moment. */
-const WHILE_OPENING = 100;
+const INTERVAL_MS = 1000;
+/** While a view is being opened, which is short. */
+const INTERVAL_WHILE_OPENING_MS = 100;
 
 /**
- * Tells all processes how the views are, again and again until the signal is aborted.
+ * Reports the status of the views to all processes until the signal is aborted.
  *
  * @param parts.fence of the projector's lease: an older projector's report is refused
- * @param parts.name under which it is remembered; default: that of the projector that leads
- * @param parts.tell told the same in this process
- * @param parts.every milliseconds between two reports, but while a view is being opened
+ * @param parts.name the name of the report; default: that of the leading projector
+ * @param parts.tell receives the same in this process
+ * @param parts.every milliseconds between two reports, except while a view is being opened
  */
 export async function reportProjections(parts: {
   readonly status: () => readonly ProjectionStatus[];
@@ -32,7 +31,7 @@ export async function reportProjections(parts: {
   readonly every?: number;
 }): Promise<void> {
   const { status, coordination, fence, clock, telemetry, signal } = parts;
-  const { name = PROJECTION_REPORT, every = EVERY } = parts;
+  const { name = PROJECTION_REPORT, every = INTERVAL_MS } = parts;
   while (!signal.aborted) {
     const views = status();
     parts.tell?.(views);
@@ -40,11 +39,11 @@ export async function reportProjections(parts: {
     try {
       await coordination.remember(name, JSON.stringify(report), fence);
     } catch (error) {
-      // Whoever asks is told what the stores say by themselves.
-      telemetry.log.debug('the state of the views could not be told', { error });
+      // Readers fall back on the stores.
+      telemetry.log.debug('could not report the status of the views', { error });
     }
     const isOpening = views.some(({ state }) => state === 'opening');
-    const rest = isOpening ? Math.min(every, WHILE_OPENING) : every;
+    const rest = isOpening ? Math.min(every, INTERVAL_WHILE_OPENING_MS) : every;
     await clock.sleep(rest, signal).catch(() => {});
   }
 }

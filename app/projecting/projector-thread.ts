@@ -1,21 +1,20 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createLog } from '../../observability/create-log.ts';
 import { SystemClock } from '../clock.ts';
-import { runProjector } from './projector-host.ts';
-import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-protocol.ts';
-import { threadPriority } from './thread-priority.ts';
 import { openTraces } from '../watching/traces.ts';
+import { runProjector } from './projector-host.ts';
+import type { ProjectorThreadData, ToProjectorThread } from './projector-protocol.ts';
+import { threadPriority } from './thread-priority.ts';
 
 /**
- * Somewhat less of a contended processor than the others have, while a view is made: with 0, reads beside that took up to
- * 1.9 times as long. What follows the log has its share: with less, the views fall behind a full queue, and a processor
- * stands idle until they have caught up.
+ * While a view is built, the thread gets slightly less of a contended processor: with 0, concurrent reads took up to 1.9
+ * times as long. While following it keeps its share: with less, the views fall behind a full queue.
  */
-const NICENESS_WHILE_MAKING = 2;
+const NICENESS_WHILE_BUILDING = 2;
 
 /**
- * The projector in a thread of its own: folding and writing the embedded views never waits for requests and
- * runs, nor they for it. It opens the stores for itself.
+ * The projector in a thread of its own, with stores of its own. Folding and writing the embedded views never waits for
+ * requests and runs, nor they for it.
  */
 const port = parentPort;
 if (port === null) throw new Error('the projector thread needs a parent');
@@ -26,7 +25,7 @@ const log = createLog({ level: data.settings.logLevel, fields: { part: 'projecto
 const opened = await openTraces(data.settings.traces, { version: data.version, log });
 
 const stop = new AbortController();
-port.on('message', (message: ProjectorThreadMessage) => {
+port.on('message', (message: ToProjectorThread) => {
   if (message.kind === 'stop') stop.abort();
 });
 
@@ -34,11 +33,11 @@ await runProjector({
   data,
   clock: new SystemClock(),
   signal: stop.signal,
-  tell: (message) => port.postMessage(message),
+  send: (message) => port.postMessage(message),
   traces: opened.traces,
-  priority: threadPriority(NICENESS_WHILE_MAKING, log),
+  priority: threadPriority(NICENESS_WHILE_BUILDING, log),
 });
 await opened.close();
-// A collector that does not answer would keep the thread.
+// A collector that does not answer would keep the thread alive.
 if (opened.traces !== undefined) process.exit(0);
 port.close();

@@ -5,8 +5,8 @@ import { startThread } from '../../stores/sqlite/read-model/start-thread.ts';
 import { runProjector } from './projector-host.ts';
 import type {
   ProjectorThreadData,
-  ProjectorThreadMessage,
-  ProjectorWord,
+  ToProjectorThread,
+  ProjectorMessage,
 } from './projector-protocol.ts';
 
 /** The projector of this process. */
@@ -15,44 +15,44 @@ export interface RunningProjector {
 }
 
 /**
- * The heap of the projector's thread. Folding makes much that is thrown away at once. Where there is room for more of it,
- * less is still in use when it is collected; but memory that is touched for the first time, and is in no processor's
- * cache, costs more than that. MiB; taken only as it is needed.
+ * The heap of the projector's thread, in MiB, taken as needed. Folding creates many short-lived objects: a larger young
+ * generation copies fewer of them, but beyond this size cache misses cost more.
  */
 export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
 
-/** Pause before a projector that fell over is started again. Milliseconds. */
-const RESTART_AFTER = 1000;
+/** Milliseconds before a crashed projector is restarted. */
+const RESTART_DELAY_MS = 1000;
 
 /**
- * Starts the projector: in a thread of its own where the views are embedded, as folding into files keeps a
- * thread busy; in this one where they are on a server. One that falls over is started again.
+ * Starts the projector: in a thread of its own if the views are embedded, as folding into files keeps a thread busy; in
+ * this thread if they are on a server. Restarts it if it crashes.
  */
 export function startProjector(options: {
   readonly data: ProjectorThreadData;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly onWord: (word: ProjectorWord) => void;
+  readonly onWord: (word: ProjectorMessage) => void;
 }): RunningProjector {
   const { data, clock, telemetry, onWord } = options;
   const stop = new AbortController();
-  const tell = (word: ProjectorWord): void => {
-    if (word.kind === 'count') telemetry.count(word.name, word.labels, word.by);
-    else if (word.kind === 'observe') telemetry.observe(word.name, word.value, word.labels);
-    else onWord(word);
+  const send = (message: ProjectorMessage): void => {
+    const { kind } = message;
+    if (kind === 'count') telemetry.count(message.name, message.labels, message.by);
+    else if (kind === 'observe') telemetry.observe(message.name, message.value, message.labels);
+    else onWord(message);
   };
   const runOnce = (): Promise<void> =>
     data.settings.readModelUrl === undefined
-      ? runInThread(data, stop.signal, tell)
-      : runProjector({ data, clock, signal: stop.signal, tell, traces: telemetry.traces });
+      ? runInThread(data, stop.signal, send)
+      : runProjector({ data, clock, signal: stop.signal, send, traces: telemetry.traces });
   const running = (async () => {
     while (!stop.signal.aborted) {
       try {
         await runOnce();
       } catch (error) {
         if (stop.signal.aborted) throw error;
-        telemetry.log.error('the projector fell over; it is started again', { error });
-        await clock.sleep(RESTART_AFTER, stop.signal).catch(() => {});
+        telemetry.log.error('the projector crashed; restarting', { error });
+        await clock.sleep(RESTART_DELAY_MS, stop.signal).catch(() => {});
       }
     }
   })();
@@ -67,21 +67,21 @@ export function startProjector(options: {
 function runInThread(
   data: ProjectorThreadData,
   signal: AbortSignal,
-  tell: (word: ProjectorWord) => void,
+  onMessage: (message: ProjectorMessage) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const thread: Worker = startThread('./projector-thread', import.meta.url, data, PROJECTOR_HEAP);
     const stop = (): void => {
-      thread.postMessage({ kind: 'stop' } satisfies ProjectorThreadMessage);
+      thread.postMessage({ kind: 'stop' } satisfies ToProjectorThread);
     };
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
-    thread.on('message', tell);
+    thread.on('message', onMessage);
     thread.once('error', reject);
     thread.once('exit', (code) => {
       signal.removeEventListener('abort', stop);
       if (code === 0) resolve();
-      else reject(new Error(`the projector's thread ended with code ${code}`));
+      else reject(new Error(`the projector's thread exited with code ${code}`));
     });
   });
 }

@@ -1,20 +1,19 @@
 import { decorated } from '../../domain/decorated.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 
-/** For how long an append that failed says something of the log. Milliseconds. */
-const TELLING = 60_000;
+/** Milliseconds for which a failed append counts. */
+const REFUSAL_MS = 60_000;
 
-/** A log, and what the appends of this process say of it. */
+/** A log, and the result of this process's appends. */
 export interface WatchedLog {
   readonly store: EventStore;
-  /** Why the last append of the last minute could not be made; null where it could, or there was none. */
+  /** Why the last append within a minute failed; null if it succeeded, or there was none. */
   readonly refusal: () => string | null;
 }
 
 /**
- * A log that is read may still take nothing: its disk is full, or read-only. Nothing but an append finds that out, so
- * those that are made anyway are looked at.
- * @param now milliseconds that never go back
+ * Watches appends: a readable log may still reject writes (disk full, read-only), and only an append shows that.
+ * @param now monotonic milliseconds
  */
 export function watchAppends(
   store: EventStore,
@@ -38,6 +37,6 @@ export function watchAppends(
       append: (stream, events, expected) => watched(store.append(stream, events, expected)),
       appendInOrder: (appends) => watched(store.appendInOrder(appends)),
     }),
-    refusal: () => (refused !== null && now() - refused.at < TELLING ? refused.why : null),
+    refusal: () => (refused !== null && now() - refused.at < REFUSAL_MS ? refused.why : null),
   };
 }

@@ -13,7 +13,7 @@ import { beginKnownSeries } from './known-series.ts';
 import type { SchedulerRole } from '../roles/scheduler-role.ts';
 import type { WorkerRole } from '../roles/worker-role.ts';
 
-/** What the gauges are read from. All of it may be there only later, or never in this process. */
+/** What the gauges read. Any part may come later, or never in this process. */
 export interface Gauged {
   readonly configuration: Pick<
     Configuration,
@@ -23,17 +23,17 @@ export interface Gauged {
   readonly clock: Clock;
   readonly membership: Membership;
   readonly hold: Hold;
-  /** Whose looks at how the views move are nobody else's. */
+  /** An instance of its own: it measures how the views move between its checks. */
   readonly health: HealthReports;
   readonly scheduler: () => SchedulerRole | null;
   readonly worker: () => WorkerRole | null;
   readonly host: () => ExtensionHost | null;
-  /** null where this process does not project, or not now. */
+  /** null while this process does not project. */
   readonly views: () => readonly ProjectionStatus[] | null;
   readonly liveClients: () => number;
 }
 
-/** Says how each gauge of the catalogue is read when the metrics are asked for. */
+/** Registers how each gauge of the catalogue is read. */
 export function addGauges(metrics: Metrics, parts: Gauged): void {
   const found = parts.host()?.states() ?? [];
   beginKnownSeries(metrics, [...new Set(found.map(({ labels }) => labels['extension'] ?? ''))]);
@@ -128,7 +128,7 @@ function aboutViews(metrics: Metrics, { views }: Gauged): void {
   metrics.gauge('projection_rebuild_progress', progress);
 }
 
-/** Nothing is said of a disk that is not used, nor of one that can't be asked. */
+/** Reports only disks that are in use. */
 function aboutDisk(metrics: Metrics, { configuration }: Gauged): void {
   const { dataDirectory, eventStoreUrl, readModelUrl } = configuration;
   const embeddedLog = eventStoreUrl === undefined;
@@ -147,7 +147,7 @@ function aboutDisk(metrics: Metrics, { configuration }: Gauged): void {
   });
 }
 
-/** 0 where there is no such file. */
+/** 0 if the file does not exist. */
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;

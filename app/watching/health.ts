@@ -39,29 +39,29 @@ import { shortageOf } from './slot-shortage.ts';
 import { projections } from '../projecting/projections.ts';
 import type { Stores } from '../stores.ts';
 
-/** A view that is further behind than this, and does not move, is stuck. Seconds. */
-const LAG_LIMIT = 30;
+/** Seconds. A view that is further behind and does not move is stuck. */
+const MAX_LAG_SECONDS = 30;
 
-/** One that has not moved for so long does not move: a batch takes a moment, and two may look at once. Milliseconds. */
-const STILL = 10_000;
+/** Milliseconds without movement after which a view counts as not moving. */
+const STUCK_MS = 10_000;
 
-/** A task that is due for longer than this and has no fire and no recorded reason is overdue. Milliseconds. */
-const OVERDUE = 60_000;
+/** Milliseconds for which a task may be due, with neither a fire nor a recorded reason, before it is overdue. */
+const OVERDUE_MS = 60_000;
 
-/** What the health endpoints of a process say. What it finds is the same in each process: it asks the stores. */
+/** The health endpoints of a process. Their answers come from the stores, so they are the same in every process. */
 export function createHealth(options: {
   readonly stores: Stores;
   readonly clock: Clock;
   readonly going: Going;
   readonly version: string;
-  /** Random, of this start alone. */
+  /** Random, new at each start. */
   readonly instance: string;
-  /** False until everything is opened, and once the process is stopping. */
+  /** False until everything is open, and once the process is stopping. */
   readonly started: () => boolean;
 }): HealthReports {
   const { stores, clock, going, version, instance, started } = options;
   const { store, readModel, coordination } = stores;
-  const lag = new ViewLag(store, readModel, clock);
+  const lags = new ViewLags(store, readModel, clock);
 
   const storeChecks = (): Promise<HealthCheck[]> =>
     Promise.all([
@@ -71,7 +71,7 @@ export function createHealth(options: {
       pingCheck('stream_store', () => store.ping()),
     ]);
 
-  /** A log that takes nothing can still be read: that keeps nobody from being ready. */
+  /** A log that rejects writes can still be read, so the process stays ready. */
   const withRefusal = (check: HealthCheck): HealthCheck => {
     const why = check.name === 'stream_store' ? stores.refusal() : null;
     return why === null || check.status !== 'healthy' ? check : refusingCheck(check.name, why);
@@ -81,12 +81,12 @@ export function createHealth(options: {
     const members = await coordination.alive();
     const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
     const { hold, released } = (await load(store, streams.operations(), operationsFold)).state;
-    const before = clock.now() - OVERDUE;
-    // What was due during a hold could be decided from its end on.
+    const before = clock.now() - OVERDUE_MS;
+    // What came due during a hold could only be decided after it.
     const isLate = hold === null && (released === null || fromIso(released.at) < before);
     const overdue = isLate ? await overdueTasks(stores, before) : { count: 0, names: [] };
-    const audit = auditState(parseReport(await coordination.recall(SCHEDULER_REPORT)));
-    const queues = auditState(parseReport(await coordination.recall(QUEUE_REPORT)));
+    const audit = auditStateOf(parseReport(await coordination.recall(SCHEDULER_REPORT)));
+    const queues = auditStateOf(parseReport(await coordination.recall(QUEUE_REPORT)));
     return schedulerCheck({ led, hold, overdue, audit, queues, now: clock.now() });
   };
 
@@ -103,11 +103,11 @@ export function createHealth(options: {
   const views = async (): Promise<HealthCheck> => {
     const report = await recallReport(coordination, projections);
     const parked = new Map(report?.views.map((view) => [view.name, view.parked]));
-    const states = await lag.look();
+    const states = await lags.check();
     const shown = states.map((state) => ({ ...state, parked: parked.get(state.name) ?? 0 }));
     const members = await coordination.alive();
     const led = members.some(({ about }) => hasRole(about['roles'], 'projector'));
-    return projectionsCheck(shown, LAG_LIMIT, led);
+    return projectionsCheck(shown, MAX_LAG_SECONDS, led);
   };
 
   const readable = async (): Promise<HealthCheck> =>
@@ -140,18 +140,18 @@ export function createHealth(options: {
 }
 
 /**
- * One look at a time: whoever asks while one is under way is told what that finds. Anybody may ask, as often as he
- * likes, and each look asks the stores some twenty things.
+ * Shares one check among concurrent callers: anyone may call, as often as they like, and a check queries the stores
+ * some twenty times.
  */
 function shared<T>(look: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | null = null;
+  let running: Promise<T> | null = null;
   return () =>
-    (underWay ??= look().finally(() => {
-      underWay = null;
+    (running ??= look().finally(() => {
+      running = null;
     }));
 }
 
-function auditState(report: AuditReport | null): AuditState | null {
+function auditStateOf(report: AuditReport | null): AuditState | null {
   if (report === null) return null;
   const { at, faults, findings } = report;
   const kinds = Object.fromEntries(
@@ -165,35 +165,35 @@ function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {
   const message = waitedFor
     .map(({ name, problem }) => (problem === null ? name : `${name}: ${problem}`))
     .join('; ');
-  return { name: 'projections', status: 'unhealthy', message: `not yet: ${message}` };
+  return { name: 'projections', status: 'unhealthy', message: `not ready: ${message}` };
 }
 
-/** What can't be read would be answered with 503: a view that was never made, or not in a shape that this code reads. */
+/** A view that was never built, or only in a shape that this code cannot read, would be answered with 503. */
 async function viewsCheck(
   readModel: ReadModel,
   report: ProjectionReport | null,
 ): Promise<HealthCheck> {
   const shapes = await Promise.all(projections.map((each) => shapeRead(readModel, each)));
-  const progress = ({ name }: Projection): string => {
-    const making = report?.views.find((view) => view.name === name)?.rebuild?.progress;
-    return making === undefined ? name : `${name} (${Math.floor(making * 100)} %)`;
+  const withProgress = ({ name }: Projection): string => {
+    const progress = report?.views.find((view) => view.name === name)?.rebuild?.progress;
+    return progress === undefined ? name : `${name} (${Math.floor(progress * 100)} %)`;
   };
   const named = (which: (projection: Projection, index: number) => boolean): string =>
-    projections.filter(which).map(progress).join(', ');
+    projections.filter(which).map(withProgress).join(', ');
   const missing = named((_, index) => shapes[index] === null);
   if (missing !== '') {
-    return { name: 'projections', status: 'unhealthy', message: `not yet made: ${missing}` };
+    return { name: 'projections', status: 'unhealthy', message: `not built yet: ${missing}` };
   }
   const older = named(({ schema }, index) => shapes[index]?.schema !== schema);
-  const message = older === '' ? 'there' : `there; in an older shape until made anew: ${older}`;
+  const message = older === '' ? 'readable' : `readable; in an older shape until rebuilt: ${older}`;
   return { name: 'projections', status: 'healthy', message };
 }
 
 /**
- * What was found, or why it can't be known. A store that did not answer its ping is not asked for more: one that has
- * fallen silent keeps whoever asks for as long as any operation may take.
+ * The check, or why it could not be made. A store that did not answer its ping is not queried: each query could block
+ * for as long as any operation may take.
  *
- * @param needed the checks of the stores that are asked
+ * @param needed the checks of the stores that it queries
  */
 async function orUnhealthy(
   name: HealthCheck['name'],
@@ -202,14 +202,14 @@ async function orUnhealthy(
 ): Promise<HealthCheck> {
   const silent = needed.filter(({ status }) => status === 'unhealthy').map((check) => check.name);
   if (silent.length > 0) {
-    const message = `can't be known: ${silent.join(' and ')} does not answer`;
+    const message = `unknown: ${silent.join(' and ')} did not answer`;
     return { name, status: 'unhealthy', message };
   }
   try {
     return await look();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { name, status: 'unhealthy', message: `can't be known: ${message}` };
+    return { name, status: 'unhealthy', message: `unknown: ${message}` };
   }
 }
 
@@ -220,45 +220,45 @@ function hasRole(roles: unknown, role: string): boolean {
   return Array.isArray(roles) && roles.includes(role);
 }
 
-/** What the stores alone say of a view. */
+/** What the stores say of a view. */
 type Place = Omit<ProjectionState, 'parked'>;
 
-/** How far the views are behind the log, as time, and whether they move. Asks the stores alone. */
-class ViewLag {
-  private readonly store: EventStore;
-  private readonly readModel: ReadModel;
-  private readonly clock: Clock;
-  /** Where each was found, and when it was there first. */
-  private readonly found = new Map<string, { readonly position: Position; readonly at: number }>();
+/** How far the views are behind the log in time, and whether they move. */
+class ViewLags {
+  readonly #store: EventStore;
+  readonly #readModel: ReadModel;
+  readonly #clock: Clock;
+  /** The last position of each view, and since when it has been there. */
+  readonly #found = new Map<string, { readonly position: Position; readonly at: number }>();
 
   constructor(store: EventStore, readModel: ReadModel, clock: Clock) {
-    this.store = store;
-    this.readModel = readModel;
-    this.clock = clock;
+    this.#store = store;
+    this.#readModel = readModel;
+    this.#clock = clock;
   }
 
-  async look(): Promise<readonly Place[]> {
-    const head = await this.store.head();
-    return Promise.all(projections.map((projection) => this.lookAt(projection, head)));
+  async check(): Promise<readonly Place[]> {
+    const head = await this.#store.head();
+    return Promise.all(projections.map((projection) => this.#checkView(projection, head)));
   }
 
-  private async lookAt(projection: Projection, head: Position): Promise<Place> {
+  async #checkView(projection: Projection, head: Position): Promise<Place> {
     const { name } = projection;
-    const position = await this.readModel.checkpoint(projection);
-    const now = this.clock.now();
-    const before = this.found.get(name);
-    // The clock may have been put back since.
+    const position = await this.#readModel.checkpoint(projection);
+    const now = this.#clock.now();
+    const before = this.#found.get(name);
+    // The clock may have been set back.
     const at = before?.position === position ? Math.min(before.at, now) : now;
-    this.found.set(name, { position, at });
-    const progressed = now - at < STILL;
-    const ahead = position > head && !(await this.store.reaches(position));
-    return { name, lagSeconds: await this.lagOf(position, head), progressed, ahead };
+    this.#found.set(name, { position, at });
+    const progressed = now - at < STUCK_MS;
+    const ahead = position > head && !(await this.#store.reaches(position));
+    return { name, lagSeconds: await this.#lagOf(position, head), progressed, ahead };
   }
 
-  private async lagOf(position: Position, head: Position): Promise<number> {
+  async #lagOf(position: Position, head: Position): Promise<number> {
     if (position >= head) return 0;
-    const [next] = await this.store.readAll(position, 1);
+    const [next] = await this.#store.readAll(position, 1);
     if (next === undefined) return 0;
-    return Math.max(0, this.clock.now() - Date.parse(next.metadata.occurredAt)) / 1000;
+    return Math.max(0, this.#clock.now() - Date.parse(next.metadata.occurredAt)) / 1000;
   }
 }

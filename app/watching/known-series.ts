@@ -12,7 +12,7 @@ import { projections } from '../projecting/projections.ts';
 
 type CounterName = keyof typeof counters;
 
-/** Every combination of values, of labels that do not depend on each other. */
+/** Every combination of the labels' values. */
 function each(labels: Readonly<Record<string, readonly string[]>>): readonly Labels[] {
   return Object.entries(labels).reduce<readonly Labels[]>(
     (made, [label, values]) =>
@@ -21,12 +21,12 @@ function each(labels: Readonly<Record<string, readonly string[]>>): readonly Lab
   );
 }
 
-/** What a successful answer may have: the interface and the page. */
+/** The statuses of successful responses. */
 const successes = ['200', '201', '202', '204', '304'];
 
 /**
- * The series of each counter with labels that are known before anything is counted. Only what depends on the
- * installation is left out: the routes of extensions, and the types of their errors.
+ * The series of each counter whose labels are known in advance. Left out: the routes of extensions, and their error
+ * types.
  */
 export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   http_requests_total: endpoints.flatMap(({ method, paths }) =>
@@ -49,7 +49,7 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   lease_changes_total: each({ lease: ['scheduler', 'projector'], change: ['won', 'lost'] }),
   lease_failures_total: each({ lease: ['scheduler', 'projector', 'heartbeat'] }),
   webhook_deliveries_total: each({ outcome: ['delivered', 'retried', 'failed'] }),
-  // A conflict is an answer, and counted by the embedded log alone.
+  // Conflicts are counted by the embedded log alone.
   event_store_failures_total: each({
     code: eventStoreErrorCodes.filter((code) => code !== 'CONFLICT'),
   }),
@@ -68,7 +68,7 @@ function ofViews(names: readonly CounterName[]): Partial<Record<CounterName, rea
 }
 
 /**
- * Lets every known series begin at 0: Prometheus can't tell how much a series has grown by its first value.
+ * Starts every known series at 0: Prometheus cannot compute an increase from a series' first value.
  * @param extensions the ids of those that were found
  */
 export function beginKnownSeries(metrics: Metrics, extensions: readonly string[]): void {

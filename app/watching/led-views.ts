@@ -1,7 +1,7 @@
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
 
-/** The views as the projector of this process last reported them, and a count of the events that it handled. */
+/** The views as this process's projector last reported them. Counts the events that it handled. */
 export class LedViews {
   readonly #telemetry: Pick<Telemetry, 'count'>;
   #current: readonly ProjectionStatus[] | null = null;
@@ -10,18 +10,18 @@ export class LedViews {
     this.#telemetry = telemetry;
   }
 
-  /** null while the projector of this process does not lead. */
+  /** null while this process's projector does not lead. */
   get current(): readonly ProjectionStatus[] | null {
     return this.#current;
   }
 
-  /** @param views null: the projector of this process no longer leads */
+  /** @param views null: this process's projector no longer leads */
   update(views: readonly ProjectionStatus[] | null): void {
     const before = new Map(this.#current?.map(({ name, handled }) => [name, handled]));
     this.#current = views;
     for (const { name: projection, handled } of views ?? []) {
       const known = before.get(projection) ?? 0;
-      // A new generation, or a view that was opened again, counts from 0.
+      // A new or reopened generation counts from 0.
       const more = handled < known ? handled : handled - known;
       this.#telemetry.count('projection_events_total', { projection }, more);
     }

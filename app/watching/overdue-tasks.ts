@@ -5,11 +5,13 @@ import { dueProjection, type DueDocument } from '../../projections/views/due.ts'
 import type { ReadModel } from '../../projections/read-model.ts';
 import { readRhythm } from '../../scheduler/audit/read-rhythm.ts';
 
-/** Most tasks of which the log is asked. */
-const SAMPLE = 20;
+/** Tasks that are checked in the log. */
+const MAX_CHECKED = 20;
 
-/** Times are compared as text: this is before all of them, but after one beyond the year 9999, which begins with a plus. */
-const FIRST = '0';
+/**
+ * Times are compared as strings: this sorts before all of them, but after a year beyond 9999, which begins with a plus.
+ */
+const EARLIEST = '0';
 
 /** Active tasks whose time has passed with no fire and no reason recorded. */
 export interface OverdueTasks {
@@ -19,8 +21,8 @@ export interface OverdueTasks {
 }
 
 /**
- * Active tasks that were due before an instant and are not decided. The view says which may be, the log which are: a view
- * that is behind makes no task overdue.
+ * Active tasks that were due before an instant and are undecided. The view finds candidates and the log confirms them,
+ * so a view that is behind makes no task overdue.
  */
 export async function overdueTasks(
   stores: { readonly store: EventStore; readonly readModel: ReadModel },
@@ -29,16 +31,16 @@ export async function overdueTasks(
   const { store, readModel } = stores;
   const filters = [
     { field: 'next_run_at', op: 'lt', value: toIso(before) },
-    { field: 'next_run_at', op: 'gt', value: FIRST },
+    { field: 'next_run_at', op: 'gt', value: EARLIEST },
   ] as const;
   const sort = [{ field: 'next_run_at', direction: 'ascending' }] as const;
-  const late = await readModel.find(dueProjection, { filters, sort, limit: SAMPLE });
+  const late = await readModel.find(dueProjection, { filters, sort, limit: MAX_CHECKED });
   const names: string[] = [];
   for (const { key, document } of late) {
     if (await isOverdue(store, key, document, before)) names.push(key);
   }
   if (names.length === 0) return { count: 0, names };
-  const isAll = late.length < SAMPLE;
+  const isAll = late.length < MAX_CHECKED;
   return { count: isAll ? names.length : await readModel.count(dueProjection, filters), names };
 }
 
@@ -53,7 +55,7 @@ async function isOverdue(
     const next = known?.status === 'active' ? nextRunOf(known) : null;
     return next !== null && fromIso(next) < before;
   } catch (error) {
-    // What can't be read can't be decided either.
+    // What cannot be read cannot be decided either.
     if (error instanceof EventStoreError && error.code === 'CORRUPT_EVENT') return true;
     throw error;
   }

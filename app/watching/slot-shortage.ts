@@ -6,11 +6,11 @@ import type { LiveMember } from '../../scheduler/coordination.ts';
 import { slotShortage, slotUseIn } from '../../scheduler/runs/slots.ts';
 
 /**
- * Since when no worker of any process has had a free slot while runs were waiting, and the tasks whose runs hold the
- * most, with their titles and the names of their owners. Heartbeats say it, so it may be some seconds old.
+ * How long no worker of any process has had a free slot while runs were waiting, and the tasks whose runs hold the most
+ * slots, with titles and owners' names. From heartbeats, so some seconds old.
  *
- * @param workers those that are alive
- * @returns null while some worker has a free slot
+ * @param workers the live ones
+ * @returns null while a worker has a free slot
  */
 export async function shortageOf(
   workers: readonly LiveMember[],

@@ -1,14 +1,14 @@
 import type { Log, Telemetry, Traces } from '../../observability/telemetry.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
 
-/** Traces, and what ends them. */
+/** Traces, and how to close them. */
 export interface OpenTraces {
   readonly traces: Traces | undefined;
-  /** Sends what is left, for a few seconds at most. Never rejects. */
+  /** Sends the remaining ones, for a few seconds at most. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Opens the traces of a process or a thread. OpenTelemetry is loaded only where they are on. */
+/** Opens the traces of a process or a thread. OpenTelemetry is loaded only if they are enabled. */
 export async function openTraces(
   settings: TraceSettings | null,
   about: { readonly version: string; readonly log: Log },
@@ -19,7 +19,7 @@ export async function openTraces(
   return { traces, close: () => traces.close() };
 }
 
-/** Telemetry that has these traces as well. */
+/** Telemetry with these traces added. */
 export function withTraces<T extends Telemetry>(telemetry: T, { traces }: OpenTraces): T {
   return traces === undefined ? telemetry : { ...telemetry, traces };
 }

@@ -1,42 +1,44 @@
+import type { Clock } from '../../domain/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import type { Comparison } from '../../domain/operators/projection-orders.ts';
-import type { GenerationFeeder } from './generation-feeder.ts';
+import type { CatchUp } from './catch-up.ts';
+import type { GenerationWriter } from './generation-writer.ts';
 
-/** Most keys that are looked at, of each side. */
-const MOST_COMPARED = 10_000;
+/** Keys that are compared, per side. */
+const MAX_COMPARED = 10_000;
 
-/** Most keys that are told. */
-const MOST_TOLD = 20;
+/** Differing keys that are reported. */
+const MAX_REPORTED = 20;
 
-/** Documents at a time. */
+/** Documents per read. */
 const PAGE = 500;
 
-/** How often what differs is looked at again once both sides have taken the same events. */
-const LOOKS = 3;
+/** How often differing keys are compared again once both sides have taken the same events. */
+const MAX_RECHECKS = 3;
 
 type Difference = Comparison['first'][number];
 
 /**
- * How a generation in the making differs from the one that is read, while both are fed: what differs is looked at again
- * once both are further. Bounded: all documents are counted, the first keys are compared.
+ * Compares a built generation with the live one, while both are fed: what differs is compared again once both are
+ * further. Bounded: all documents are counted, the first keys are compared.
  *
- * @param level resolves when both have passed what either has passed now
- * @param rest lets others have a turn: the views are fed by the same thread
+ * @param parts.clock for a pause between pages, as the same thread feeds the views
  */
 export async function compareGenerations(
-  before: GenerationFeeder,
-  after: GenerationFeeder,
-  level: () => Promise<void>,
-  rest: () => Promise<void>,
+  before: GenerationWriter,
+  after: GenerationWriter,
+  parts: { readonly catchUp: CatchUp; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Comparison> {
+  const { catchUp, clock, signal } = parts;
   const keys = new Set<string>();
   const different = new Map<string, Difference>();
+  const rest = (): Promise<void> => clock.sleep(1, signal);
   const ends = [
     await collect(before, after, keys, different, rest),
     await collect(after, before, keys, different, rest),
   ];
-  for (let look = 0; look < LOOKS && different.size > 0; look += 1) {
-    await level();
+  for (let check = 0; check < MAX_RECHECKS && different.size > 0; check += 1) {
+    await catchUp.level(before, after, signal);
     const candidates = [...different.keys()];
     different.clear();
     for (let from = 0; from < candidates.length; from += PAGE) {
@@ -54,25 +56,25 @@ export async function compareGenerations(
     compared: keys.size,
     different: different.size,
     complete: ends.every((isEnd) => isEnd),
-    first: [...different.values()].sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, MOST_TOLD),
+    first: [...different.values()].sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, MAX_REPORTED),
   };
 }
 
-/** Looks at one side's keys on both sides. @returns whether these were all */
+/** Looks up one side's keys on both sides. @returns whether these were all */
 async function collect(
-  one: GenerationFeeder,
-  other: GenerationFeeder,
+  one: GenerationWriter,
+  other: GenerationWriter,
   keys: Set<string>,
   different: Map<string, Difference>,
   rest: () => Promise<void>,
 ): Promise<boolean> {
   let last: string | null = null;
-  for (let looked = 0; looked < MOST_COMPARED; looked += PAGE) {
-    const page: Awaited<ReturnType<GenerationFeeder['page']>> = await one.page(last, PAGE);
+  for (let read = 0; read < MAX_COMPARED; read += PAGE) {
+    const page: Awaited<ReturnType<GenerationWriter['page']>> = await one.page(last, PAGE);
     const facing = await other.load(page.map(({ key }) => key));
     for (const { key, document } of page) {
       keys.add(key);
-      // Which side is which is told when it is looked at again.
+      // The direction of the difference is settled when the key is compared again.
       const found = differenceOf(key, document, facing.get(key)?.document);
       if (found !== null) different.set(key, found);
     }

@@ -1,14 +1,14 @@
 import { decorated } from '../../domain/decorated.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 
-/** A log that ends at a position, for who follows it: what comes later is not there. */
+/** A log that ends at a position: its subscribers see nothing later. */
 export function endingAt(store: EventStore, until: Position): EventStore {
   const subscribe: EventStore['subscribe'] = async function* (options) {
     const ended = new AbortController();
     const signal = AbortSignal.any([options.signal, ended.signal]);
     const onPassed = (position: Position): void => {
       options.onPassed?.(position < until ? position : until);
-      // Of what stands behind it, none is wanted: it may be most of the log.
+      // Nothing after it is wanted, and it may be most of the log.
       if (position >= until) ended.abort();
     };
     for await (const message of store.subscribe({ ...options, signal, onPassed })) {

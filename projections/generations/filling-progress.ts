@@ -1,46 +1,48 @@
 import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
-import type { FillingStatus, RebuildState } from '../projector/projection-status.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { errorMessage } from '../error-message.ts';
 import { BackOff } from '../projector/back-off.ts';
-import { shareOfLog } from './share-of-log.ts';
+import type { FillingStatus } from '../projector/projection-status.ts';
+import { FinalFillError } from './generation-writer.ts';
+import { logFraction } from './log-fraction.ts';
 
-/** What has been done of the making of a generation. */
+/** What a fill has done so far. */
 export interface FillingCounts {
   /** The generation. */
   readonly version: number;
   /** Events folded. */
   readonly handled: number;
   readonly leftOut: number;
-  /** All that is the view's up to here was taken, or is being taken. */
+  /** Everything of the view up to here was taken, or is being taken. */
   readonly looked: Position;
 }
 
-/** As much as is shown before everything is there: what comes meanwhile lies behind the log's end as it was. */
-const ALMOST = 0.99;
+/** The progress shown until a fill is done: the log has grown since its end was read. */
+const MAX_SHOWN = 0.99;
 
-/** How far the making of a generation is, and how long it will take. */
+/** The progress of a fill, and an estimate of its remaining time. */
 export class FillingProgress {
-  /** What is wrong; null while nothing is. */
+  /** The last error; null if there is none. */
   detail: string | null = null;
   readonly #clock: Clock;
   readonly #rate: number | undefined;
-  #state: RebuildState = 'paused';
-  /** When it began, or went on after a rest, by the clock's `steady`; and what it had handled, and how far it was, by then. */
+  #state: 'paused' | 'filling' | 'filled' = 'paused';
+  /** When it began or resumed, by the clock's `steady`; and its counts and progress then. */
   #began: number;
   #handledBefore = 0;
   #progressBefore: number | null = null;
-  /** Of the log when this began. */
+  /** End of the log when it began or resumed. */
   #end: Position = BEGINNING;
 
-  /** @param rate events a second that it keeps to; undefined: as many as can be */
+  /** @param rate events per second that it keeps to; undefined: unlimited */
   constructor(clock: Clock, rate?: number) {
     this.#clock = clock;
     this.#rate = rate;
     this.#began = clock.steady();
   }
 
-  /** It begins, or goes on after a rest. @param handled by then */
+  /** It begins or resumes. @param handled by then */
   begin(handled: number): void {
     this.#state = 'filling';
     this.#began = this.#clock.steady();
@@ -48,34 +50,27 @@ export class FillingProgress {
     this.#progressBefore = null;
   }
 
-  /** Where the log ends as it begins, or goes on. */
+  /** The end of the log as it begins or resumes. */
   goesTo(end: Position, { looked }: Pick<FillingCounts, 'looked'>): void {
     this.#end = end;
     this.#progressBefore ??= this.#progress(looked);
   }
 
-  is(state: RebuildState, detail: string | null = null): void {
-    this.#state = state;
-    this.detail = detail;
-  }
-
-  /** When so many are to have been handled, by the clock's `steady`. */
+  /** When so many events are due by the rate, by the clock's `steady`. */
   dueAt(handled: number): number {
     const seconds = (handled - this.#handledBefore) / (this.#rate ?? Infinity);
     return this.#began + seconds * 1000;
   }
 
   /**
-   * Tries until it is filled, with a pause after each failure, and says how it stands.
+   * Retries until it is filled, with pauses after failures.
    *
    * @param attempt whether it is filled; false: the signal was aborted
-   * @param ends whether an error is the end of it
    * @returns whether it is filled
-   * @throws what ends it
+   * @throws FinalFillError
    */
-  async tries(
+  async retry(
     attempt: () => Promise<boolean>,
-    ends: (error: unknown) => boolean,
     about: {
       readonly projection: string;
       readonly telemetry: Telemetry;
@@ -87,48 +82,44 @@ export class FillingProgress {
     while (!signal.aborted) {
       try {
         if (await attempt()) {
-          this.is('catching_up');
+          this.#state = 'filled';
+          this.detail = null;
           return true;
         }
       } catch (error) {
         if (signal.aborted) break;
-        this.detail = error instanceof Error ? error.message : String(error);
-        if (ends(error)) throw error;
-        telemetry.log.warn('the filling of a view was interrupted; it is tried again', {
-          projection,
-          error: this.detail,
-        });
+        this.detail = errorMessage(error);
+        if (error instanceof FinalFillError) throw error;
+        const fields = { projection, error: this.detail };
+        telemetry.log.warn('filling a view was interrupted; retrying', fields);
         await backOff.wait(signal);
       }
     }
-    this.is('paused', this.detail);
+    this.#state = 'paused';
     return false;
   }
 
-  status({ version, handled: all, leftOut, looked }: FillingCounts): FillingStatus {
+  status({ version, handled, leftOut, looked }: FillingCounts): Omit<FillingStatus, 'state'> {
     const passed = Math.max(0.001, (this.#clock.steady() - this.#began) / 1000);
-    // What has come in a large piece is rested for: it counts as if it had taken that time.
-    const seconds = Math.max(passed, (this.dueAt(all) - this.#began) / 1000);
+    // A large batch is followed by a rest, which counts as time taken.
+    const seconds = Math.max(passed, (this.dueAt(handled) - this.#began) / 1000);
     const progress = this.#progress(looked);
     const gained = progress - (this.#progressBefore ?? progress);
-    const handled = all - this.#handledBefore;
     const rest = seconds - passed;
     const left = gained <= 0 ? null : Math.round(rest + (seconds / gained) * (1 - progress));
-    const goesOn = this.#state === 'filling';
+    const isFilling = this.#state === 'filling';
     return {
       version,
-      state: this.#state,
-      handled: all,
+      handled,
       left_out: leftOut,
       progress,
-      events_per_second: goesOn ? Math.round(handled / seconds) : 0,
-      seconds_left: progress === 1 ? 0 : goesOn ? left : null,
+      events_per_second: isFilling ? Math.round((handled - this.#handledBefore) / seconds) : 0,
+      seconds_left: progress === 1 ? 0 : isFilling ? left : null,
       detail: this.detail,
     };
   }
 
   #progress(looked: Position): number {
-    if (this.#state === 'catching_up' || this.#state === 'ready') return 1;
-    return Math.min(ALMOST, shareOfLog(looked, this.#end));
+    return this.#state === 'filled' ? 1 : Math.min(MAX_SHOWN, logFraction(looked, this.#end));
   }
 }

@@ -1,182 +1,142 @@
 import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import type { FillingStatus } from '../projector/projection-status.ts';
-import { endingAt } from './ending-at.ts';
+import { errorMessage } from '../error-message.ts';
+import type { ShareFill } from '../parallel-fill/share-fill.ts';
+import type { Filler } from './build.ts';
 import { FillingProgress, type FillingCounts } from './filling-progress.ts';
-import { PoisonedFillError, type GenerationFeeder } from './generation-feeder.ts';
-import type { Making } from './making.ts';
+import type { GenerationWriter } from './generation-writer.ts';
 
 export interface FillingOptions {
-  readonly feeder: GenerationFeeder;
+  readonly writer: GenerationWriter;
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /**
-   * Events to a write. A run's events lie near each other, so that one write takes them all. The events themselves are
-   * folded as they come and let go of at once: what lives long is what the garbage collector has to copy.
+   * Events per write. A run's events are close together, so one write takes them all. The events are folded as they come
+   * and released at once: the garbage collector has to copy what lives long.
    */
   readonly batchSize: number;
-  /** Events a second at most; default: as fast as it goes. */
+  /** Events per second at most; default: unlimited. */
   readonly rate?: number | undefined;
-  /** Told whenever the generation is open. */
-  readonly onOpened?: () => void;
-  /** Of one that fills a share: where all of them end, so that they can be taken together. */
-  readonly sharesEnd?: Position;
-  /** Of one that fills share 0: resolves once those who fill the others have ended. */
-  readonly others?: () => Promise<void>;
+  /** Called when an unlimited fill begins; the returned function is called when it ends. */
+  readonly onFill?: (() => () => void) | undefined;
+  /** The share of a parallel fill; default: the whole generation. */
+  readonly share?: ShareFill;
 }
 
-/** The shares of a generation could not be taken together: one of them may be gone, and who fills it too. */
-export class SharesError extends Error {
-  constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
-    this.name = 'SharesError';
-  }
-}
-
-/** Makes a generation from the log's beginning, in bulk, and knows how far it is. */
-export class Filling implements Making {
-  readonly feeder: GenerationFeeder;
+/** Fills a generation from the log's beginning, in bulk, and reports its progress. */
+export class Filling implements Filler {
+  readonly writer: GenerationWriter;
   readonly #options: FillingOptions;
   readonly #progress: FillingProgress;
-  /** Where nothing stood that is the view's, the log was looked at up to here. */
+  /** The log was read up to here, though without events of this view. */
   #looked: Position = BEGINNING;
 
   constructor(options: FillingOptions) {
-    this.feeder = options.feeder;
+    this.writer = options.writer;
     this.#options = options;
     this.#progress = new FillingProgress(options.clock, options.rate);
   }
 
   /**
-   * Resolves with true when the generation has everything that was in the log, is indexed and closed; with
-   * false when the signal was aborted. A store that does not answer is waited for.
-   * @throws PoisonedFillError; SharesError
+   * Resolves with true when the generation has everything that was in the log, is indexed and closed; with false when
+   * the signal was aborted. Waits for stores that do not answer.
+   * @throws FinalFillError
    */
   async run(signal: AbortSignal): Promise<boolean> {
     const { telemetry } = this.#options;
-    const { projection } = this.feeder;
-    this.#progress.begin(this.feeder.handled);
+    const projection = this.writer.projection.name;
+    this.#progress.begin(this.writer.handled);
     let isFilled = false;
     try {
-      isFilled = await this.#progress.tries(
-        () => this.#fill(signal),
-        (error) => error instanceof PoisonedFillError || error instanceof SharesError,
-        { projection: projection.name, telemetry, signal },
-      );
+      const about = { projection, telemetry, signal };
+      isFilled = await this.#progress.retry(() => this.#fill(signal), about);
     } finally {
       if (!isFilled) await this.#close();
     }
     return isFilled;
   }
 
-  /** Lets go of what is there. What could not be kept of it is no harm: it comes again with the next beginning. */
+  /** Nothing is lost by a failure here: unwritten events come again. */
   async #close(): Promise<void> {
     try {
-      await this.feeder.close();
+      await this.writer.close();
     } catch (error) {
-      this.#options.telemetry.log.warn('a view that rests could not be closed in order', {
-        projection: this.feeder.projection.name,
-        error: error instanceof Error ? error.message : String(error),
-      });
+      const fields = { projection: this.writer.projection.name, error: errorMessage(error) };
+      this.#options.telemetry.log.warn('could not close a paused view in order', fields);
     }
   }
 
-  ready(): void {
-    this.#progress.is('ready');
-  }
-
-  failed(detail: string): void {
-    this.#progress.is('failed', detail);
-  }
-
-  /** All that is the view's up to here was taken, or is being taken. */
+  /** Everything of the view up to here was taken, or is being taken. */
   get looked(): Position {
-    const { passed } = this.feeder;
+    const { passed } = this.writer;
     return passed < this.#looked ? this.#looked : passed;
   }
 
-  status(): FillingStatus {
+  status(): ReturnType<Filler['status']> {
     return this.#progress.status(this.#counts());
   }
 
   #counts(): FillingCounts {
-    const { generation, handled, leftOut } = this.feeder;
+    const { generation, handled, leftOut } = this.writer;
     return { version: generation, handled, leftOut, looked: this.looked };
   }
 
   async #fill(signal: AbortSignal): Promise<boolean> {
-    const { feeder } = this;
-    await feeder.open(true);
-    this.#options.onOpened?.();
+    const { writer } = this;
+    const { store, share } = this.#options;
+    await writer.open(true);
     this.#progress.detail = null;
-    this.#looked = feeder.passed;
-    this.#progress.goesTo(await this.#options.store.head(), this.#counts());
-    if (feeder.share !== null) {
-      if (!(await this.#feed(signal))) return false;
-      if (feeder.share.index > 0) {
-        await feeder.close();
-        return true;
-      }
-      await this.#options.others?.();
-      if (signal.aborted) return false;
-      await this.#takeIn();
-    }
-    if (!(await this.#feed(signal))) return false;
-    await feeder.finish();
-    await feeder.close();
+    this.#looked = writer.passed;
+    this.#progress.goesTo(await store.head(), this.#counts());
+    const feed = (from: EventStore): Promise<boolean> => this.#feed(from, signal);
+    const part = share === undefined ? 'whole' : await share.run(writer, store, feed, signal);
+    if (part !== 'whole') return part === 'filled';
+    if (!(await feed(store))) return false;
+    await writer.finish();
+    await writer.close();
     return true;
   }
 
   /** @returns whether it is level with the log; false when the signal was aborted */
-  async #feed(signal: AbortSignal): Promise<boolean> {
-    const { feeder } = this;
-    const { store, sharesEnd } = this.#options;
-    const own = new AbortController();
-    const isPart = feeder.share !== null && sharesEnd !== undefined;
-    const messages = (isPart ? endingAt(store, sharesEnd) : store).subscribe({
-      after: feeder.passed,
-      prefixes: feeder.projection.streams,
-      share: feeder.share ?? undefined,
-      once: feeder.share !== null,
-      // Those who share the streams keep the processors busy by themselves.
-      ahead: this.#options.rate === undefined && !isPart,
+  async #feed(store: EventStore, signal: AbortSignal): Promise<boolean> {
+    const { writer } = this;
+    const { rate, batchSize, onFill } = this.#options;
+    const done = new AbortController();
+    const onEnd = rate === undefined ? onFill?.() : undefined;
+    const messages = store.subscribe({
+      after: writer.passed,
+      prefixes: writer.projection.streams,
+      share: writer.share ?? undefined,
+      once: writer.share !== null,
       onPassed: (position) => (this.#looked = position),
-      signal: AbortSignal.any([signal, own.signal]),
+      signal: AbortSignal.any([signal, done.signal]),
     });
     try {
       for await (const message of messages) {
         if (message.kind === 'events') {
-          await feeder.take(message.events, message.events.at(-1)?.position ?? feeder.passed);
-          if (feeder.unwrittenEvents < this.#options.batchSize) continue;
+          await writer.take(message.events, message.events.at(-1)?.position ?? writer.passed);
+          if (writer.unwrittenEvents < batchSize) continue;
         } else {
-          await feeder.take([], message.position);
+          await writer.take([], message.position);
         }
-        await feeder.flush();
-        await this.#rest(signal);
+        await writer.flush();
+        await this.#keepToRate(signal);
         if (message.kind === 'caught-up') return true;
       }
-      await feeder.flush();
+      await writer.flush();
       return false;
     } finally {
-      own.abort();
+      done.abort();
+      onEnd?.();
     }
   }
 
-  async #takeIn(): Promise<void> {
-    try {
-      await this.feeder.takeIn();
-    } catch (error) {
-      throw new SharesError(error);
-    }
-  }
-
-  /** Keeps to the rate. */
-  async #rest(signal: AbortSignal): Promise<void> {
+  async #keepToRate(signal: AbortSignal): Promise<void> {
     const { rate, clock } = this.#options;
-    if (rate === undefined) return;
-    const due = this.#progress.dueAt(this.feeder.handled);
-    if (due > clock.steady() && !signal.aborted) await clock.sleep(due - clock.steady(), signal);
+    if (rate === undefined || signal.aborted) return;
+    const rest = this.#progress.dueAt(this.writer.handled) - clock.steady();
+    if (rest > 0) await clock.sleep(rest, signal);
   }
 }

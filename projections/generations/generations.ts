@@ -1,124 +1,118 @@
 import type { Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
-import { FillingBeside, type FillOrder } from './filling-beside.ts';
-import { Filling } from './filling.ts';
-import { Following } from '../projector/following.ts';
-import { GenerationFeeder } from './generation-feeder.ts';
-import type { Making } from './making.ts';
-import { isOfOtherLog, throwAway } from './other-log.ts';
+import { ParallelFiller } from '../parallel-fill/parallel-filler.ts';
+import { Follower } from '../projector/follower.ts';
 import { parkedView } from '../projector/parking.ts';
-import { Reaching } from './reaching.ts';
-import { Rebuild } from './rebuild.ts';
 import type { ViewOptions } from '../projector/view-options.ts';
 import type { ViewOrders } from '../projector/view-orders.ts';
+import { Build, type Filler } from './build.ts';
+import { CatchUp } from './catch-up.ts';
+import { Filling } from './filling.ts';
+import { discardForeign, isForeign } from './other-log.ts';
+import { GenerationWriter } from './generation-writer.ts';
 
-/** Whom the generations of a view tell. */
-export interface GenerationListener {
-  /** What feeds the generation that is read; null for none. */
-  live(): Following | null;
-  /** What feeds an older shape, which is read until there is one to read of this; null for none. */
-  older(): Following | null;
-  /** Events that an operator had left out. */
+/** The view whose generations these are. */
+export interface GenerationOwner {
+  /** Feeds the generation that is read; null for none. */
+  live(): Follower | null;
+  /** Feeds an older shape, which is read until there is a generation of this one; null for none. */
+  older(): Follower | null;
+  /** Events that an operator has skipped. */
   skipped(): SkippedEvents;
-  /** What fed a generation has ended by itself: the generation was thrown away, or is another projector's. */
-  onUnwanted(following: Following): void;
-  /** A generation in the making is filled, or has failed. */
+  /** A follower ended: its generation was discarded, or is another projector's. */
+  onUnwanted(follower: Follower): void;
+  /** A build is filled, or has failed. */
   onChange(): void;
 }
 
-/** Makes, feeds and throws away the generations of one view. */
+/** Builds, feeds and discards the generations of one view. */
 export class Generations {
-  readonly reaching = new Reaching();
+  readonly catchUp = new CatchUp();
   readonly #options: ViewOptions;
-  readonly #listener: GenerationListener;
+  readonly #owner: GenerationOwner;
 
-  constructor(options: ViewOptions, listener: GenerationListener) {
+  constructor(options: ViewOptions, owner: GenerationOwner) {
     this.#options = options;
-    this.#listener = listener;
+    this.#owner = owner;
   }
 
-  /** Whether there is nothing that could be read. */
+  /** Whether nothing can be read. */
   get isAlone(): boolean {
-    return this.#listener.live() === null && this.#listener.older() === null;
+    return this.#owner.live() === null && this.#owner.older() === null;
   }
 
-  /** Feeds a generation from where it is. Begins at once. */
-  follow(version: number): Following {
-    return this.#follow(this.#feederOf(version));
+  /** Feeds a generation from where it is. Starts at once. */
+  follow(version: number): Follower {
+    return this.#follow(this.#writerOf(version));
   }
 
   /**
-   * A generation in the making, which has not begun; one that was left goes on.
-   * @param asked events a second at most, where there is something to read meanwhile
+   * A build, which has not begun; one that was left goes on.
+   * @param asked events per second at most, while something can be read
    * @throws ReadModelError
    */
-  async make(version: number, asked: number | undefined): Promise<Rebuild> {
+  async build(version: number, asked: number | undefined): Promise<Build> {
     const { store, feed, parking, projection } = this.#options;
     if (!(await this.all()).includes(version)) {
       await parking.forget(parkedView(projection, version), await store.head());
     }
-    const { isAlone } = this;
-    const rate = isAlone ? undefined : asked;
-    const filling = await this.#filling(version, rate, !isAlone);
-    const { feeder } = filling;
-    return new Rebuild({
-      filling,
-      follow: () => {
-        feed.begin(feeder.passed);
-        return this.#follow(feeder);
+    const filler = await this.#filler(version, this.isAlone ? undefined : asked);
+    return new Build({
+      filler,
+      follow: (writer) => {
+        feed.begin(writer.passed);
+        return this.#follow(writer);
       },
-      onChange: () => this.#listener.onChange(),
+      onChange: () => this.#owner.onChange(),
     });
   }
 
-  /** @param rate events a second at most */
-  async #filling(
-    version: number,
-    rate: number | undefined,
-    endsAtPoison: boolean,
-  ): Promise<Making> {
-    const { store, clock, telemetry, parking, projection, fence } = this.#options;
-    const { fillBatchSize, fillElsewhere: elsewhere } = this.#options;
-    const feeder = this.#feederOf(version, endsAtPoison);
+  async #filler(version: number, rate: number | undefined): Promise<Filler> {
+    const { store, projection, fence, fillBatchSize, fillElsewhere: elsewhere } = this.#options;
+    const endsAtPoison = !this.isAlone;
+    const writer = this.#writerOf(version, endsAtPoison);
     const mayGo = elsewhere !== undefined && rate === undefined && projection.ownStreams === true;
     if (mayGo && elsewhere.isWorthIt(await store.head())) {
-      const order = (head: Position): FillOrder => ({
-        ...{ name: projection.name, generation: version, fence, endsAtPoison, head },
+      return new ParallelFiller({ ...this.#options, writer, elsewhere }, (head) => ({
+        name: projection.name,
+        generation: version,
+        fence,
         batchSize: fillBatchSize,
-        skipped: this.#listener.skipped(),
-      });
-      return new FillingBeside({ feeder, elsewhere, order, parking, store, clock, telemetry });
+        endsAtPoison,
+        head,
+        skipped: this.#owner.skipped(),
+      }));
     }
-    // At a slow rate, a little at a time: a rest between large batches would be long.
+    // At a slow rate the batches are small: the rests between large ones would be long.
     const batchSize = Math.min(fillBatchSize, Math.ceil((rate ?? Infinity) / 4));
-    return new Filling({ feeder, store, clock, telemetry, batchSize, rate });
+    return new Filling({ ...this.#options, writer, batchSize, rate });
   }
 
-  /** Those that there are, ascending. */
+  /** The generations that exist, ascending. */
   all(): Promise<readonly number[]> {
     return this.#options.readModel.generations(this.#options.projection);
   }
 
   /**
-   * The one that is read, and where it is; null for none. Where it is of another log, all are thrown away.
-   *
+   * The live generation and its position; null for none. A view of another log is discarded, with all its generations.
    * @throws ReadModelError; EventStoreError; the signal's reason
    */
   async findLive(
     signal: AbortSignal,
   ): Promise<{ readonly generation: number; readonly position: Position } | null> {
-    const { readModel, projection, store, clock, telemetry } = this.#options;
+    const { readModel, projection } = this.#options;
     const generation = await readModel.liveGeneration(projection);
     if (generation === null) return null;
-    const isOfOther = await isOfOtherLog(projection, store, readModel, clock, signal);
-    if (!isOfOther) return { generation, position: await readModel.checkpoint(projection) };
-    await throwAway(projection, store, readModel, telemetry);
+    if (!(await isForeign(this.#options, signal))) {
+      return { generation, position: await readModel.checkpoint(projection) };
+    }
+    await discardForeign(this.#options);
     return null;
   }
 
   /**
-   * Lets reads go to a generation, and then to what is ordered by now. A projector may be stopped between what it has
-   * said and this, and go on when another one has long led reads elsewhere: whoever does this last looks last.
+   * Moves reads to a generation, and then to the one that the orders name by now. A projector may be suspended between
+   * recording a switch and making it, while another one moves reads elsewhere.
    *
    * @throws ReadModelError; EventStoreError
    */
@@ -129,7 +123,7 @@ export class Generations {
     await this.readFrom(live, orders);
   }
 
-  /** Throws away all that are not among these. */
+  /** Discards all but these and the live one. */
   async keepOnly(versions: readonly (number | null | undefined)[]): Promise<void> {
     const { readModel, projection } = this.#options;
     const live = await readModel.liveGeneration(projection);
@@ -139,30 +133,29 @@ export class Generations {
     }
   }
 
-  #follow(feeder: GenerationFeeder): Following {
-    const { feed, store, clock, telemetry, batchSize, gatherMs, readModel, projection } =
-      this.#options;
-    const following: Following = new Following({
-      ...{ feeder, feed, store, clock, telemetry, batchSize, gatherMs },
+  #follow(writer: GenerationWriter): Follower {
+    const { readModel, projection } = this.#options;
+    const follower: Follower = new Follower(this.#options, writer, {
       isWanted: async () => {
-        if (this.#listener.live() !== following) return true;
-        return (await readModel.liveGeneration(projection)) === feeder.generation;
+        if (this.#owner.live() !== follower) return true;
+        return (await readModel.liveGeneration(projection)) === writer.generation;
       },
-      onUnwanted: () => this.#listener.onUnwanted(following),
+      onUnwanted: () => this.#owner.onUnwanted(follower),
     });
-    return following;
+    return follower;
   }
 
-  #feederOf(generation: number, endsAtPoison = true): GenerationFeeder {
-    const { readModel, projection, fence, parking, telemetry, onPassed } = this.#options;
-    const feeder: GenerationFeeder = new GenerationFeeder({
-      ...{ readModel, projection, generation, fence, parking, telemetry, endsAtPoison },
-      skipped: () => this.#listener.skipped(),
+  #writerOf(generation: number, endsAtPoison = true): GenerationWriter {
+    const writer: GenerationWriter = new GenerationWriter({
+      ...this.#options,
+      generation,
+      endsAtPoison,
+      skipped: () => this.#owner.skipped(),
       onPassed: (position) => {
-        if (this.#listener.live()?.feeder === feeder) onPassed(position);
-        this.reaching.passed();
+        if (this.#owner.live()?.writer === writer) this.#options.onPassed(position);
+        this.catchUp.passed();
       },
     });
-    return feeder;
+    return writer;
   }
 }

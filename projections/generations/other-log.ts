@@ -1,68 +1,66 @@
 import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { isOfLog, type KnownLog } from '../of-log.ts';
+import { isOfLog, type IdentifiableLog } from '../of-log.ts';
 import { parkedProjection as parked } from '../projector/parking.ts';
 import { ReadModelError, type Projection, type ReadModel } from '../read-model.ts';
-import { inShape } from './shapes.ts';
+import { inShape } from './older-shape.ts';
 
-/** As any other view, for what asks nothing of its documents. */
+/**
+ * Views of another log. They appear when an older copy of the log is restored: the view has passed more than the log
+ * has, or the log has grown since and lacks what the view took last. Such a view takes no event up to its position and
+ * shows what never happened; so all its generations are discarded, and it is rebuilt.
+ */
+
+/** As any other view: its documents are not read here. */
 const parkedProjection = parked as unknown as Projection;
 
-/**
- * Views of another log, as it is where an older copy of the log was put in its place: they have passed more than this
- * one has; or it has grown beyond that since, and lacks what they took last. Such a view takes none of the events up to
- * where it is, and says what never was; so it is thrown away, with all its generations, and made anew.
- */
+const CHECK_INTERVAL_MS = 250;
+const MAX_CHECKS = 20;
+const MAX_CHECK_MS = 5_000;
 
-/** Milliseconds between two looks at the log, how many there are at most, and for how long it is looked at. */
-const BETWEEN = 250;
-const LOOKS = 20;
-const PATIENCE = 5_000;
+interface ViewParts {
+  readonly projection: Projection;
+  readonly store: IdentifiableLog;
+  readonly readModel: ReadModel;
+  readonly telemetry: Telemetry;
+}
 
 /**
- * Whether a view is of another log. That is looked at for five seconds, as a node of a cluster may know less of the log
- * for a moment than another has said before.
- *
+ * Whether a view was built from another log. Checks for five seconds, as a node of a cluster may lag behind another.
  * @throws ReadModelError; EventStoreError; the signal's reason
  */
-export async function isOfOtherLog(
-  projection: Projection,
-  store: KnownLog,
-  readModel: ReadModel,
-  clock: Clock,
+export async function isForeign(
+  parts: Omit<ViewParts, 'telemetry'> & { readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const end = clock.steady() + PATIENCE;
-  for (let look = 1; !(await isOfLog(projection, store, readModel)); look += 1) {
-    if (look === LOOKS || clock.steady() >= end) return true;
-    await clock.sleep(BETWEEN, signal);
+  const { projection, store, readModel, clock } = parts;
+  const end = clock.steady() + MAX_CHECK_MS;
+  for (let check = 1; !(await isOfLog(projection, store, readModel)); check += 1) {
+    if (check === MAX_CHECKS || clock.steady() >= end) return true;
+    await clock.sleep(CHECK_INTERVAL_MS, signal);
   }
   return false;
 }
 
-/** There are views, and no event: the log is lost, and they may be all that is left to tell what was in it. */
+/** There are views but no events: the log is lost, and the views may be all that is left of it. */
 export class LostLogError extends Error {
   constructor({ name }: Projection) {
     super(
-      `the event log is empty, and the view ${name} beside it is not: put the log back, or remove views.db, coordination.db and each *-s*-g*.db, with their -wal and -shm, to begin without it`,
+      `the event log is empty, but the view ${name} is not: restore the log, or, to start without it, remove views.db, coordination.db and each *-s*-g*.db, with their -wal and -shm files`,
     );
     this.name = 'LostLogError';
   }
 }
 
-/** Throws away all generations of a view of another log. @throws ReadModelError; EventStoreError */
-export async function throwAway(
-  projection: Projection,
-  store: KnownLog,
-  readModel: ReadModel,
-  telemetry: Telemetry,
-): Promise<void> {
+/** Discards all generations of a view of another log. @throws ReadModelError; EventStoreError */
+export async function discardForeign(parts: ViewParts): Promise<void> {
+  const { projection, store, readModel, telemetry } = parts;
   const { name, schema } = projection;
-  const what = 'a view is of another log than this one: it is thrown away, and made anew';
+  const what = 'a view was built from another log: discarded, rebuilding';
   telemetry.log.error(what, { projection: name, schema });
-  // First, as nothing tells of that log once its views have gone. What is held back for an event behind this log's end
-  // would be so in a generation of the same number, too, whose events it then takes for later ones.
+  // The parked keys go first, as nothing identifies that log once its views are gone. A key parked at an event of the
+  // other log would else stay parked in a new generation of the same number.
   if (!(await isOfLog(parkedProjection, store, readModel))) {
     await discardAll(parkedProjection, readModel);
   }
@@ -77,14 +75,14 @@ async function discardAll(projection: Projection, readModel: ReadModel): Promise
 }
 
 /**
- * Throws away all views of another log, before anybody works by what they say. For a log of this machine alone, whose end
- * is known at any time. A view that can't be read says nothing either, and is left to its projector.
+ * Discards all views of another log before anything reads them. For a log on this machine alone, whose end is always
+ * known. A view that cannot be read is left to its projector.
  *
  * @throws LostLogError; EventStoreError
  */
 export async function throwAwayOfOtherLog(
   projections: readonly Projection[],
-  store: KnownLog & Pick<EventStore, 'head'>,
+  store: IdentifiableLog & Pick<EventStore, 'head'>,
   readModel: ReadModel,
   telemetry: Telemetry,
 ): Promise<void> {
@@ -94,12 +92,12 @@ export async function throwAwayOfOtherLog(
         const shape = inShape(projection, schema);
         if (await isOfLog(shape, store, readModel)) continue;
         if ((await store.head()) === BEGINNING) throw new LostLogError(projection);
-        await throwAway(shape, store, readModel, telemetry);
+        await discardForeign({ projection: shape, store, readModel, telemetry });
       }
     } catch (error) {
       if (!(error instanceof ReadModelError)) throw error;
       const fields = { projection: projection.name, error: error.message };
-      telemetry.log.warn('a view could not be compared with the log', fields);
+      telemetry.log.warn('could not compare a view with the log', fields);
     }
   }
 }

@@ -1,35 +1,26 @@
 import type { Clock } from '../../domain/clock.ts';
 
-const FIRST_MS = 50;
-const LONGEST_MS = 5_000;
+const FIRST_DELAY_MS = 50;
+const MAX_DELAY_MS = 5_000;
 
-/** How long to wait before something that failed is tried again: longer each time, up to five seconds. */
+/** The pause before a failed action is retried. It doubles with each failure, up to five seconds. */
 export class BackOff {
   readonly #clock: Clock;
-  #delay = FIRST_MS;
+  #delay = FIRST_DELAY_MS;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** It worked: the next wait is the shortest again. */
+  /** The action succeeded: the next pause is the shortest again. */
   reset(): void {
-    this.#delay = FIRST_MS;
+    this.#delay = FIRST_DELAY_MS;
   }
 
-  /** Resolves when it is time, or when the signal is aborted. */
-  wait(signal: AbortSignal): Promise<void> {
+  /** Resolves after the pause, or when the signal is aborted. */
+  async wait(signal: AbortSignal): Promise<void> {
     const delay = this.#delay;
-    this.#delay = Math.min(LONGEST_MS, this.#delay * 2);
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const cancel = this.#clock.after(delay, end);
-      signal.addEventListener('abort', end, { once: true });
-    });
+    this.#delay = Math.min(MAX_DELAY_MS, this.#delay * 2);
+    await this.#clock.sleep(delay, signal).catch(() => {});
   }
 }

@@ -5,21 +5,21 @@ import type { Projection } from '../read-model.ts';
 
 const NONE: SkippedEvents = new Set();
 
-/** An event with the documents of one view that it changes. */
+/** An event and the keys of the documents of one view that it changes. */
 export interface TouchingEvent {
   readonly event: RecordedEvent;
   readonly keys: readonly string[];
-  /** Why it can't be folded, where that is known beforehand. */
+  /** Why it cannot be folded, if that is known beforehand. */
   readonly fault: string | undefined;
 }
 
-/** An event that could not be folded into one document; what follows for that key is held back. */
+/** An event that could not be folded into one document. It and later events for that key are withheld. */
 export interface PoisonedKey {
   readonly key: string;
-  /** Of the event. */
+  /** The event's. */
   readonly position: Position;
   readonly stream: string;
-  /** In its stream; left out where an older release has remembered it. */
+  /** In its stream; missing if an older release parked the key. */
   readonly revision?: number;
   readonly type: string;
   readonly error: string;
@@ -28,21 +28,21 @@ export interface PoisonedKey {
 export interface KnownDocument {
   /** The last event that it has taken. */
   readonly position: Position;
-  /** null: there is none (any more). */
+  /** null: there is none, or it was deleted. */
   readonly document: JsonObject | null;
 }
 
 export interface FoldedBatch {
-  /** What has to be written: each document once, as it is after the last event for it. */
+  /** To be written: each changed document once, as it is after its last event. */
   readonly documents: readonly ({ readonly key: string } & KnownDocument)[];
   readonly poisoned: readonly PoisonedKey[];
-  /** What was skipped before, could not be folded here either, and holds nothing back. */
+  /** Skipped events that cannot be folded here either. They park nothing. */
   readonly leftOut: readonly PoisonedKey[];
 }
 
 /**
- * The events that change something in a view, with the keys of what they change. An event whose keys can't
- * be told (its data is broken) is given its stream's name as the key: it blocks nothing else, but counts.
+ * The events that change a view, with the keys of the documents they change. An event whose keys cannot be computed
+ * (broken data) gets its stream's name as key, so it parks nothing else.
  */
 export function touchingEvents(
   projection: Projection,
@@ -73,12 +73,12 @@ function touchedBy(projection: Projection, event: RecordedEvent): TouchingEvent 
 }
 
 /**
- * Folds events into documents, in memory. A document never takes an event twice: one at or before its
- * position is passed over. Pure, and gives the same when it is repeated.
+ * Folds events into documents, in memory. A document never takes an event twice: events at or before its position are
+ * passed over. Pure and repeatable.
  *
- * @param known the documents of all keys, as far as there are any
- * @param parked keys that are held back, from which position on
- * @param skipped events to leave out of documents into which they can't be folded; default: none
+ * @param known the existing documents of all keys
+ * @param parked parked keys, with the position from which on their events are withheld
+ * @param skipped events to leave out of documents into which they cannot be folded; default: none
  */
 export function foldBatch(
   projection: Projection,
@@ -94,10 +94,10 @@ export function foldBatch(
 }
 
 /**
- * {@link foldBatch} for a batch that comes in pieces: what its events before have changed stands in `changed`, and what
- * these change goes there. Nobody else may have those documents.
+ * {@link foldBatch} for a batch in pieces: `changed` has the documents that earlier pieces changed, and receives those
+ * that this one changes. No other code may hold these documents.
  *
- * @param known the documents of all keys that are not in `changed`, as far as there are any
+ * @param known the existing documents of all keys that are not in `changed`
  */
 export function foldInto(
   changed: Map<string, KnownDocument>,
@@ -111,7 +111,7 @@ export function foldInto(
   const leftOut: PoisonedKey[] = [];
   for (const { event, keys, fault } of touching) {
     for (const key of keys) {
-      // Asked only where there is something: nearly always nothing is held back.
+      // The size is checked first: nearly always nothing is parked.
       if (poisoned.size > 0 && poisoned.has(key)) continue;
       const since = parked.size > 0 ? parked.get(key) : undefined;
       if (since !== undefined && event.position >= since) continue;
@@ -122,7 +122,7 @@ export function foldInto(
       try {
         if (fault !== undefined) throw new Error(fault);
         const document = projection.evolve(present, event, key, own !== undefined);
-        // The same document again (or still none) needs no write; taking the event twice would not change it.
+        // The same document (or still none) needs no write: folding the event again would not change it.
         if (document !== present) changed.set(key, { position: event.position, document });
       } catch (error) {
         const { position, stream, revision, type } = event;
@@ -135,7 +135,7 @@ export function foldInto(
   return { poisoned: [...poisoned.values()], leftOut };
 }
 
-/** The keys of all documents that a batch touches, each once. */
+/** The keys of all documents that a batch touches, without duplicates. */
 export function keysTouched(touching: readonly TouchingEvent[]): readonly string[] {
   const keys = new Set<string>();
   for (const each of touching) for (const key of each.keys) keys.add(key);
@@ -143,8 +143,8 @@ export function keysTouched(touching: readonly TouchingEvent[]): readonly string
 }
 
 /**
- * Of a view whose documents have streams of their own: the keys whose streams begin with this batch, which have no
- * document yet. A stream's revisions begin with 0, once and for all, also where its first events were truncated since.
+ * For a view with one stream per document: the keys whose streams begin in this batch, and which have no document yet.
+ * Revisions begin with 0 even if the first events were truncated later.
  */
 export function keysBegun(touching: readonly TouchingEvent[]): readonly string[] {
   const keys: string[] = [];

@@ -9,21 +9,21 @@ import {
   type ViewWriter,
 } from '../read-model.ts';
 
-/** A key of a view that is held back because an event could not be folded into its document. */
+/** A key of a view that is parked because an event could not be folded into its document. */
 export type ParkedDocument = JsonObject & {
   /** `<projection>/<generation>` */
   readonly view: string;
   readonly key: string;
-  /** Of the event that could not be folded; it and all later ones for the key are held back. */
+  /** Of the event that could not be folded. It and all later events for the key are withheld. */
   readonly position: Position;
   readonly stream: string;
-  /** In its stream; an older release has not remembered it. */
+  /** In its stream; missing if an older release parked the key. */
   readonly revision?: number;
   readonly type: string;
   readonly error: string;
 };
 
-/** Parked keys of all views. Follows no stream: the projector writes it when it parks. */
+/** Parked keys of all views. It follows no stream: the projector writes it. */
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
   schema: 1,
@@ -34,7 +34,7 @@ export const parkedProjection: Projection<ParkedDocument> = {
   evolve: (document) => document,
 };
 
-/** What identifies a generation of a view among the parked keys. */
+/** Identifies a generation of a view among the parked keys. */
 export function parkedView(projection: Projection, generation: number): string {
   return `${projection.name}.${projection.schema}/${generation}`;
 }
@@ -42,27 +42,27 @@ export function parkedView(projection: Projection, generation: number): string {
 const PAGE = 1000;
 
 /**
- * Remembers parked keys. One is written before the batch that leaves it out moves the checkpoint, so that
- * after a crash its later events are not folded over the gap.
+ * Stores parked keys. A key is stored before the batch that leaves it out moves the checkpoint: after a crash, its
+ * later events are not folded over the gap.
  */
 export class Parking {
   readonly #readModel: ReadModel;
   readonly #fence: number;
   #writer: ViewWriter | null = null;
-  #turn: Promise<void> = Promise.resolve();
+  #lastWrite: Promise<void> = Promise.resolve();
 
   constructor(readModel: ReadModel, fence: number) {
     this.#readModel = readModel;
     this.#fence = fence;
   }
 
-  /** The parked keys of a view, and since when. */
+  /** The parked keys of a view and the positions they are parked at. */
   async of(view: string): Promise<Map<string, Position>> {
     const kept = await this.#keptOf(view);
     return new Map(kept.map(({ document }) => [document.key, document.position]));
   }
 
-  /** What a key of a view is held back for; null where it is not. */
+  /** The event that a key of a view is parked at; null if it is not parked. */
   async find(view: string, key: string): Promise<PoisonedKey | null> {
     try {
       const kept = await this.#readModel.get(parkedProjection, `${view}/${key}`);
@@ -83,20 +83,20 @@ export class Parking {
     return this.#write(documents);
   }
 
-  /** Forgets all of a view that begins anew. `at`: a position at or behind everything parked. */
+  /** Forgets all parked keys of a view that is built anew. `at`: a position at or after all of them. */
   async forget(view: string, at: Position): Promise<void> {
     const kept = await this.#keptOf(view);
     if (kept.length === 0) return;
     await this.#write(kept.map(({ key }) => ({ key, position: at, document: null })));
   }
 
-  /** A key is held back no longer. `at`: a position at or behind the event that it was held back for. */
+  /** Releases a key. `at`: a position at or after the event that it is parked at. */
   async release(view: string, key: string, at: Position): Promise<void> {
     await this.#write([{ key: `${view}/${key}`, position: at, document: null }]);
   }
 
   async close(): Promise<void> {
-    await this.#turn;
+    await this.#lastWrite;
     await this.#writer?.close();
     this.#writer = null;
   }
@@ -127,26 +127,26 @@ export class Parking {
     }
   }
 
-  /** One write at a time, as each needs the checkpoint that the one before left. */
+  /** One write at a time: each needs the checkpoint that the previous one left. */
   #write(documents: Parameters<ViewWriter['write']>[0]['documents']): Promise<void> {
-    const written = this.#turn.then(async () => {
+    const written = this.#lastWrite.then(async () => {
       const writer = (this.#writer ??= await this.#open());
       try {
         const from = await writer.checkpoint();
         const kept = await writer.load(documents.map(({ key }) => key));
         const positions = documents.map(({ position }) => position);
         const to = positions.reduce((one, other) => (one > other ? one : other), from);
-        const placed = documents.map((each) => {
-          return { ...each, position: placeOf(each, kept.get(each.key)) };
+        const positioned = documents.map((each) => {
+          return { ...each, position: positionOf(each, kept.get(each.key)) };
         });
-        await writer.write({ documents: placed, from, to });
+        await writer.write({ documents: positioned, from, to });
       } catch (error) {
         this.#writer = null;
-        await closed(writer);
+        await closeQuietly(writer);
         throw error;
       }
     });
-    this.#turn = written.catch(() => undefined);
+    this.#lastWrite = written.catch(() => undefined);
     return written;
   }
 
@@ -156,43 +156,42 @@ export class Parking {
     const writer = await this.#readModel.openWriter(parkedProjection, options);
     if (live !== null) return writer;
     try {
-      // A checkpoint makes it a view that can be read.
+      // A checkpoint makes the view readable.
       const from = await writer.checkpoint();
       if (from === BEGINNING) await writer.write({ documents: [], from, to: from });
       await this.#readModel.switchTo(parkedProjection, options.generation);
       return writer;
     } catch (error) {
-      await closed(writer);
+      await closeQuietly(writer);
       throw error;
     }
   }
 }
 
-/** Behind a position, and before the next one. */
-const BEHIND = '+';
+/** Sorts after a position and before the next one. */
+const AFTER_SUFFIX = '+';
 
-type Placed = Pick<
+type Written = Pick<
   Parameters<ViewWriter['write']>[0]['documents'][number],
   'position' | 'document'
 >;
 
 /**
- * Where a write stands, so that it counts: a key may be held back again for the event that it was held back for before
- * it was let go of, at the end of the log as that was then.
+ * The position of a write, so that it takes effect: a key may be parked again at the same event after it was released
+ * at the then end of the log.
  */
-function placeOf({ position, document }: Placed, kept: Placed | undefined): Position {
+function positionOf({ position, document }: Written, kept: Written | undefined): Position {
   if (kept === undefined || kept.position < position) return position;
   const stays =
     document === null
       ? kept.document === null
       : kept.document !== null && eventOf(kept.document) >= eventOf(document);
-  return stays ? position : `${kept.position}${BEHIND}`;
+  return stays ? position : `${kept.position}${AFTER_SUFFIX}`;
 }
 
-/** The event that a key is held back for. */
 const eventOf = (document: JsonObject): Position => (document as ParkedDocument).position;
 
-/** Lets go of a writer that has failed; why it did says more than that it could not be closed in order either. */
-async function closed(writer: ViewWriter): Promise<void> {
+/** Closes a failed writer. Its first error says more than one of closing. */
+async function closeQuietly(writer: ViewWriter): Promise<void> {
   await writer.close().catch(() => undefined);
 }

@@ -2,29 +2,28 @@ import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { Projection } from '../read-model.ts';
 import type { ProjectionStatus } from './projection-status.ts';
 
-/** Under which name the report of the projector that leads is remembered between processes. */
+/** The name under which the leading projector's report is remembered between processes. */
 export const PROJECTION_REPORT = 'projections';
 
-/** A report older than this is of a projector that is gone. Milliseconds. */
-const REPORT_LIMIT = 10_000;
+/** Milliseconds. The projector of an older report is gone. */
+const MAX_REPORT_AGE_MS = 10_000;
 
-/** How the views are, as a projector has said last: disposable, and a moment old. */
+/** The status of the views as a projector last reported it. Disposable, and about a second old. */
 export interface ProjectionReport {
   /** ISO 8601. */
   readonly at: string;
-  /** Of the projector's lease; an older release does not say it. */
+  /** Of the projector's lease; missing in reports of older releases. */
   readonly fence?: number;
   readonly views: readonly ProjectionStatus[];
 }
 
-/** What a projector is asked for its report by. */
 interface Memory {
   recall(name: string): Promise<string | null>;
 }
 
 type Shape = Pick<Projection, 'name' | 'schema'>;
 
-/** The shapes of views in a text: the same for the same ones, in any order. */
+/** Identifies a set of shapes of views, whatever their order. */
 export function shapesOf(shapes: readonly Shape[]): string {
   return shapes
     .map(({ name, schema }) => `${name}.${schema}`)
@@ -32,19 +31,19 @@ export function shapesOf(shapes: readonly Shape[]): string {
     .join(' ');
 }
 
-/** Under which name it is remembered how the views are that a release makes beside the projector that leads. */
+/** The name under which a release remembers the status of views that it builds beside the leading projector. */
 export function besideReport(projections: readonly Shape[]): string {
   return `${PROJECTION_REPORT} of ${shapesOf(projections)}`;
 }
 
-/** Whether the projector that made a report is still there. */
+/** Whether the projector that made a report is still running. */
 export function isOfNow(report: ProjectionReport, now: Instant): boolean {
-  return now - fromIso(report.at) < REPORT_LIMIT;
+  return now - fromIso(report.at) < MAX_REPORT_AGE_MS;
 }
 
 /**
- * How the views of this release are: as the projector that leads has said last, and where that is of another release and
- * knows other shapes, the one beside it. null where neither has said anything.
+ * The status of this release's views: from the leading projector, and, if that belongs to another release with other
+ * shapes, from the projector beside it. null if neither has reported.
  *
  * @throws CoordinationError
  */
@@ -58,24 +57,25 @@ export async function recallReport(
     const report = parseProjectionReport(await memory.recall(name));
     return report === null ? [] : [{ ...report, views: report.views.filter(isOwn) }];
   };
-  const [led] = await ask(PROJECTION_REPORT);
-  if (led?.views.length === projections.length) return led;
-  const told = [...(led === undefined ? [] : [led]), ...(await ask(besideReport(projections)))];
-  const [newest] = told.toSorted((a, b) => fromIso(b.at) - fromIso(a.at));
+  const [leader] = await ask(PROJECTION_REPORT);
+  if (leader?.views.length === projections.length) return leader;
+  const beside = await ask(besideReport(projections));
+  const reports = leader === undefined ? beside : [leader, ...beside];
+  const [newest] = reports.toSorted((a, b) => fromIso(b.at) - fromIso(a.at));
   if (newest === undefined) return null;
-  // One that has gone says nothing of now.
-  const present = told.filter((report) => isOfNow(report, fromIso(newest.at)));
+  // A projector that is gone says nothing about the present.
+  const present = reports.filter((report) => isOfNow(report, fromIso(newest.at)));
   return { at: newest.at, views: present.flatMap(({ views }) => views) };
 }
 
-/** Reads a remembered report; null for none, and for text that is none. */
+/** Parses a remembered report; null for none, and for an invalid string. */
 export function parseProjectionReport(text: string | null): ProjectionReport | null {
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);
     return isReport(value) ? value : null;
   } catch {
-    // Of another release, or cut: as good as none.
+    // Of another release, or truncated.
     return null;
   }
 }

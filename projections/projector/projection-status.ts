@@ -3,13 +3,13 @@ import type { Comparison, RebuildOrder } from '../../domain/operators/projection
 import type { RebuildSwitch } from '../../domain/vocabulary.ts';
 
 /**
- * Where a view is in its life.
+ * The state of a view as it is reported.
  *
- * `opening`: not yet open. `filling`: its first generation is being made; there is nothing to read yet.
- * `following`: it takes what the log brings. `waiting`: a store does not answer, or another writer came
- * between; it tries again by itself. `halted`: its first filling met an event that can't be folded, and
- * waits for a rebuild, as an older shape of it is read meanwhile; without one the event's key is held back. `newer_schema`: the log holds events of a newer release; nothing is taken until
- * this release is replaced. `stopped`: the projector does not run.
+ * `opening`: not opened yet. `filling`: its first generation is being built; nothing can be read yet. `following`: it
+ * is fed from the log. `waiting`: a store is unavailable, or another writer moved the view; it retries. `halted`: its
+ * first build met an event that cannot be folded; it waits for a rebuild, while an older shape is read. `newer_schema`:
+ * the log has events of a newer release; the view stands still until this release is replaced. `stopped`: the projector
+ * does not run.
  */
 export const projectionStates = [
   'opening',
@@ -23,8 +23,8 @@ export const projectionStates = [
 export type ProjectionState = (typeof projectionStates)[number];
 
 /**
- * `waiting`: ordered, and not begun by a projector. `paused`: rests where it is. `catching_up`: filled and indexed, on
- * its way to the place of the live generation. `ready`: level with it, and compared with it.
+ * `waiting`: ordered, not yet begun. `paused`: rests by order. `catching_up`: filled and indexed, on its way to the
+ * live generation's position. `ready`: level with the live generation, and compared with it.
  */
 export const rebuildStates = [
   'waiting',
@@ -39,56 +39,56 @@ export type RebuildState = (typeof rebuildStates)[number];
 /** A row of `GET /projections`. */
 export interface ProjectionStatus {
   readonly name: string;
-  /** The generation that is read; each rebuild adds one. 0 while there is none. */
+  /** The live generation; each rebuild adds one. 0 if there is none. */
   readonly version: number;
   /** The shape in the code. */
   readonly schema: number;
   readonly state: ProjectionState;
   readonly position: Position;
-  /** Age of the last event taken, while there are more; 0 when caught up. */
+  /** Age of the last event taken, while there are more; 0 once caught up. */
   readonly lag_seconds: number;
   readonly caught_up: boolean;
   /** Events folded into this generation since the projector opened it. */
   readonly handled: number;
-  /** Keys that are held back. */
+  /** Number of parked keys. */
   readonly parked: number;
-  /** Under way, or failed last. */
+  /** The running rebuild, or the one that failed last. */
   readonly rebuild: RebuildStatus | null;
-  /** The generation before, which reads can go back to; null for none. */
+  /** The generation before, to which reads can be rolled back; null for none. */
   readonly previous: { readonly version: number; readonly until: string } | null;
-  /** What is wrong, in words; null while nothing is. */
+  /** What is wrong; null if nothing is. */
   readonly detail: string | null;
 }
 
-/** A rebuild: how far it is, and what was ordered of it. */
+/** A rebuild: its progress and its order. */
 export interface RebuildStatus extends FillingStatus {
-  /** Events a second at most; null: as fast as it goes. */
+  /** Events per second at most; null: unlimited. */
   readonly rate: number | null;
   readonly switch: RebuildSwitch;
-  /** How it differs from the generation that is read; null until it is ready. */
+  /** How it differs from the live generation; null until it is ready. */
   readonly comparison: Comparison | null;
 }
 
-/** How far the making of a generation is. */
+/** The progress of a build. */
 export interface FillingStatus {
-  /** The generation in the making. */
+  /** The generation being built. */
   readonly version: number;
   readonly state: RebuildState;
   /** Events folded into it since the projector opened it. */
   readonly handled: number;
-  /** How often an event was left out of a document: it was skipped before, and can't be folded here either. */
+  /** How often a skipped event was left out of a document because it cannot be folded here either. */
   readonly left_out: number;
-  /** 0..1, by the time that the log spans. */
+  /** 0..1, by the position in the log. */
   readonly progress: number;
   readonly events_per_second: number;
-  /** null until it can be told. */
+  /** null while unknown. */
   readonly seconds_left: number | null;
   readonly detail: string | null;
 }
 
 /**
  * A rebuild as it is shown.
- * @param filling how far it is, where a projector is at it; or that of another, which nobody has ordered
+ * @param filling its progress if a projector works on it; or the progress of a first build, which nobody ordered
  */
 export function rebuildStatus(
   order: RebuildOrder | null,
@@ -100,7 +100,7 @@ export function rebuildStatus(
   const { version, rate, switch: how, comparison, error, paused, ready } = order;
   const asked = { rate, switch: how, comparison };
   if (filling !== null && filling.version === version) {
-    // One that is filled is fed on, and goes no further than that.
+    // A filled generation is still fed, but goes no further.
     const isHeld = paused && (filling.state === 'catching_up' || filling.state === 'ready');
     return { ...filling, ...asked, ...(isHeld && { state: 'paused' }) };
   }

@@ -3,25 +3,25 @@ import type { EventStore, Position, RecordedEvent } from '../../domain/event-sto
 
 /** What a reader gets of the feed. */
 export type FeedPage =
-  /** Everything up to `upTo`; the events may be none, where only others' streams moved. */
+  /** Everything up to `upTo`; without events if only other views' streams moved. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[]; readonly upTo: Position }
-  /** The reader's place lies before (or the feed has not begun): it has to come here by itself. */
+  /** The reader is before the window, or the feed has not begun: it has to read by itself. */
   | { readonly kind: 'behind' }
-  /** Nothing came in the time that the reader was willing to wait. */
+  /** Nothing came within the reader's patience. */
   | { readonly kind: 'quiet' }
   | { readonly kind: 'stopped' };
 
 interface Chunk {
   upTo: Position;
   readonly events: readonly RecordedEvent[];
-  /** How many events the feed had delivered before this chunk. */
+  /** Events that the feed had delivered before this chunk. */
   readonly before: number;
 }
 
 /**
- * One subscription for all views that are level, so that each event is read and parsed once. It holds a
- * window of recent events in memory. The slowest reader that takes part holds the source back; one that
- * stops taking part holds back nobody, and has to read by itself until it is within the window again.
+ * One subscription for all views that are level, so that each event is read and parsed once. It holds a window of
+ * recent events in memory. The slowest participating reader holds the source back. A reader that leaves holds back
+ * nobody, and has to read by itself until it is within the window again.
  */
 export class SharedFeed {
   readonly #store: EventStore;
@@ -29,21 +29,18 @@ export class SharedFeed {
   readonly #prefixes: readonly string[];
   readonly #retained: number;
   readonly #chunks: Chunk[] = [];
-  /** By reader: how many of the feed's events it has behind it. */
+  /** By reader: how many of the feed's events it has passed. */
   readonly #readers = new Map<object, number>();
-  /** Readers that wait for events. */
-  readonly #thirsty = new Set<() => void>();
-  /** The filling that waits for room, or to begin. */
-  readonly #full = new Set<() => void>();
+  /** Readers waiting for events. */
+  readonly #waitingReaders = new Set<() => void>();
+  /** The filling, waiting for room or for its start. */
+  readonly #waitingFill = new Set<() => void>();
   #start: Position | null = null;
   #delivered = 0;
   #level = false;
   #fault: unknown = null;
 
-  /**
-   * @param retained events kept for readers that come back after a short absence, and read ahead of the slowest one: a
-   *   batch of theirs, which they would else wait for in vain
-   */
+  /** @param retained events kept for readers that come back, and read ahead of the slowest one: one batch */
   constructor(store: EventStore, clock: Clock, prefixes: readonly string[], retained: number) {
     this.#store = store;
     this.#clock = clock;
@@ -51,35 +48,35 @@ export class SharedFeed {
     this.#retained = retained;
   }
 
-  /** Begins after a position, unless it has begun. */
+  /** Starts after a position, unless it has started. */
   begin(after: Position): void {
     if (this.#start !== null) return;
     this.#start = after;
-    wake(this.#full);
-    wake(this.#thirsty);
+    wake(this.#waitingFill);
+    wake(this.#waitingReaders);
   }
 
-  /** Whether a reader at this place can go on from here. */
+  /** Whether a reader at this position is within the window. */
   holds(position: Position): boolean {
     return this.#start !== null && position >= this.#start;
   }
 
-  /** Whether a reader at this place has everything that is in the log. */
+  /** Whether a reader at this position has everything that is in the log. */
   isLevelAt(position: Position): boolean {
     return this.#level && position >= this.#end();
   }
 
-  /** What ended the last filling; null once events come again. */
+  /** The error that ended the last filling; null once events come again. */
   get fault(): unknown {
     return this.#fault;
   }
 
   /**
-   * Reads the log into the window until the signal is aborted. Call it again after an error: it goes on.
-   * @throws EventStoreError `NEWER_SCHEMA`, or what the store could not get over by itself
+   * Reads the log into the window until the signal is aborted. After an error, call it again to go on.
+   * @throws EventStoreError `NEWER_SCHEMA`, or what the store could not recover from
    */
   async fill(signal: AbortSignal): Promise<void> {
-    while (this.#start === null && !signal.aborted) await this.#woken(this.#full, signal);
+    while (this.#start === null && !signal.aborted) await this.#woken(this.#waitingFill, signal);
     if (signal.aborted) return;
     this.#level = false;
     try {
@@ -96,18 +93,17 @@ export class SharedFeed {
       this.#fault = null;
       if (message.kind === 'events') this.#add(message.events);
       else this.#levelAt(message.position);
-      wake(this.#thirsty);
+      wake(this.#waitingReaders);
       while (this.#ahead() > this.#retained && !signal.aborted)
-        await this.#woken(this.#full, signal);
+        await this.#woken(this.#waitingFill, signal);
     }
   }
 
   /**
-   * What comes after a place, as much as there is up to `limit` (a little more, never less than there is
-   * of one delivery). Waits when there is nothing.
+   * The events after a position, about `limit` of them; waits while there are none.
    *
-   * @param reader whoever asks; takes part until it is told to leave
-   * @param options.patience milliseconds to wait at most; default: for ever
+   * @param reader takes part until it leaves
+   * @param options.patience milliseconds to wait at most; default: unlimited
    */
   async next(
     reader: object,
@@ -123,22 +119,21 @@ export class SharedFeed {
     for (;;) {
       if (signal.aborted) return { kind: 'stopped' };
       if (!this.holds(position)) return { kind: 'behind' };
-      this.#joined(reader, this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered);
-      // Only now: taking part may have let go of chunks that lie before everybody's place.
+      this.#join(reader, this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered);
+      // Only now: joining may have dropped chunks before all readers.
       const index = this.#indexAfter(position);
       if (index < this.#chunks.length) return this.#pageFrom(index, position, limit);
-      if (!(await this.#woken(this.#thirsty, signal, until))) return { kind: 'quiet' };
+      if (!(await this.#woken(this.#waitingReaders, signal, until))) return { kind: 'quiet' };
     }
   }
 
   /**
-   * Waits until so many events lie behind a place, or for a time, or until nothing comes any more: a reader that is in no
-   * hurry then finds them together.
-   * The feed reads on meanwhile, as what the reader has behind it holds nothing back.
+   * Waits until enough events follow a position, or the time is over, or no more come, so that a reader takes them
+   * together. The feed reads on meanwhile.
    *
-   * @param options.events as many as are enough
+   * @param options.events how many are enough
    * @param options.patience milliseconds to wait at most
-   * @param options.quiet milliseconds without an event after which no more are waited for
+   * @param options.quiet milliseconds without an event after which it stops waiting
    */
   async gather(
     reader: object,
@@ -154,21 +149,21 @@ export class SharedFeed {
     const until = this.#clock.steady() + patience;
     while (!signal.aborted && this.holds(position)) {
       const behind = this.#chunks[this.#indexAfter(position)]?.before ?? this.#delivered;
-      this.#joined(reader, behind);
+      this.#join(reader, behind);
       if (this.#delivered - behind >= events) return;
       const quietAt = this.#clock.steady() + quiet;
-      if (!(await this.#woken(this.#thirsty, signal, Math.min(until, quietAt)))) return;
+      if (!(await this.#woken(this.#waitingReaders, signal, Math.min(until, quietAt)))) return;
     }
   }
 
-  /** The reader takes no part for the time being: nobody waits for it. */
+  /** The reader no longer takes part: nobody waits for it. */
   leave(reader: object): void {
     if (!this.#readers.delete(reader)) return;
     this.#trim();
-    wake(this.#full);
+    wake(this.#waitingFill);
   }
 
-  /** Index of the first chunk that goes beyond a place; the number of chunks where none does. */
+  /** Index of the first chunk beyond a position; the number of chunks if there is none. */
   #indexAfter(position: Position): number {
     let index = this.#chunks.length;
     while (index > 0 && (this.#chunks[index - 1]?.upTo ?? '') > position) index -= 1;
@@ -180,19 +175,19 @@ export class SharedFeed {
     let upTo = position;
     for (const chunk of this.#chunks.slice(index)) {
       if (events.length > 0 && events.length + chunk.events.length > limit) break;
-      // A reader that came by itself may stand in the midst of a delivery.
+      // A reader that has read by itself may be in the middle of a chunk.
       for (const event of chunk.events) if (event.position > position) events.push(event);
       upTo = chunk.upTo;
     }
     return { kind: 'events', events, upTo };
   }
 
-  #joined(reader: object, behind: number): void {
+  #join(reader: object, behind: number): void {
     const before = this.#readers.get(reader);
     this.#readers.set(reader, behind);
     if (before === behind) return;
     this.#trim();
-    wake(this.#full);
+    wake(this.#waitingFill);
   }
 
   #add(events: readonly RecordedEvent[]): void {
@@ -215,7 +210,7 @@ export class SharedFeed {
     return this.#chunks.at(-1)?.upTo ?? this.#start ?? '';
   }
 
-  /** How far the feed has read ahead of the slowest that takes part; of everything kept, where nobody does. */
+  /** How far the feed is ahead of the slowest reader; of everything kept, if there is none. */
   #ahead(): number {
     const kept = this.#chunks[0]?.before ?? this.#delivered;
     return (
@@ -229,7 +224,7 @@ export class SharedFeed {
     let drop = 0;
     for (const chunk of this.#chunks) {
       const after = chunk.before + chunk.events.length;
-      // The last one stays: readers find the end by it.
+      // The last one stays: it marks the end.
       if (drop + 1 >= this.#chunks.length) break;
       if (after > slowest || this.#delivered - after < this.#retained) break;
       this.#start = chunk.upTo;
@@ -238,7 +233,7 @@ export class SharedFeed {
     if (drop > 0) this.#chunks.splice(0, drop);
   }
 
-  /** Resolves with true once woken (or stopped), with false when the time is over. @param until by `steady` */
+  /** Resolves with true once woken or stopped, with false when the time is over. @param until by `steady` */
   #woken(waiting: Set<() => void>, signal: AbortSignal, until?: number): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (woken: boolean): void => {

@@ -2,12 +2,12 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 import type { Projection } from '../read-model.ts';
 
-/** Traces that one batch is linked to; what is more of them is not told of. */
-const MOST_LINKS = 64;
+/** Traces that one batch is linked to. */
+const MAX_LINKS = 64;
 
 /**
- * Takes a batch of events within a span of its own, which is linked to the traces that the events come from: a batch
- * is of many, and part of none. Without a span where none of this view's events is of a trace.
+ * Takes a batch within a span of its own, linked to the traces that its events come from. No span if none of this
+ * view's events belongs to a trace.
  */
 export async function traceBatch<T>(
   traces: Traces,
@@ -24,7 +24,7 @@ export async function traceBatch<T>(
   }
   if (links.size === 0) return take();
   const span = traces.begin(`project ${projection.name}`, {
-    links: [...links].slice(0, MOST_LINKS),
+    links: [...links].slice(0, MAX_LINKS),
     attributes: { 'svc.projection': projection.name, 'svc.event.count': own },
   });
   try {

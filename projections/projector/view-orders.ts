@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { ProjectionEvent } from '../../domain/events/catalogue.ts';
-import { load } from '../../domain/handle.ts';
+import { load, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { orderOf } from '../../domain/operators/projection-commands.ts';
 import {
@@ -11,9 +11,16 @@ import {
 import { streams } from '../../domain/streams.ts';
 import type { Projection } from '../read-model.ts';
 
-/** The orders for one view, as a projector reads them and answers. */
+/** Metadata of the events by which a projector reports. */
+export function projectorContext(clock: Clock): CommandContext {
+  const now = clock.now();
+  const id = newId(now);
+  return { commandId: id, actor: 'service', source: 'projector', correlationId: id, now };
+}
+
+/** The orders for one view, read and answered by a projector. */
 export class ViewOrders {
-  /** As they were read last. */
+  /** As they were last read. */
   current: ProjectionOrders;
   readonly #store: EventStore;
   readonly #clock: Clock;
@@ -38,20 +45,12 @@ export class ViewOrders {
     return loaded.state;
   }
 
-  /** Appends what came of them. @returns what then stands of them. @throws EventStoreError */
-  async say(
+  /** Appends what was done. @returns the orders after that. @throws EventStoreError */
+  async append(
     decide: (now: ProjectionOrders) => readonly ProjectionEvent[],
   ): Promise<ProjectionOrders> {
     const { name, schema } = this.#projection;
-    const now = this.#clock.now();
-    const id = newId(now);
-    const context = {
-      commandId: id,
-      actor: 'service',
-      source: 'projector',
-      correlationId: id,
-      now,
-    };
+    const context = projectorContext(this.#clock);
     const { state } = await orderOf({ store: this.#store, name, schema, context }, decide);
     this.current = state;
     return state;

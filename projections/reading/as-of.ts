@@ -15,29 +15,29 @@ import { lastDayKey, statisticsProjection, type LastDayDocument } from '../views
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
 /**
- * A moment of the past. An instant is everything up to the last event of the record's own streams that occurred at or
- * before it: clocks of several machines differ a little, the order of the log does not.
+ * A point in the past. An instant means everything up to the last event of the record's own streams that occurred at or
+ * before it: clocks of machines differ, the order of the log does not.
  */
 export type Moment =
   | { readonly kind: 'instant'; readonly at: string }
   | { readonly kind: 'position'; readonly position: Position };
 
-/** Events of a stream that are read at a time. */
+/** Events per read. */
 const PAGE = 500;
 
 /**
- * The last events of `fires-<task>` that a task's document is folded from. Each says all that the document takes of
- * it, but for a correction, which decides nothing: so many of them in a row there are not.
+ * The last events of `fires-<task>` that a task's document is folded from. Each carries all that the document needs,
+ * except corrections, which never come so many in a row.
  */
 const LAST_FIRES = 20;
 
-/** Runs that are read at a time for the one that started last before a position. */
+/** Runs per read when looking for the one that started last before a position. */
 const CANDIDATES = 20;
 
 /**
- * A record of one stream as it was at a moment, by the same folding that makes its view.
- * @returns null where it was not there (yet, or any more)
- * @throws EventStoreError `CORRUPT_EVENT` for an event up to that moment, `UNAVAILABLE`
+ * A record of one stream as of a point in time, by the same fold as its view.
+ * @returns null if it did not exist then
+ * @throws EventStoreError `CORRUPT_EVENT` for an event up to then, `UNAVAILABLE`
  */
 export async function documentAsOf<D extends JsonObject>(
   store: EventStore,
@@ -52,7 +52,7 @@ export async function documentAsOf<D extends JsonObject>(
     .reduce<D | null>((document, event) => projection.evolve(document, event, id), null);
 }
 
-/** A task as it was at a moment; null where it was not there yet. Reads its rhythm by halves, not from the start. */
+/** A task as of a point in time; null if it did not exist then. Finds its fires by binary search. */
 export async function taskAsOf(
   store: EventStore,
   id: string,
@@ -60,7 +60,7 @@ export async function taskAsOf(
 ): Promise<TaskDocument | null> {
   const changes = await wholeStream(store, streams.task(id));
   const fire = await lastFire(store, id, (event) => isWithin(event, moment));
-  // The streams of a task are one record: what came before the last of their events counts, in either.
+  // Both streams of a task are one record: everything before the last included event of either counts.
   const end = [upTo(changes, moment).at(-1)?.position ?? '', fire?.position ?? ''].sort().at(-1);
   const task = changes
     .filter(({ position }) => position <= (end ?? ''))
@@ -69,7 +69,7 @@ export async function taskAsOf(
   return withFiresUpTo(store, task, id, end ?? '');
 }
 
-/** A task with what its `fires-` says up to a position. Other than that it stays as it is. */
+/** A task with its `fires-` events up to a position folded in. */
 export async function withFiresUpTo(
   store: EventStore,
   task: TaskDocument | null,
@@ -87,7 +87,7 @@ export async function withFiresUpTo(
   );
 }
 
-/** When a task had last started to run at a moment, by whatever trigger; null where it had not. */
+/** When a task had last started to run, by any trigger; null if it had not. */
 export async function lastRunAsOf(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   taskId: string,
@@ -101,7 +101,7 @@ export async function lastRunAsOf(
   const [next] = await store.readAll(moment.position, 1);
   const [last] = await store.readAllBackwards(next?.position ?? null, 1);
   const lastAt = last?.metadata.occurredAt ?? '';
-  // Times do not go by the order of the log: what comes next may have been decided before a start that is counted.
+  // Times do not follow the order of the log: the next event may have been decided before a start that counts.
   const latest = latestOf(lastAt, next?.metadata.occurredAt ?? '');
   const bound = latest === '' ? query : startedUpTo(query, toIso(fromIso(latest) + SKEW));
   for await (const { key, document } of pagesOf(readModel, { ...bound, limit: CANDIDATES })) {
@@ -112,7 +112,7 @@ export async function lastRunAsOf(
   return removedStart(readModel, taskId, lastAt);
 }
 
-/** Runs by a query, the first of it first: a page at a time, for as long as they are asked for. */
+/** Runs by a query in its order, read page by page. */
 async function* pagesOf(
   readModel: ReadModel,
   query: Query,
@@ -129,7 +129,7 @@ async function* pagesOf(
 
 const latestOf = (one: string, other: string): string => (one > other ? one : other);
 
-/** When the last of a task's runs began that were taken out of the log; null where that was after an instant. */
+/** The latest start among a task's removed runs; null if that is after the instant. */
 async function removedStart(
   readModel: ReadModel,
   taskId: string,
@@ -140,7 +140,7 @@ async function removedStart(
   return removed_start !== null && removed_start <= at ? removed_start : null;
 }
 
-/** The runs are in the order of their queueing, and none starts before it: those queued later need not be looked at. */
+/** Runs are sorted by the time they were queued, and none starts before that: later ones are left out. */
 function startedUpTo(query: Query, at: string): Query {
   const until = (field: string) => ({ field, op: 'lte', value: at }) as const;
   return { ...query, filters: [...query.filters, until('started_at'), until('queued_at')] };
@@ -155,7 +155,7 @@ function upTo(events: readonly RecordedEvent[], moment: Moment): readonly Record
   return events.slice(0, events.findLastIndex((event) => isWithin(event, moment)) + 1);
 }
 
-/** The last event of a task's `fires-` for which something holds that holds for all before it; by halves. */
+/** The last event of a task's `fires-` that meets a condition which all earlier ones meet too; by binary search. */
 async function lastFire(
   store: EventStore,
   id: string,
@@ -177,7 +177,7 @@ async function lastFire(
   return low;
 }
 
-/** With what of it can't be read: that may be of later. */
+/** Includes events that cannot be read: they may be later than asked for. */
 async function wholeStream(store: EventStore, stream: string): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = [];
   for (;;) {

@@ -9,55 +9,50 @@ import { withFiresUpTo } from './as-of.ts';
 import { runsProjection, type RunDocument } from '../views/runs.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
-/** One event of a record's stream, and what it changed in the record. */
+/** One event of a record's stream, and what it changed. */
 export interface HistoryItem {
   readonly revision: number;
   /** When it happened. */
   readonly at: string;
   /** The agent's id, or `service`. */
   readonly actor: string;
-  /** The type of the event. */
   readonly type: string;
-  /** In the actor's words; null where it gave none. */
+  /** In the actor's words; null if it gave none. */
   readonly reason: string | null;
   readonly changes: readonly Change[];
 }
 
 export interface HistoryPage {
   readonly items: readonly HistoryItem[];
-  /** The revision to go on from; null at the end. */
+  /** The revision to continue from; null at the end. */
   readonly next: number | null;
 }
 
-/** Which part of a history is wanted. */
 export interface HistorySpan {
   /** The first revision. */
   readonly from: number;
   readonly limit: number;
 }
 
-/** Events that are read at a time. */
-const READ = 100;
+/** Events per read. */
+const PAGE = 100;
 
-/** Bytes of items before which a page ends early, so that with the rest a response has no more than 4 MiB. */
-const MOST_BYTES = 4 * 1024 * 1024 - 16 * 1024;
+/** Bytes of items after which a page ends early, so that a response stays within 4 MiB. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024 - 16 * 1024;
 
-/** Bytes over which a value is left out of a change. The record as it was shows all of it. */
-const MOST_VALUE = 64 * 1024;
+/** Bytes above which a value is cut from a change. The record itself has it whole. */
+const MAX_VALUE_BYTES = 64 * 1024;
 
-/** Of a record that something happened to: how each event folds, and what of the record is compared. */
-interface Recorded<D> {
+/** How the events of a record fold, and which fields are compared. */
+interface RecordFold<D> {
   readonly stream: string;
-  /** The record directly before an event of the wanted span, where folding the stream alone does not tell it. */
+  /** The record just before an event of the span, if folding the stream alone does not give it. */
   readonly before?: (document: D | null, event: RecordedEvent) => Promise<D | null>;
   readonly evolve: (document: D | null, event: RecordedEvent) => D | null;
   readonly show: (document: D) => object;
 }
 
-/**
- * What was done to a task, event by event, with its next fire as the fires before each had left it; null for one
- * that never was.
- */
+/** The changes of a task, event by event, with its next fire as of each event; null if the task never existed. */
 export function taskHistory(
   store: EventStore,
   id: string,
@@ -67,12 +62,12 @@ export function taskHistory(
     stream: streams.task(id),
     before: (task, event) => withFiresUpTo(store, task, id, event.position),
     evolve: (task, event) => tasksProjection.evolve(task, event, id),
-    show: ({ id: _id, rhythm: _rhythm, ...task }) => withoutMarks(task),
+    show: ({ id: _id, rhythm: _rhythm, ...task }) => withoutBookkeeping(task),
   });
 }
 
 /**
- * What became of a run, event by event; null for one that never was.
+ * The changes of a run, event by event; null if the run never existed.
  * @param show the run as clients see it
  */
 export function runHistory(
@@ -86,12 +81,12 @@ export function runHistory(
     evolve: (run, event) => runsProjection.evolve(run, event, id),
     show: (run) => {
       const { id: _id, ...shown } = show(run) as JsonObject;
-      return withoutMarks(shown);
+      return withoutBookkeeping(shown);
     },
   });
 }
 
-/** What was done to an agent, event by event, its removal included; null for one that never was. No secrets. */
+/** The changes of an agent, event by event, including its removal; null if it never existed. No secrets. */
 export function agentHistory(
   store: EventStore,
   id: string,
@@ -100,12 +95,12 @@ export function agentHistory(
   return historyOf<AgentDocument>(store, span, {
     stream: streams.agent(id),
     evolve: (agent, event) => agentsProjection.evolve(agent, event, id),
-    show: ({ id: _id, ...agent }) => withoutMarks(agent),
+    show: ({ id: _id, ...agent }) => withoutBookkeeping(agent),
   });
 }
 
-/** What says only that, and when, something changed stands beside the changes already. */
-function withoutMarks(shown: object): object {
+/** Without fields that every change changes. */
+function withoutBookkeeping(shown: object): object {
   const {
     revision: _revision,
     created_at: _created,
@@ -116,19 +111,19 @@ function withoutMarks(shown: object): object {
 }
 
 /**
- * A part of a history. It ends before an event that can't be read: what those behind it changed can't be told.
- * @throws EventStoreError `CORRUPT_EVENT` where the part begins with such an event, or behind it
+ * A page of a history. It ends before an event that cannot be read: later changes cannot be computed.
+ * @throws EventStoreError `CORRUPT_EVENT` if the page begins at or after such an event
  */
 async function historyOf<D>(
   store: EventStore,
   { from, limit }: HistorySpan,
-  { stream, before, evolve, show }: Recorded<D>,
+  { stream, before, evolve, show }: RecordFold<D>,
 ): Promise<HistoryPage | null> {
   const items: HistoryItem[] = [];
   let document: D | null = null;
   let bytes = 0;
   for (let next = 0; ;) {
-    const page = await store.readStream(stream, { from: next, limit: READ, faulty: true });
+    const page = await store.readStream(stream, { from: next, limit: PAGE, faulty: true });
     for (const event of page) {
       next = event.revision + 1;
       if (items.length === limit || (event.fault !== undefined && items.length > 0)) {
@@ -144,10 +139,10 @@ async function historyOf<D>(
       const changes = changesBetween(shown(known, show), shown(document, show));
       const item = itemOf(event, changes.map(cutChange));
       bytes += jsonBytes(item) + 1;
-      if (bytes > MOST_BYTES && items.length > 0) return { items, next: event.revision };
+      if (bytes > MAX_PAGE_BYTES && items.length > 0) return { items, next: event.revision };
       items.push(item);
     }
-    if (page.length < READ) return next === 0 ? null : { items, next: null };
+    if (page.length < PAGE) return next === 0 ? null : { items, next: null };
   }
 }
 
@@ -156,7 +151,11 @@ function shown<D>(document: D | null, show: (document: D) => object): JsonObject
 }
 
 function cutChange({ path, before, after }: Change): Change {
-  return { path, before: cutValue(before, MOST_VALUE), after: cutValue(after, MOST_VALUE) };
+  return {
+    path,
+    before: cutValue(before, MAX_VALUE_BYTES),
+    after: cutValue(after, MAX_VALUE_BYTES),
+  };
 }
 
 function itemOf(

@@ -7,13 +7,12 @@ export interface ListenedTopic {
   readonly topic: string;
   /** How many tasks listen. */
   readonly active_tasks: number;
-  /** Their ids in order, the first of them where there are very many. */
+  /** Sorted; the first of them if there are very many. */
   readonly task_ids: readonly string[];
 }
 
-/** A part of the patterns that are listened to, in order of their text. */
+/** A page of the patterns that tasks listen to, sorted. */
 export interface ListenedPage {
-  /** How many patterns there are in all. */
   readonly total: number;
   readonly topics: readonly ListenedTopic[];
   readonly hasMore: boolean;
@@ -30,19 +29,19 @@ interface Listened {
   readonly tasks: SortedTexts;
 }
 
-/** Tasks by what they listen to, in memory: what a topic triggers, and which patterns there are. */
+/** Tasks by the patterns they listen to, in memory. */
 export class Listeners {
-  /** Tasks of other kinds too: they may become event tasks. */
+  /** Includes tasks of other kinds: they may become event tasks. */
   readonly #tasks = new Map<string, KnownTask>();
   readonly #listened = new Map<string, Listened>();
   readonly #patterns = new SortedTexts();
 
-  /** What is known of a task; undefined for none, and for one that is canceled. */
+  /** A task; undefined if it is unknown or canceled. */
   get(taskId: string): KnownTask | undefined {
     return this.#tasks.get(taskId);
   }
 
-  /** @param document null for a task that is canceled */
+  /** @param document null for a canceled task */
   set(taskId: string, document: TopicDocument | null, revision: number): void {
     const before = patternOf(this.#tasks.get(taskId)?.document);
     const now = patternOf(document);
@@ -53,7 +52,7 @@ export class Listeners {
     if (now !== null) this.#join(now, taskId);
   }
 
-  /** Ids of the tasks whose pattern matches, in order. */
+  /** Sorted ids of the tasks whose pattern matches. */
   matching(topic: string): readonly string[] {
     const ids: string[] = [];
     for (const { pattern, tasks } of this.#listened.values()) {
@@ -64,9 +63,9 @@ export class Listeners {
   }
 
   /**
-   * @param place.after patterns behind it; null: from the first
-   * @param place.offset how many of them are passed over
-   * @param mostIds most ids of a pattern's tasks
+   * @param place.after patterns after it; null: from the first
+   * @param place.offset how many of them to leave out
+   * @param mostIds ids per pattern
    */
   page(
     place: { readonly after: string | null; readonly offset: number; readonly limit: number },

@@ -9,122 +9,120 @@ import { load, type Fold, type Loaded } from '../../domain/handle.ts';
 import { idOf } from '../../domain/streams.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
-/** A cached stream is dropped when this many others were used since. */
-const CAPACITY = 50_000;
+/** Cached streams. */
+const MAX_STREAMS = 50_000;
 
-/** Of all cached states together, in characters of JSON: tasks may have payloads of 256 KiB. */
-const WEIGHT = 32 * 1024 * 1024;
+/** Characters of JSON of all cached states together: tasks may have payloads of 256 KiB. */
+const MAX_WEIGHT = 32 * 1024 * 1024;
 
 /**
- * Folded streams of one kind, in memory, kept up to date by following the log. What was read once costs no
- * further read; a change made by any process is here as soon as the log's subscription brings it.
+ * Folded streams of one kind, cached in memory and kept up to date by following the log. A stream is read once; changes
+ * by any process arrive with the subscription.
  *
- * What it says may be a moment old: good for authentication and for pinned facts; whoever decides
- * appends with an expected revision.
+ * States may be slightly stale: fine for authentication and pinned facts. A decision appends with an expected revision.
  */
 export class LiveStreams<S, E extends DomainEvent> {
-  private readonly store: EventStore;
-  private readonly prefix: string;
-  private readonly fold: Fold<S, E>;
-  private readonly cached: WeighedCache<Loaded<S>>;
-  private readonly loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
-  /** The subscription has brought everything up to here. */
-  private reached: Position = BEGINNING;
-  /** How often following has begun. */
-  private followings = 0;
-  /** Called after a cached or arriving stream has changed. */
-  onEvent: ((id: string, event: RecordedEvent) => void) | undefined;
+  readonly #store: EventStore;
+  readonly #prefix: string;
+  readonly #fold: Fold<S, E>;
+  readonly #cached: WeighedCache<Loaded<S>>;
+  readonly #loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
+  /** The subscription has delivered everything up to here. */
+  #reached: Position = BEGINNING;
+  /** How often {@link follow} has started. */
+  #followings = 0;
 
-  constructor(store: EventStore, prefix: string, fold: Fold<S, E>, capacity = CAPACITY) {
-    this.store = store;
-    this.prefix = prefix;
-    this.fold = fold;
-    this.cached = new WeighedCache({ entries: capacity, weight: WEIGHT });
+  constructor(store: EventStore, prefix: string, fold: Fold<S, E>, capacity = MAX_STREAMS) {
+    this.#store = store;
+    this.#prefix = prefix;
+    this.#fold = fold;
+    this.#cached = new WeighedCache({ entries: capacity, weight: MAX_WEIGHT });
   }
 
   /**
-   * Follows the log from its present end until the signal is aborted. `get` may be called once
-   * `started` has been called.
+   * Follows the log from its current end until the signal is aborted. `get` may be called once `started` was called.
    */
   async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
-    const after = await this.store.head();
-    // What was read before is not kept up to date by what follows.
-    this.cached.clear();
-    this.followings += 1;
-    this.reached = after;
+    const after = await this.#store.head();
+    // Nothing has kept the earlier states up to date.
+    this.#cached.clear();
+    this.#followings += 1;
+    this.#reached = after;
     started();
-    for await (const message of this.store.subscribe({ after, prefixes: [this.prefix], signal })) {
-      if (message.kind === 'caught-up') this.reached = message.position;
-      else for (const event of message.events) this.take(event);
+    for await (const message of this.#store.subscribe({
+      after,
+      prefixes: [this.#prefix],
+      signal,
+    })) {
+      if (message.kind === 'caught-up') this.#reached = message.position;
+      else for (const event of message.events) this.#take(event);
     }
   }
 
-  /** The stream's state as far as it is known here. */
+  /** The stream's state as known here; read if it is not cached. */
   get(id: string): Promise<Loaded<S>> | Loaded<S> {
-    const known = this.cached.get(id);
+    const known = this.#cached.get(id);
     if (known) return known;
-    const pending = this.loading.get(id);
+    const pending = this.#loading.get(id);
     if (pending) return pending.promise;
-    const entry = { promise: this.load(id), seen: -1 };
-    this.loading.set(id, entry);
+    const entry = { promise: this.#load(id), seen: -1 };
+    this.#loading.set(id, entry);
     return entry.promise;
   }
 
   /**
-   * Takes over what a command of this process has just made of a stream, so that what comes after it here
-   * does not meet the state before it in the moment until the subscription brings the event.
+   * Takes over the state that a command of this process has just produced, before the subscription delivers the event.
    */
   learn(id: string, { state, revision, position }: Loaded<S>): void {
     if (revision === 'none' || position === null) return;
-    // The subscription is further: it has brought this event, and perhaps later ones, that nobody kept.
-    if (position <= this.reached) return;
-    this.keep(id, { state, revision, position });
+    // The subscription has already delivered this event, and perhaps later ones that were not cached.
+    if (position <= this.#reached) return;
+    this.#keep(id, { state, revision, position });
   }
 
-  /** What is cached, without reading. */
+  /** The cached state, without reading. */
   peek(id: string): Loaded<S> | undefined {
-    return this.cached.peek(id);
+    return this.#cached.peek(id);
   }
 
-  private async load(id: string): Promise<Loaded<S>> {
+  async #load(id: string): Promise<Loaded<S>> {
     try {
       for (;;) {
-        const { followings } = this;
-        const loaded = await load(this.store, this.prefix + id, this.fold);
-        // Begun anew while the read was under way: it may lack what came between.
-        if (this.followings !== followings) continue;
-        const seen = this.loading.get(id)?.seen ?? -1;
-        // An event arrived while the read was under way and is not in it: read again.
+        const followings = this.#followings;
+        const loaded = await load(this.#store, this.#prefix + id, this.#fold);
+        // Following restarted during the read: events in between may be missing.
+        if (this.#followings !== followings) continue;
+        const seen = this.#loading.get(id)?.seen ?? -1;
+        // An event arrived during the read and is not in it: read again.
         if (loaded.revision !== 'none' ? loaded.revision < seen : seen >= 0) continue;
-        return loaded.revision === 'none' ? loaded : this.keep(id, loaded);
+        return loaded.revision === 'none' ? loaded : this.#keep(id, loaded);
       }
     } finally {
-      this.loading.delete(id);
+      this.#loading.delete(id);
     }
   }
 
-  /** Keeps a stream unless it is known further already; gives what is known now. */
-  private keep(id: string, loaded: Loaded<S>): Loaded<S> {
-    const known = this.cached.peek(id);
+  /** Caches a state unless a newer one is cached. @returns the newer of the two */
+  #keep(id: string, loaded: Loaded<S>): Loaded<S> {
+    const known = this.#cached.peek(id);
     if (known && Number(known.revision) >= Number(loaded.revision)) return known;
-    this.cached.set(id, loaded);
+    this.#cached.set(id, loaded);
     return loaded;
   }
 
-  private take(event: RecordedEvent): void {
-    this.reached = event.position;
+  #take(event: RecordedEvent): void {
+    this.#reached = event.position;
     const id = idOf(event.stream);
-    const pending = this.loading.get(id);
+    const pending = this.#loading.get(id);
     if (pending) pending.seen = Math.max(pending.seen, event.revision);
-    const known = this.cached.peek(id);
+    const known = this.#cached.peek(id);
     if (known && known.revision !== 'none') {
       if (event.revision === known.revision + 1 && event.fault === undefined) {
-        const state = this.fold.evolve(known.state, event as unknown as E, event);
-        this.cached.set(id, { state, revision: event.revision, position: event.position });
+        const state = this.#fold.evolve(known.state, event as unknown as E, event);
+        this.#cached.set(id, { state, revision: event.revision, position: event.position });
       } else if (event.revision > known.revision) {
-        this.cached.delete(id);
+        this.#cached.delete(id);
       }
     }
-    this.onEvent?.(id, event);
   }
 }

@@ -1,31 +1,29 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { isOfLog, type KnownLog, type MarkedViews } from '../of-log.ts';
+import { isOfLog, type IdentifiableLog, type IdentifiableViews } from '../of-log.ts';
 import { ReadModelError, type Filter, type Projection, type ReadModel } from '../read-model.ts';
 
 /**
- * Documents at a time: all of a page are in memory twice, here and in the thread that reads them. Not fewer, as a store
- * may have to look at everything that passes the filters for each page.
+ * Documents per read. A page is in memory twice, here and in the reading thread; but a store may have to evaluate the
+ * filters anew for each page.
  */
 const PAGE = 2_000;
 
-/** What of the read model it takes to load views. */
-export type ReadableViews = MarkedViews & Pick<ReadModel, 'find'>;
+/** The part of the read model that loading a view needs. */
+export type ReadableViews = IdentifiableViews & Pick<ReadModel, 'find'>;
 
 /**
- * Reads a view (or the part that passes the filters) into memory, as the start of following the log.
+ * Reads a view, or the part that passes the filters, into memory, before its reader follows the log.
  *
- * The position is taken first: documents may already have seen more, which whoever follows recognises by the
- * events' revisions. Where there is no view yet, everything has to come from the log's beginning.
- *
- * A view of another log is not read: whoever begins again later finds it made anew by the projector.
+ * The checkpoint is read first: documents may be further, which the reader recognises by the events' revisions. If
+ * there is no view yet, the reader starts at the log's beginning.
  *
  * @param from.store the log that is followed then
  * @returns the position to follow the log from
- * @throws ReadModelError `UNAVAILABLE`, for a view of another log too; EventStoreError
+ * @throws ReadModelError `UNAVAILABLE`, also for a view of another log, which the projector rebuilds; EventStoreError
  */
 export async function loadView<D extends JsonObject>(
-  { store, readModel }: { readonly store: KnownLog; readonly readModel: ReadableViews },
+  { store, readModel }: { readonly store: IdentifiableLog; readonly readModel: ReadableViews },
   projection: Projection<D>,
   filters: readonly Filter[],
   each: (document: D, key: string) => void,

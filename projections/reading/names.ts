@@ -4,32 +4,31 @@ import { isUuid } from '../../domain/ids.ts';
 import { idOf, kindOf } from '../../domain/streams.ts';
 import type { TaskState } from '../../domain/tasks/task.ts';
 
-/** Where names come from. */
+/** The source of names. */
 export interface NameSource {
-  /** Of an agent that is registered, or was; null for others. */
+  /** Of a registered or removed agent; null for others. */
   readonly agentName: (id: string) => Promise<string | null>;
-  /** null for a task that never was. */
+  /** null for a task that never existed. */
   readonly taskTitle: (id: string) => Promise<string | null>;
   readonly store: Pick<EventStore, 'readStream'>;
 }
 
-/** What an agent is called, or was called last. */
+/** The name of an agent, or the last name of a removed one. */
 export const nameOfAgent = (agent: AgentState): string | null =>
   agent.status === 'registered' || agent.status === 'removed' ? agent.name : null;
 
-/** What a task is called. */
 export const titleOfTask = (task: TaskState): string | null =>
   task.status === 'none' ? null : task.definition.title;
 
-/** Streams whose task is remembered. */
-const MOST_STREAMS = 10_000;
+/** Streams whose task is cached. */
+const MAX_STREAMS = 10_000;
 
-/** Kinds of streams whose first event says which task they are of. */
+/** Kinds of streams whose first event names their task. */
 const ofTasks: ReadonlySet<string> = new Set(['run', 'backfill', 'webhook']);
 
 /**
- * What agents and tasks are called, for people who read an audit or an export. It is the present name: by it they are
- * found today, and a change of it stands in the audit itself. What was removed or canceled has its last name.
+ * Names of agents and titles of tasks, for readers of an audit or an export. Current names, by which they are found
+ * today; changes of a name are in the audit. Removed and canceled ones keep their last name.
  */
 export class Names {
   readonly #source: NameSource;
@@ -39,19 +38,19 @@ export class Names {
     this.#source = source;
   }
 
-  /** @param actor of an event; @returns null for what is no agent, such as `service` */
+  /** @param actor of an event; @returns null if it is not an agent, such as `service` */
   async agentName(actor: string): Promise<string | null> {
     return isUuid(actor) ? this.#source.agentName(actor) : null;
   }
 
-  /** @returns null for a task that never was */
+  /** @returns null for a task that never existed */
   async taskTitle(taskId: string | null): Promise<string | null> {
     return taskId !== null && isUuid(taskId) ? this.#source.taskTitle(taskId) : null;
   }
 
   /**
-   * The task that a stream is of: its own, or that of a run, a backfill or a delivery.
-   * @returns null for streams that are of none
+   * The task that a stream belongs to: its own, or that of a run, a backfill or a delivery.
+   * @returns null for other streams
    */
   async taskOf(stream: string): Promise<string | null> {
     const kind = kindOf(stream);
@@ -65,15 +64,15 @@ export class Names {
     return taskId;
   }
 
-  /** Remembers the task of a stream, as an event of it says. */
+  /** Caches the task of a stream. */
   learn(stream: string, taskId: string | null): void {
     this.#tasks.set(stream, taskId);
     const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > MOST_STREAMS && oldest !== undefined) this.#tasks.delete(oldest);
+    if (this.#tasks.size > MAX_STREAMS && oldest !== undefined) this.#tasks.delete(oldest);
   }
 }
 
-/** The task that the data of an event name; of a run that was removed, where it says what had started. */
+/** The task that an event's data names; for a removed run, the task of its start. */
 export function taskIn(data: unknown): string | null {
   const { task_id, started } = (data ?? {}) as {
     readonly task_id?: unknown;

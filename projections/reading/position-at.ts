@@ -5,17 +5,17 @@ import { auditFilters, auditProjection, newestAudited } from '../views/audit.ts'
 import { ReadModelError, type ReadModel } from '../read-model.ts';
 import { runsProjection } from '../views/runs.ts';
 
-/** Events that are read at a time. */
+/** Events per read. */
 const PAGE = 500;
 
 /**
- * How far the clocks of the machines that write one log are taken to differ at most. Milliseconds. An event that is
- * later than a moment by more than this has none of that moment behind it. All up to there is read: of a busy log a
- * second is many thousand events.
+ * Milliseconds by which the clocks of machines that write one log may differ. An event later than an instant by more
+ * than this has no event of that instant after it. Everything up to there is read, and a busy log has many thousand
+ * events per second.
  */
 export const SKEW = 10_000;
 
-/** Where a moment is in the log. */
+/** A place in the log. */
 export interface PlaceInLog {
   readonly position: Position;
   /** `occurredAt` of the event there. */
@@ -23,8 +23,8 @@ export interface PlaceInLog {
 }
 
 /**
- * The last event of the log that occurred at or before an instant; null where none did. Positions are no times: what
- * the views know of about that time is where it begins to read, so that it reads little of the log.
+ * The last event of the log that occurred at or before an instant; null if none did. Positions are not times: the views
+ * say where to start reading, so that little of the log is read.
  *
  * @param at ISO 8601, as the service writes it
  * @throws EventStoreError `UNAVAILABLE`, ReadModelError `UNAVAILABLE`
@@ -35,7 +35,7 @@ export async function positionAt(
 ): Promise<PlaceInLog | null> {
   const latest = fromIso(at) + SKEW;
   let found: PlaceInLog | null = null;
-  let after = await near({ store, readModel }, at);
+  let after = await searchStart({ store, readModel }, at);
   for (;;) {
     const page = await store.readAll(after, PAGE);
     for (const { position, metadata } of page) {
@@ -48,8 +48,8 @@ export async function positionAt(
   }
 }
 
-/** A position before which no search has to begin: of what was done by somebody, or was queued, shortly before. */
-async function near(
+/** A position to start the search at: of the last audited event or queued run before the instant. */
+async function searchStart(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   at: string,
 ): Promise<Position> {
@@ -67,7 +67,7 @@ async function near(
 }
 
 async function lastAudited(readModel: ReadModel, at: string): Promise<Position | undefined> {
-  return orNone(async () => {
+  return orUndefined(async () => {
     const filters = auditFilters({ to: at });
     const [last] = await readModel.find(auditProjection, {
       filters,
@@ -82,7 +82,7 @@ async function lastQueued(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   at: string,
 ): Promise<Position | undefined> {
-  const run = await orNone(async () => {
+  const run = await orUndefined(async () => {
     const [last] = await readModel.find(runsProjection, {
       filters: [
         { field: 'listed', op: 'eq', value: true },
@@ -98,8 +98,8 @@ async function lastQueued(
   return first?.position;
 }
 
-/** A view that is not there yet can't help, and need not. */
-async function orNone<T>(work: () => Promise<T>): Promise<T | undefined> {
+/** A view that is not built yet is of no help, and not needed. */
+async function orUndefined<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

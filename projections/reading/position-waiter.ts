@@ -6,8 +6,8 @@ import type { Projection, ReadModel } from '../read-model.ts';
 export interface PositionWaiter {
   /**
    * @param atMost milliseconds
-   * @returns whether the view has passed the position in that time, and how far it is known to be. A read
-   *   model that does not answer is waited for, like one that is behind.
+   * @returns whether the view has passed the position in that time, and its last known position. An unavailable read
+   *   model counts as a view that is behind.
    */
   passed(
     projection: Projection,
@@ -15,10 +15,10 @@ export interface PositionWaiter {
     atMost: number,
   ): Promise<{ readonly passed: boolean; readonly position: Position }>;
 
-  /** How far a view is known to be, without looking. */
+  /** The last known position of a view. */
   known(projection: Projection): Position;
 
-  /** Word from the projector, where it is near: a `CheckpointListener`. */
+  /** Notifies of a checkpoint: a `CheckpointListener`, where the projector is near. */
   readonly notify: (name: string, position: Position) => void;
 }
 
@@ -28,9 +28,8 @@ interface Waiting {
 }
 
 /**
- * One for all who wait. Word of the projector ends a wait at once; beside it, and for projectors of other
- * processes, the view's checkpoint is asked for every few milliseconds while somebody waits, once for all
- * who wait for the same view.
+ * Creates a waiter. A notification ends a wait at once. For projectors in other processes, the view's checkpoint is
+ * polled while somebody waits, once for all waiters of a view.
  *
  * @param options.pollMs default 5
  */
@@ -55,9 +54,9 @@ export function createPositionWaiter(options: {
   };
 }
 
-/** Those who wait for one view. */
+/** The waiters of one view. */
 class Watch {
-  /** The view is at least here. Never goes back: neither does a view, also by a rebuild. */
+  /** The view is at least here. It never goes back, not even by a rebuild. */
   known: Position = BEGINNING;
   readonly #projection: Projection;
   readonly #readModel: ReadModel;
@@ -104,7 +103,7 @@ class Watch {
       try {
         this.reached(await this.#readModel.checkpoint(this.#projection));
       } catch {
-        // It is behind for all that can be known; whoever waits is told so when the time is over.
+        // It counts as behind; waiters time out.
       }
       if (this.#waiting.size > 0) await this.#clock.sleep(this.#pollMs);
     }

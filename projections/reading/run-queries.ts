@@ -1,42 +1,42 @@
 import { runStates, type RunState, type RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, Query, Sort } from '../read-model.ts';
 
-/** What `GET /runs` can ask for. */
+/** The filters of `GET /runs`. */
 export interface RunFilters {
   readonly task_id?: string | undefined;
   readonly success?: boolean | undefined;
   readonly state?: RunState | undefined;
   readonly trigger?: RunTrigger | undefined;
-  /** Started after it; a timestamp as the service writes it (UTC, milliseconds). */
+  /** Started after it; ISO 8601 as the service writes it (UTC, milliseconds). */
   readonly start_time?: string | undefined;
   /** Started before it. */
   readonly end_time?: string | undefined;
 }
 
-/** How a list of runs is asked of the runs view: filters and order; the caller adds the page. */
+/** Filters and sort of a list of runs; the caller adds the page. */
 export interface RunListing {
   readonly filters: readonly Filter[];
   readonly sort: readonly Sort[];
 }
 
 /**
- * The filters and the order of a list of runs, newest first: by the time they were queued, and by that of
- * their start where a span of starts is asked for, so that either goes along an index. Skipped runs are
- * left out unless their state is asked for. A task's runs go along the task's index, whatever else is asked.
+ * The filters and the sort of a list of runs, newest first: by start if a span of starts is given, else by the time
+ * they were queued, so that either uses an index. Skipped runs are left out unless their state is asked for. A task's
+ * runs always use the task's index.
  *
- * @returns null where nothing can fit (a state and a success that contradict each other)
+ * @returns null if no run can match (a state and a success that contradict each other)
  */
 export function runListing(wanted: RunFilters): RunListing | null {
   const { task_id, trigger, start_time, end_time } = wanted;
   const filters: Filter[] = [];
-  // `success` is nothing but two of the states.
+  // `success` stands for one of two states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
   const state = wanted.state ?? successState;
   if (successState !== undefined && state !== successState) return null;
   const ofSpan = start_time !== undefined || end_time !== undefined;
   if (task_id !== undefined) filters.push(equals('task_id', task_id));
   if (state !== undefined) filters.push(equals('state', state));
-  // What is listed follows from the state: without a task the indexes of states have it.
+  // The state implies `listed`; without a task, the indexes of states are used.
   if (task_id !== undefined) filters.push(equals('listed', state !== 'skipped'));
   else if (state === undefined && !ofSpan) filters.push(equals('listed', true));
   else if (state === undefined) filters.push({ field: 'state', op: 'in', value: listedStates });
@@ -47,7 +47,7 @@ export function runListing(wanted: RunFilters): RunListing | null {
   return { filters, sort: [{ field, direction: 'descending' }] };
 }
 
-/** The most recent run of a task that was not skipped; the first of the result. */
+/** The latest run of a task that was not skipped. */
 export function latestRunOf(taskId: string): Query {
   return {
     filters: [equals('task_id', taskId), equals('listed', true)],
@@ -56,7 +56,7 @@ export function latestRunOf(taskId: string): Query {
   };
 }
 
-/** The run of a task that was queued last among those that have started: a task's `last_run_at` is its start. */
+/** The run of a task that was queued last among those that have started: its start is the task's `last_run_at`. */
 export function latestStartedRunOf(taskId: string): Query {
   const latest = latestRunOf(taskId);
   return { ...latest, filters: [...latest.filters, { field: 'started_at', op: 'gt', value: '' }] };

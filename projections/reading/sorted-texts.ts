@@ -1,35 +1,33 @@
-/** A set of texts that is read in order, page by page. */
+/** A set of strings that is read in order, page by page. */
 export class SortedTexts {
   readonly #texts = new Set<string>();
-  /** null until somebody asks: many are often added before anyone does, and sorting them once is less work. */
+  /** null until it is read: strings are mostly added in bulk before, and sorting them once is cheaper. */
   #order: string[] | null = null;
 
   get size(): number {
     return this.#texts.size;
   }
 
-  /** Adds a text, unless it is there. */
   add(text: string): void {
     if (this.#texts.has(text)) return;
     this.#texts.add(text);
     this.#order?.splice(placeOf(this.#order, text), 0, text);
   }
 
-  /** Takes a text away, where it is there. */
   delete(text: string): void {
     if (!this.#texts.delete(text)) return;
     this.#order?.splice(placeOf(this.#order, text), 1);
   }
 
-  /** All, in no order. */
+  /** All strings, unordered. */
   values(): Iterable<string> {
     return this.#texts;
   }
 
   /**
-   * Some of them, in order.
-   * @param after those behind it; null: from the first
-   * @param offset how many of them are passed over
+   * A page, in order.
+   * @param after strings after it; null: from the first
+   * @param offset how many of them to leave out
    */
   page(after: string | null, offset: number, limit: number): readonly string[] {
     const order = (this.#order ??= [...this.#texts].sort());
@@ -39,7 +37,7 @@ export class SortedTexts {
   }
 }
 
-/** Where a text stands, or would, in texts that are in order. */
+/** The index of a string in sorted strings, or where it would be. */
 function placeOf(order: readonly string[], text: string): number {
   let low = 0;
   let high = order.length;

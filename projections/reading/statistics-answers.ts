@@ -4,13 +4,13 @@ import { emptyDay, type DayDocument } from '../views/statistics.ts';
 
 const DAY_MS = 86_400_000;
 
-/** One day of an answer; also there when nothing ran on it. */
+/** One day; days without runs are included. */
 export interface DayAnswer extends Figures {
   /** `YYYY-MM-DD`, UTC. */
   readonly date: string;
 }
 
-/** What is said of a day and of a whole period alike. Rates and durations are null where nothing ran. */
+/** The figures of a day or of a whole period. Rates and durations are null if nothing ran. */
 export interface Figures {
   readonly total_runs: number;
   readonly successful_runs: number;
@@ -20,7 +20,7 @@ export interface Figures {
   /** 0..1 */
   readonly failure_rate: number | null;
   readonly avg_execution_time_seconds: number | null;
-  /** Within 1.5 %, as p95. */
+  /** Within 1.5 %, like p95. */
   readonly p50_execution_time_seconds: number | null;
   readonly p95_execution_time_seconds: number | null;
 }
@@ -29,7 +29,7 @@ export interface Figures {
 export interface TaskStatistics extends Figures {
   readonly task_id: string;
   readonly period_days: number;
-  /** Within the period, as the two that follow. */
+  /** Within the period, like the next two. */
   readonly last_run: string | null;
   readonly last_success: string | null;
   readonly last_failure: string | null;
@@ -41,17 +41,20 @@ export interface TaskStatistics extends Figures {
 export interface StatisticsSummary extends Figures {
   readonly period_days: number;
   readonly total_tasks_executed: number;
-  /** Over all days of the period, those without runs included: 0 where nothing ran. */
+  /** Over all days of the period, including those without runs. */
   readonly runs_per_day: number;
   readonly by_day: readonly DayAnswer[];
 }
 
-/** The first day of a period of so many UTC days that ends with today, as `YYYY-MM-DD`. */
+/** The first day of a period of UTC days that ends today, as `YYYY-MM-DD`. */
 export function firstDayOf(periodDays: number, now: Instant): string {
   return toIso(now - (periodDays - 1) * DAY_MS).slice(0, 10);
 }
 
-/** @param days of the task, from {@link firstDayOf} on; days without runs may be missing */
+/**
+ * The statistics of a task.
+ * @param days of the task, from {@link firstDayOf} on; days without runs may be missing
+ */
 export function taskStatistics(
   taskId: string,
   periodDays: number,
@@ -69,7 +72,10 @@ export function taskStatistics(
   };
 }
 
-/** @param days over all tasks, from {@link firstDayOf} on; days without runs may be missing */
+/**
+ * The statistics of all tasks.
+ * @param days over all tasks, from {@link firstDayOf} on; days without runs may be missing
+ */
 export function statisticsSummary(
   periodDays: number,
   days: readonly DayDocument[],
@@ -121,7 +127,7 @@ function inSeconds<T extends number | null>(milliseconds: T): T {
   return (milliseconds === null ? null : rounded(milliseconds / 1000)) as T;
 }
 
-/** Six digits behind the point: finer than any clock here, and no binary dust in the answer. */
+/** Six decimals: finer than any clock here, without binary rounding noise. */
 function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }

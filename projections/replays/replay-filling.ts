@@ -4,81 +4,83 @@ import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { endingAt } from '../generations/ending-at.ts';
 import { Filling } from '../generations/filling.ts';
-import { GenerationFeeder } from '../generations/generation-feeder.ts';
+import { GenerationWriter } from '../generations/generation-writer.ts';
 import { Parking } from '../projector/parking.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
-import { shareOfLog } from '../generations/share-of-log.ts';
+import { logFraction } from '../generations/log-fraction.ts';
 
 export interface ReplayFillingOptions {
+  readonly onFill?: (() => () => void) | undefined;
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly fence: number;
-  /** Under the name of the replay. */
+  /** Named after the replay. */
   readonly projection: Projection;
   readonly generation: number;
-  /** The last position that is folded. */
+  /** The last position to fold. */
   readonly until: Position;
   readonly rate: number | null;
-  /** Events that an operator had left out of the view. */
+  /** Events that an operator has skipped in the view. */
   readonly skipped: SkippedEvents;
 }
 
-/** Events to a batch, as a rebuild has them; fewer at a slow rate, so that it rests often and not long. */
-const BATCH = 4_000;
+/** Events per batch, as in a rebuild; fewer at a slow rate, so that rests are short. */
+const MAX_BATCH = 4_000;
 
-/** Makes one view as of a position: a generation like any other, but that its log ends there. */
+/** Builds one view as of a position: a generation of a log that ends there. */
 export class ReplayFilling {
   readonly #options: ReplayFillingOptions;
-  readonly #feeder: GenerationFeeder;
+  readonly #writer: GenerationWriter;
   readonly #filling: Filling;
 
   constructor(options: ReplayFillingOptions) {
     const { store, readModel, clock, telemetry, fence, projection, generation, until } = options;
     this.#options = options;
-    this.#feeder = new GenerationFeeder({
+    this.#writer = new GenerationWriter({
       ...{ readModel, projection, generation, fence, telemetry },
       skipped: () => options.skipped,
       endsAtPoison: true,
-      // Nothing is held back while filling in bulk: it fails where an event can't be folded.
+      // Nothing is parked in bulk: it fails at an event that cannot be folded.
       parking: new Parking(readModel, fence),
       onPassed: () => undefined,
     });
     this.#filling = new Filling({
-      ...{ feeder: this.#feeder, clock, telemetry },
+      ...{ writer: this.#writer, clock, telemetry },
       store: endingAt(store, until),
-      batchSize: Math.min(BATCH, Math.ceil((options.rate ?? Infinity) / 4)),
+      batchSize: Math.min(MAX_BATCH, Math.ceil((options.rate ?? Infinity) / 4)),
       rate: options.rate ?? undefined,
+      onFill: options.onFill,
     });
   }
 
-  /** Events folded since it was made. */
+  /** Events folded since it was created. */
   get handled(): number {
-    return this.#feeder.handled;
+    return this.#writer.handled;
   }
 
   get rate(): number {
     return this.#filling.status().events_per_second;
   }
 
-  /** 0..1, of the log up to its end. */
+  /** 0..1, of the log up to the replay's position. */
   get progress(): number {
-    return shareOfLog(this.#filling.looked, this.#options.until);
+    return logFraction(this.#filling.looked, this.#options.until);
   }
 
   /**
-   * Fills it, from where an earlier process left it.
-   * @returns how many documents it has; null when the signal was aborted
+   * Fills it, continuing what an earlier process left.
+   * @returns the number of its documents; null if the signal was aborted
    * @throws PoisonedFillError
    */
   async run(signal: AbortSignal): Promise<number | null> {
     if (!(await this.#filling.run(signal))) return null;
-    await this.#feeder.open(false);
+    await this.#writer.open(false);
     try {
-      return await this.#feeder.count();
+      return await this.#writer.count();
     } finally {
-      await this.#feeder.close();
+      await this.#writer.close();
     }
   }
 }

@@ -1,13 +1,13 @@
-/** Under which name the progress of the replay at hand is remembered between processes. */
+/** The name under which the progress of the current replay is remembered between processes. */
 export const REPLAY_REPORT = 'replay-progress';
 
-/** How far the replay is that is being made: disposable, and a moment old. */
+/** The progress of the current replay. Disposable, and up to a second old. */
 export interface ReplayProgress {
   /** ISO 8601. */
   readonly at: string;
   readonly name: string;
   readonly version: number;
-  /** The view of it that is being made. */
+  /** The view being built. */
   readonly view: string;
   /** Events folded into that view since the projector began. */
   readonly handled: number;
@@ -16,14 +16,14 @@ export interface ReplayProgress {
   readonly events_per_second: number;
 }
 
-/** Reads a remembered report; null for none, and for text that is none. */
+/** Parses a remembered report; null for none, and for an invalid string. */
 export function parseReplayProgress(text: string | null): ReplayProgress | null {
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);
     return isProgress(value) ? value : null;
   } catch {
-    // Of another release, or cut: as good as none.
+    // Of another release, or truncated.
     return null;
   }
 }

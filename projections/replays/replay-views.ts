@@ -6,7 +6,7 @@ import { runsProjection } from '../views/runs.ts';
 import { statisticsProjection } from '../views/statistics.ts';
 import { tasksProjection } from '../views/tasks.ts';
 
-/** The views that can be made as of a moment. Each takes documents of its own kind alone, which the type can't say. */
+/** The views that can be built as of a position. Each takes only its own documents, which the type cannot say. */
 export const replayable = [
   tasksProjection,
   runsProjection,
@@ -14,10 +14,7 @@ export const replayable = [
   agentsProjection,
 ] as unknown as readonly Projection[];
 
-/**
- * A view under a name of its own, beside the one that follows the log: the same fold into other documents. Reads and
- * writers know it as any other projection, which is all that a view as of a moment needs.
- */
+/** A view under the name of a replay, beside the live view: the same fold into other documents. */
 export function replayedAs<D extends JsonObject>(
   projection: Projection<D>,
   name: string,
@@ -25,7 +22,7 @@ export function replayedAs<D extends JsonObject>(
   return { ...projection, name: `${projection.name}_replay_${name}` };
 }
 
-/** A read model whose reads go to the views of a name; for reading alone. */
+/** A read model that reads the views of a replay. Read-only. */
 export function readModelOfReplay(readModel: ReadModel, name: string): ReadModel {
   return decorated(readModel, {
     get: (projection, key) => readModel.get(replayedAs(projection, name), key),

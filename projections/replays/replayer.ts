@@ -1,16 +1,14 @@
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
-import { load, type CommandContext } from '../../domain/handle.ts';
-import { newId } from '../../domain/ids.ts';
-import {
-  projectionOrdersFold,
-  type ProjectionOrders,
-} from '../../domain/operators/projection-orders.ts';
+import { load } from '../../domain/handle.ts';
 import { reportReplay, replaysFold, type Replay } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { errorMessage } from '../error-message.ts';
 import { BackOff } from '../projector/back-off.ts';
-import { PoisonedFillError } from '../generations/generation-feeder.ts';
+import { PoisonedFillError } from '../generations/generation-writer.ts';
+import { keepRunning } from '../projector/retry-loop.ts';
+import { projectorContext, ViewOrders } from '../projector/view-orders.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
 import { ReplayFilling } from './replay-filling.ts';
 import type { ReplayProgress } from './replay-report.ts';
@@ -23,31 +21,32 @@ export interface ReplayerOptions {
   readonly telemetry: Telemetry;
   /** Of the projector's lease: writers with a smaller one are refused. */
   readonly fence: number;
-  /** Told how far the one is that is being made, from time to time. What it throws is logged. */
+  /** Called with the progress of the current replay from time to time. Errors are logged. */
   readonly tell: (progress: ReplayProgress) => Promise<void>;
+  /** Called when an unlimited fill begins; the returned function is called when it ends. */
+  readonly onFill?: (() => () => void) | undefined;
   /** Milliseconds between two reports; default 500. */
   readonly every?: number;
 }
 
-/** Looked at at least this often, for those whose time is over. Milliseconds. */
-const LOOK_EVERY = 60_000;
+/** Milliseconds between checks for expired replays. */
+const CHECK_INTERVAL_MS = 60_000;
 
 /**
- * Makes views as of a moment, and throws away those that nobody wants any more: one step at a time, by comparing what
- * is ordered in the stream `replays` with what is there. So an order is carried out once, by whichever projector
- * leads, and after a death it goes on where it was left.
+ * Builds views as of a position and discards those that nobody wants any more. It compares the orders in the stream
+ * `replays` with what exists, one step at a time. So whichever projector leads carries out each order once, and after a
+ * crash the next one continues.
  */
 export class Replayer {
   readonly #options: ReplayerOptions;
-  /** Ends the filling at hand when its order has changed. */
+  /** Aborted when the orders have changed. */
   #changed = new AbortController();
-  #wake: () => void = () => undefined;
 
   constructor(options: ReplayerOptions) {
     this.#options = options;
   }
 
-  /** Runs until the signal is aborted. Does not reject: what fails is tried again. */
+  /** Runs until the signal is aborted. Does not reject: failures are retried. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, telemetry } = this.#options;
     const following = this.#followOrders(signal);
@@ -56,25 +55,25 @@ export class Replayer {
       this.#changed = new AbortController();
       try {
         const next = await this.#next();
-        if (next === null) await this.#somethingNew(signal);
+        if (next === null) await this.#notified(signal);
         else await this.#carryOut(next, signal);
         backOff.reset();
       } catch (error) {
         if (signal.aborted) break;
-        const fields = { error: error instanceof Error ? error.message : String(error) };
-        telemetry.log.warn('a replay can not be made; it is tried again', fields);
+        const fields = { error: errorMessage(error) };
+        telemetry.log.warn('could not build a replay; retrying', fields);
         await backOff.wait(signal);
       }
     }
     await following;
   }
 
-  /** What has something to be done for it: first what is to go, so that there is room. */
+  /** The next replay with work to do. Discarding comes first, to free space. */
   async #next(): Promise<Replay | null> {
     const { state } = await load(this.#options.store, streams.replays(), replaysFold);
     const all = [...state.known.values()];
-    const going = all.find((replay) => this.#endOf(replay) !== null);
-    if (going !== undefined) return going;
+    const ended = all.find((replay) => this.#endOf(replay) !== null);
+    if (ended !== undefined) return ended;
     for (const replay of all) {
       if (replay.error !== null) continue;
       if (replay.documents === null || (await this.#missing(replay)) !== null) return replay;
@@ -82,37 +81,37 @@ export class Replayer {
     return null;
   }
 
-  /** Why a replay is to be thrown away; null where it is not. */
+  /** Why a replay is to be discarded; null if it is not. */
   #endOf({ dropping, keptUntil }: Replay): 'asked' | 'expired' | null {
     if (dropping) return 'asked';
     return keptUntil <= this.#options.clock.now() ? 'expired' : null;
   }
 
   async #carryOut(replay: Replay, signal: AbortSignal): Promise<void> {
-    const { store, telemetry } = this.#options;
+    const { store, clock, telemetry } = this.#options;
     const end = this.#endOf(replay);
     const { name } = replay;
     if (end !== null) {
       for (const projection of replayable) await this.#discard(projection, name);
-      await reportReplay(store, replay, { dropped: end }, this.#context());
-      telemetry.log.info('a replay was thrown away', { replay: name, cause: end });
+      await reportReplay(store, replay, { dropped: end }, projectorContext(clock));
+      telemetry.log.info('discarded a replay', { replay: name, cause: end });
       return;
     }
     try {
-      const documents = await this.#make(replay, signal);
+      const documents = await this.#build(replay, signal);
       if (documents === null) return;
       if (replay.documents === null) {
-        await reportReplay(store, replay, { documents }, this.#context());
+        await reportReplay(store, replay, { documents }, projectorContext(clock));
       }
-      telemetry.log.info('a replay can be read', { replay: name, documents });
+      telemetry.log.info('a replay is readable', { replay: name, documents });
     } catch (error) {
       if (!(error instanceof PoisonedFillError)) throw error;
-      await reportReplay(store, replay, { error: error.message }, this.#context());
-      telemetry.log.error('a replay could not be made', { replay: name, error: error.message });
+      await reportReplay(store, replay, { error: error.message }, projectorContext(clock));
+      telemetry.log.error('could not build a replay', { replay: name, error: error.message });
     }
   }
 
-  /** The first of its views that can't be read; null when all can. */
+  /** The first of its views that cannot be read; null if all can. */
   async #missing({ name, version, views }: Replay): Promise<Projection | null> {
     for (const projection of replayable) {
       if (!views.includes(projection.name)) continue;
@@ -122,15 +121,9 @@ export class Replayer {
     return null;
   }
 
-  /** What is ordered of the view that follows the log. @throws EventStoreError */
-  async #ordersOf({ name, schema }: Projection): Promise<ProjectionOrders> {
-    const { store } = this.#options;
-    return (await load(store, streams.projection(name), projectionOrdersFold(schema))).state;
-  }
-
-  /** Makes what is missing. @returns how many documents each view has; null when it was interrupted */
-  async #make(replay: Replay, signal: AbortSignal): Promise<Record<string, number> | null> {
-    const { readModel, every = 500, clock } = this.#options;
+  /** Builds missing views. @returns the number of documents per view; null if it was interrupted */
+  async #build(replay: Replay, signal: AbortSignal): Promise<Record<string, number> | null> {
+    const { store, readModel, every = 500, clock } = this.#options;
     const { name, version, until, rate, views } = replay;
     const counts: Record<string, number> = {};
     const stop = AbortSignal.any([signal, this.#changed.signal]);
@@ -139,13 +132,13 @@ export class Replayer {
       .entries()) {
       const view = replayedAs(projection, name);
       if ((await readModel.liveGeneration(view)) !== version) {
-        const { skipped } = await this.#ordersOf(projection);
+        const { skipped } = await new ViewOrders({ store, clock, projection }).load();
         const filling = new ReplayFilling({
           ...this.#options,
           ...{ projection: view, generation: version, until, rate, skipped },
         });
         const done = new AbortController();
-        const telling = this.#tellOften(done.signal, every, () => ({
+        const reporting = this.#reportRegularly(done.signal, every, () => ({
           at: toIso(clock.now()),
           ...{ name, version, view: projection.name, handled: filling.handled },
           progress: (index + filling.progress) / views.length,
@@ -156,7 +149,7 @@ export class Replayer {
           count = await filling.run(stop);
         } finally {
           done.abort();
-          await telling;
+          await reporting;
         }
         if (count === null) return null;
         await readModel.switchTo(view, version);
@@ -166,7 +159,7 @@ export class Replayer {
     return counts;
   }
 
-  async #tellOften(
+  async #reportRegularly(
     signal: AbortSignal,
     every: number,
     progress: () => ReplayProgress,
@@ -176,14 +169,14 @@ export class Replayer {
       try {
         await tell(progress());
       } catch (error) {
-        // It goes on all the same; who asks is told less.
-        telemetry.log.debug('how far a replay is could not be told', { error });
+        // The replay continues.
+        telemetry.log.debug('could not report the progress of a replay', { error });
       }
-      await rest(clock, every, signal);
+      await clock.sleep(every, signal).catch(() => {});
     }
   }
 
-  /** Also what another release has left of it, whose shape was an older one. */
+  /** Includes what another release has left in an older shape. */
   async #discard(projection: Projection, name: string): Promise<void> {
     const { readModel } = this.#options;
     for (let schema = 1; schema <= projection.schema; schema += 1) {
@@ -195,59 +188,31 @@ export class Replayer {
     }
   }
 
-  #context(): CommandContext {
-    const now = this.#options.clock.now();
-    const id = newId(now);
-    return { commandId: id, actor: 'service', source: 'projector', correlationId: id, now };
-  }
-
-  async #followOrders(signal: AbortSignal): Promise<void> {
-    const { store, clock, telemetry } = this.#options;
+  #followOrders(signal: AbortSignal): Promise<void> {
+    const { store } = this.#options;
     const prefixes = [streams.replays()];
-    const backOff = new BackOff(clock);
-    while (!signal.aborted) {
-      try {
-        const after = await store.head();
-        this.#notice();
-        for await (const message of store.subscribe({ after, prefixes, signal })) {
-          if (message.kind === 'events') this.#notice();
-        }
-        backOff.reset();
-      } catch (error) {
-        if (!signal.aborted) {
-          const fields = { error: error instanceof Error ? error.message : String(error) };
-          telemetry.log.warn('the orders for replays can not be followed', fields);
-        }
+    const failure = 'could not follow the orders for replays; retrying';
+    return keepRunning({ ...this.#options, failure }, signal, async () => {
+      const after = await store.head();
+      this.#changed.abort();
+      for await (const message of store.subscribe({ after, prefixes, signal })) {
+        if (message.kind === 'events') this.#changed.abort();
       }
-      await backOff.wait(signal);
-    }
+    });
   }
 
-  /** There is a new order. */
-  #notice(): void {
-    this.#changed.abort();
-    this.#wake();
-  }
-
-  async #somethingNew(signal: AbortSignal): Promise<void> {
-    if (this.#changed.signal.aborted) return;
-    const woken = new AbortController();
-    this.#wake = () => woken.abort();
+  /** Resolves when the orders have changed, or a replay may have expired. */
+  #notified(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    await rest(clock, LOOK_EVERY, AbortSignal.any([signal, woken.signal]), true);
+    const woken = AbortSignal.any([signal, this.#changed.signal]);
+    return new Promise((resolve) => {
+      if (woken.aborted) return resolve();
+      const cancel = clock.after(CHECK_INTERVAL_MS, resolve, { background: true });
+      const end = (): void => {
+        cancel();
+        resolve();
+      };
+      woken.addEventListener('abort', end, { once: true });
+    });
   }
-}
-
-/** Resolves after a while, or when the signal is aborted. */
-function rest(clock: Clock, milliseconds: number, signal: AbortSignal, background = false) {
-  return new Promise<void>((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = clock.after(milliseconds, end, { background });
-    signal.addEventListener('abort', end, { once: true });
-  });
 }

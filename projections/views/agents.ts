@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { Filter, Projection } from '../read-model.ts';
 
-/** An agent as the API shows it, and what signing in and webhooks ask of it. No secret, nor its hash. */
+/** An agent as the API shows it, and what signing in and webhooks need. Neither a secret nor its hash. */
 export type AgentDocument = JsonObject & {
   readonly id: string;
   readonly name: string;
@@ -13,13 +13,13 @@ export type AgentDocument = JsonObject & {
   readonly updated_at: string;
   /** Of the last event of `agent-<id>`: its ETag. */
   readonly revision: number;
-  /** Revision of the event that set the present secret; null for an agent without credentials. */
+  /** Revision of the event that set the current secret; null for an agent without credentials. */
   readonly credentials_revision: number | null;
   /** 0 before the first webhook secret. */
   readonly webhook_secret_version: number;
 };
 
-/** Every agent that is there; a removed one is not. */
+/** All registered agents; removed ones are not here. */
 export const agentsProjection: Projection<AgentDocument> = {
   name: 'agents',
   schema: 1,

@@ -3,35 +3,37 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { AuditOutcome } from '../../domain/vocabulary.ts';
 import type { Filter, Projection, Sort } from '../read-model.ts';
 
-/** What is done by nobody in particular. */
+/** The actor of what no agent did. */
 const SERVICE = 'service';
 
-/** One thing that an agent did, or was refused; its key is the event's position. */
+/** One thing that an agent did or was refused. Its key is the event's position. */
 export type AuditDocument = JsonObject & {
   readonly position: string;
   /** When it happened. */
   readonly at: string;
   /** The agent's id. */
   readonly actor: string;
-  /** The address that it came from. */
+  /** The IP address that it came from. */
   readonly source: string;
-  /** The event's type; of what changed nothing the endpoint, as `POST /tasks/{id}/pause`, or the tool, as `call http.request`. */
+  /**
+   * The event's type; for what changed nothing the endpoint, such as `POST /tasks/{id}/pause`, or the tool, such as
+   * `call http.request`.
+   */
   readonly action: string;
-  /** Of the event. */
   readonly type: string;
   readonly stream: string;
   readonly revision: number;
-  /** In the actor's words; null where it gave none. */
+  /** In the actor's words; null if it gave none. */
   readonly reason: string | null;
   readonly correlation_id: string;
   readonly outcome: AuditOutcome;
-  /** Of a command that was refused. */
+  /** Of a refused command. */
   readonly refusal: RefusalPart | null;
-  /** Of a tool that was called directly; views of older shapes lack it. */
+  /** Of a tool that was called directly; missing in views of older shapes. */
   readonly call?: CallPart | null;
 };
 
-/** How, and how often; `path` is null where several were summed. */
+/** The refusals; `path` is null if several were summed. */
 export type RefusalPart = JsonObject & {
   readonly status: number;
   readonly code: string;
@@ -41,33 +43,32 @@ export type RefusalPart = JsonObject & {
   readonly last_at: string;
 };
 
-/** Which tool, and how often. */
+/** The calls of one tool. */
 export type CallPart = JsonObject & {
   readonly tool: string;
-  /** Of the error; null where there was none. */
+  /** The error code; null if there was no error. */
   readonly code: string | null;
   readonly count: number;
   readonly first_at: string;
   readonly last_at: string;
 };
 
-/** How the names of the streams of runs begin. */
+/** Prefix of the streams of runs. */
 const RUNS = 'run-';
 
-/** Whether what was done in a stream is read from the log, as it is short; the view is not asked for it. */
+/** Whether the audit of a stream is read from the log, as the stream is short. The view is not asked for it. */
 export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUNS);
 
 /**
- * Who did what, for auditors. What the service does by itself is not here: it is most of the log, and stands there;
- * a document for each event of each run would cost more than the run. Neither are streams that only hold what others
- * say too: a name's reservation, a key, the memory of a request.
+ * What agents did, for auditors. What the service does by itself is left out: it is most of the log, and a document for
+ * each event of a run would cost more than the run. Streams that only repeat others are left out too: a name's
+ * reservation, a key, the memory of a request.
  */
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
   schema: 5,
-  // The fourth lacks tools that were called directly, of which its release had none. The third has the streams of runs
-  // in its index; those before lack what was ordered of replays and said in the demonstration, the first also an index
-  // or two.
+  // Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
+  // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
   readsOlder: [1, 2, 3, 4],
   streams: [
     'agent-',
@@ -87,10 +88,10 @@ export const auditProjection: Projection<AuditDocument> = {
     'retention',
   ],
   fields: { at: 'text', actor: 'text', stream: 'text', type: 'text' },
-  // Of two or three that are asked for together, the first of these is gone along, and the others are looked at there.
+  // With several filters, the query uses the index of the first of these fields; the covered fields settle the rest.
   indexes: [['stream', 'at'], ['actor', 'at'], ['type', 'at'], ['at']],
   covered: [[], ['type'], [], []],
-  // Each run by hand would add to another page of that index: half of what this view wrote under load.
+  // Without this, each run by hand would touch another page of the index: half of what this view wrote under load.
   sparse: ['stream'],
   unasked: { stream: RUNS },
   isOver: () => true,
@@ -105,8 +106,8 @@ export const auditProjection: Projection<AuditDocument> = {
 };
 
 /**
- * What is removed is told by positions, and by the streams that it is of: in a log that was moved from another store,
- * something else stands at those positions, and stays.
+ * Removed events are named by position and stream: in a log imported from another store, another event may have that
+ * position, and stays.
  */
 function withoutRemoved(
   document: AuditDocument | null,
@@ -115,7 +116,7 @@ function withoutRemoved(
   return removed.some(({ stream }) => stream === document?.stream) ? null : document;
 }
 
-/** An event as the audit shows it, whoever did it. */
+/** An event as the audit shows it, whoever its actor is. */
 export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   const { position, type, stream, revision, metadata } = event;
   const { occurredAt: at, actor, source, reason = null, $correlationId } = metadata;
@@ -160,28 +161,31 @@ function refusalOf(event: RecordedEvent): RefusalPart | null {
   return { status, code, path, count, first_at, last_at };
 }
 
-/** What can be asked of the audit. */
+/** The filters of the audit. */
 export interface AuditFilters {
   readonly actor?: string | undefined;
   readonly stream?: string | undefined;
   readonly type?: string | undefined;
-  /** At or after, as the service writes instants. */
+  /** At or after; ISO 8601 as the service writes it. */
   readonly from?: string | undefined;
   /** At or before. */
   readonly to?: string | undefined;
   readonly outcome?: AuditOutcome | undefined;
 }
 
-/** Types of events that alone have another outcome than `done`. */
+/** Only these event types can have another outcome than `done`. */
 const typesByOutcome: Readonly<Partial<Record<AuditOutcome, readonly string[]>>> = {
   refused: ['CommandRefused', 'ToolCalled'],
   failed: ['ToolCalled'],
 };
 
-/** Newest first; of one instant what stands later in the log, as the key is the position. */
+/** Newest first; at the same instant by log order, as the key is the position. */
 export const newestAudited: readonly Sort[] = [{ field: 'at', direction: 'descending' }];
 
-/** The filters of a query over {@link auditProjection}, by {@link newestAudited}; not for a stream that {@link isAuditedInLog}. */
+/**
+ * The filters of a query over {@link auditProjection}, sorted by {@link newestAudited}. Not for a stream that {@link
+ * isAuditedInLog}.
+ */
 export function auditFilters(wanted: AuditFilters): readonly Filter[] {
   const filters: Filter[] = [];
   for (const field of ['actor', 'stream', 'type'] as const) {
@@ -197,14 +201,14 @@ export function auditFilters(wanted: AuditFilters): readonly Filter[] {
   return filters;
 }
 
-/** Whether an event is of whom, where, what and when is asked for; of what the service does nothing is asked. */
+/** Whether an event belongs to the audit and passes the filters. */
 export function isAudited(event: RecordedEvent, wanted: AuditFilters): boolean {
   const { actor } = event.metadata;
   const { fault } = event;
   return fault === undefined && actor !== SERVICE && passes(event, wanted);
 }
 
-/** Whether an event is of whom, where, what and when is asked for. */
+/** Whether an event passes the filters. */
 export function passes(event: RecordedEvent, wanted: AuditFilters): boolean {
   const { actor, stream, type, from, to } = wanted;
   const { occurredAt } = event.metadata;

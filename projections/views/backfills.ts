@@ -4,41 +4,41 @@ import { idOf } from '../../domain/streams.ts';
 import type { BackfillScope, BackfillStateName, BackfillStop } from '../../domain/vocabulary.ts';
 import type { Filter, Projection, Query, Sort } from '../read-model.ts';
 
-/** A backfill as the API shows it, and what a scheduler needs to go on with it. */
+/** A backfill as the API shows it, and what a scheduler needs to continue it. */
 export type BackfillDocument = JsonObject & {
   readonly id: string;
   readonly task_id: string;
   /** The task's owner. */
   readonly created_by: string;
   readonly task_revision: number;
-  /** The agent that asked for it. */
+  /** The agent that requested it. */
   readonly requested_by: string;
   readonly state: BackfillStateName;
-  /** Of a canceled one: why. */
+  /** Why it was canceled, if it was. */
   readonly canceled_by: BackfillStop | null;
   readonly from: string;
   readonly to: string;
   readonly only: BackfillScope;
   readonly concurrency: number;
-  /** Nominal times of the span. */
+  /** Nominal times in the span. */
   readonly total: number;
-  /** Those that were given a run. */
+  /** Nominal times that were given a run. */
   readonly requested: number;
-  /** Those that were left out, as they had a run. */
+  /** Nominal times that were left out because they had a run. */
   readonly existing: number;
-  /** Runs that have not ended, as far as is written down. */
+  /** Runs that have not ended, as last recorded. */
   readonly unfinished: number;
   readonly succeeded: number;
   readonly failed: number;
   readonly canceled: number;
   readonly skipped: number;
-  /** The last nominal time that is decided; null for none yet. */
+  /** The last decided nominal time; null if there is none yet. */
   readonly up_to: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   /** When it was completed or canceled. */
   readonly finished_at: string | null;
-  /** Whether there is something left to do: also of a canceled one whose runs have not ended. */
+  /** Whether work is left. Also true for a canceled backfill whose runs have not ended. */
   readonly open: boolean;
 };
 
@@ -53,7 +53,7 @@ export const backfillsProjection: Projection<BackfillDocument> = {
   evolve: evolveBackfillDocument,
 };
 
-/** Those that whoever looks after backfills has to go on with. */
+/** The backfills that have work left. */
 export const openBackfills: readonly Filter[] = [{ field: 'open', op: 'eq', value: true }];
 
 /** A task's backfills, newest first. */

@@ -5,18 +5,18 @@ import { evolveRhythm, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.
 import { idOf } from '../../domain/streams.ts';
 import type { Projection } from '../read-model.ts';
 
-/** What the scheduler needs to know of a task. Canceled tasks are not there. */
+/** What the scheduler needs to know of a task. Canceled tasks are not here. */
 export type DueDocument = JsonObject & {
   readonly task_id: string;
-  /** When the next fire runs; null for paused and event tasks, and where none is ahead. */
+  /** When the next fire runs; null for paused and event tasks, and if none is ahead. */
   readonly next_run_at: string | null;
   readonly rhythm: Rhythm & JsonObject;
 };
 
-/** Prefixes of the streams that a rhythm is folded from. */
+/** Prefixes of the streams that schedule state is folded from. */
 export const rhythmStreams: readonly string[] = ['task-', 'fires-'];
 
-/** What is due when: the scheduler's view. It loads it at its start and goes on from its checkpoint. */
+/** When tasks are due: the scheduler's view. The scheduler loads it at its start and continues from its checkpoint. */
 export const dueProjection: Projection<DueDocument> = {
   name: 'due',
   schema: 2,
@@ -32,8 +32,8 @@ export const dueProjection: Projection<DueDocument> = {
   },
 };
 
-/** One event of `task-` or `fires-` into a rhythm. */
+/** Folds one event of `task-` or `fires-` into schedule state. */
 export function evolveRhythmOf(rhythm: Rhythm | null, event: RecordedEvent): Rhythm | null {
-  // The two prefixes hold the events of their kinds alone.
+  // The two prefixes hold only events of these types.
   return evolveRhythm(rhythm, event as unknown as TaskEvent | FiresEvent, event);
 }

@@ -1,26 +1,25 @@
 /**
- * A histogram over a logarithmic scale: how often a duration fell into each bucket, by the bucket's number.
- * Whatever the spread of the durations, a percentile read from it is off by 1.5 % at most, and a day's
- * durations between a millisecond and a day fill fewer than 620 buckets.
+ * A histogram over a logarithmic scale: how often a duration fell into each bucket. Percentiles are off by at most 1.5
+ * %. A day's durations between a millisecond and a day fill fewer than 620 buckets.
  */
 export type Histogram = { readonly [bucket: string]: number };
 
-/** The largest relative error of a percentile; below the 2 % that are promised. */
+/** The largest relative error of a percentile; the interface promises 2 %. */
 const ERROR = 0.015;
 const GROWTH = (1 + ERROR) / (1 - ERROR);
 const LOG_GROWTH = Math.log(GROWTH);
 
-/** Durations under a millisecond: the service's times are no finer. */
+/** Durations under a millisecond, the resolution of the service's times. */
 const ZERO_BUCKET = 'zero';
 
-/** The histogram with one duration more. */
+/** A copy with one more duration. */
 export function withDuration(histogram: Histogram, milliseconds: number): Histogram {
   return addDuration({ ...histogram }, milliseconds);
 }
 
 /**
- * The same histogram with one duration more. For one that nobody else has: copying hundreds of buckets for each run of
- * a batch costs more than all the rest of its statistics.
+ * Adds a duration in place, for a histogram that no other code holds. Copying hundreds of buckets for each run of a
+ * batch would cost more than the rest of its statistics.
  */
 export function addDuration(histogram: Record<string, number>, milliseconds: number): Histogram {
   const bucket = bucketOf(milliseconds);
@@ -28,7 +27,7 @@ export function addDuration(histogram: Record<string, number>, milliseconds: num
   return histogram;
 }
 
-/** One histogram of several. */
+/** Merges histograms into one. */
 export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   const merged: Record<string, number> = {};
   for (const histogram of histograms) {
@@ -40,8 +39,8 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
 }
 
 /**
- * The smallest duration that at least this share of all durations does not exceed, in milliseconds, within
- * 1.5 %; null for an empty histogram.
+ * The smallest duration, in milliseconds and within 1.5 %, that at least this share of all durations does not exceed;
+ * null for an empty histogram.
  * @param share 0..1
  */
 export function percentileOf(histogram: Histogram, share: number): number | null {
@@ -58,13 +57,13 @@ export function percentileOf(histogram: Histogram, share: number): number | null
   return null;
 }
 
-/** Bucket n holds the durations in (growth^(n-1), growth^n]. */
+/** Bucket n holds durations in (growth^(n-1), growth^n]. */
 function bucketOf(milliseconds: number): string {
   if (milliseconds < 1) return ZERO_BUCKET;
   return String(Math.max(0, Math.ceil(Math.log(milliseconds) / LOG_GROWTH)));
 }
 
-/** As far, in proportion, from the bucket's one end as from the other. */
+/** The harmonic mean of both ends: the same relative error at either. */
 function middleOf(bucket: number): number {
   return (2 * GROWTH ** bucket) / (GROWTH + 1);
 }

@@ -4,14 +4,14 @@ import { idOf } from '../../domain/streams.ts';
 import { streamIdOf } from '../../domain/topics/topic.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
-/** Publications of one topic that are kept; there are as many places for them, used in turn. */
+/** Publications kept per topic, in as many slots that are reused in turn. */
 export const KEPT_OF_A_TOPIC = 1000;
 
-/** A publication, as `GET /stream/recent` shows it, and what finding it needs. */
+/** A publication, as `GET /stream/recent` shows it. */
 export type PublishedDocument = JsonObject & {
   readonly listed: true;
   readonly topic: string;
-  /** In the log: the order over all topics. */
+  /** In the log: orders publications of all topics. */
   readonly position: string;
   readonly oldest_at: null;
   /** In `topic-<topic>`. */
@@ -24,22 +24,22 @@ export type PublishedDocument = JsonObject & {
   readonly triggered_tasks: readonly string[];
 };
 
-/** A topic, as trimming needs it. */
+/** What trimming needs to know of a topic. */
 export type TopicExtentDocument = JsonObject & {
   readonly listed: false;
   readonly topic: string;
   readonly position: null;
-  /** No publication that is left is older. */
+  /** No remaining publication is older. */
   readonly oldest_at: string;
-  /** Everything of `topic-<topic>` before this revision is trimmed away. */
+  /** Events of `topic-<topic>` before this revision are trimmed away. */
   readonly before: number;
-  /** Revisions from there on that are no publications. */
+  /** Revisions from there on that are not publications. */
   readonly trims: readonly number[];
 };
 
 /**
- * Recent publications of every topic, and up to where each topic is trimmed. Bounded by the number of topics,
- * however much is published: a publication takes the place of the one a thousand revisions before it.
+ * Recent publications of each topic, and how far each topic is trimmed. Bounded by the number of topics: a publication
+ * replaces the one a thousand revisions before it.
  */
 export const publishedProjection: Projection<PublishedDocument | TopicExtentDocument> = {
   name: 'published',
@@ -57,10 +57,7 @@ export const publishedProjection: Projection<PublishedDocument | TopicExtentDocu
   },
 };
 
-/**
- * Publications, newest first, of one topic or of all.
- * @param last to go on after it; null: from the newest. Not by their number: that changes with each that comes
- */
+/** Publications, newest first, of one topic or of all. Paged by position, as offsets shift with each publication. */
 export function recentQuery(topic: string | undefined, limit: number): Query {
   const listed: Filter = { field: 'listed', op: 'eq', value: true };
   return {
@@ -70,7 +67,7 @@ export function recentQuery(topic: string | undefined, limit: number): Query {
   };
 }
 
-/** Topics that may have publications before a time. @param after key to go on after */
+/** Topics that may have publications before a time. @param after key to continue after */
 export function olderTopics(cutoff: string, limit: number, after: string | null): Query {
   return {
     filters: [
@@ -83,7 +80,7 @@ export function olderTopics(cutoff: string, limit: number, after: string | null)
   };
 }
 
-/** Of the places of a topic; no topic has a space in it. */
+/** The key of a slot; a topic's name has no space in it. */
 function placeOf(topic: string, revision: number): string {
   return `${topic} ${revision % KEPT_OF_A_TOPIC}`;
 }
@@ -92,7 +89,7 @@ function keysOf(event: RecordedEvent): readonly string[] {
   const topic = idOf(event.stream);
   if (event.type === 'EventPublished') {
     const place = placeOf(topic, event.revision);
-    // Later ones change nothing of what is known of their topic, which so costs one write.
+    // Later ones do not change the extent of their topic, which saves a write.
     return event.revision === 0 ? [topic, place] : [place];
   }
   if (event.type !== 'TopicTrimmed') return [];

@@ -3,7 +3,7 @@ import type { EventType } from '../../domain/events/catalogue.ts';
 import { idOf } from '../../domain/streams.ts';
 import { runsProjection, type RunDocument, type RunStep } from './runs.ts';
 
-/** What happens to a run, as those who watch are told; the types of events that are not here are not told. */
+/** Changes of runs, as watching clients see them. Other types of events are left out. */
 const runChangeNames = {
   RunRequested: 'run.requested',
   RunSkipped: 'run.skipped',
@@ -18,14 +18,14 @@ const runChangeNames = {
 } as const satisfies Partial<Record<EventType, string>>;
 export type RunChangeName = (typeof runChangeNames)[keyof typeof runChangeNames];
 
-/** One change of a run, and the run as it is after it. */
+/** One change of a run, and the run after it. */
 export interface RunChange {
   readonly name: RunChangeName;
   readonly position: Position;
   /** When it happened. */
   readonly at: string;
   readonly run: RunDocument;
-  /** The step that has ended; null for all but `run.step`. */
+  /** The step that ended; null for all but `run.step`. */
   readonly step: RunStep | null;
 }
 
@@ -34,14 +34,13 @@ interface Kept {
   readonly document: RunDocument | null;
 }
 
-/** Unfinished runs whose state is kept, so that their next event costs no reading. */
-const CAPACITY = 2_000;
+/** Unfinished runs whose state is cached, so that their next event needs no read. */
+const MAX_RUNS = 2_000;
 const PAGE = 1_000;
 
 /**
- * Makes changes of runs out of the events of the log, by the same folding that makes the view of runs: what it
- * says of a run is what the view says once it has come to that event. Of one reader, who hands in events in their
- * order; runs that began before come from the log.
+ * Derives changes of runs from events, by the same fold as the view of runs. For one reader, which passes events in log
+ * order; runs that began earlier are read from the log.
  */
 export class RunChanges {
   readonly #store: EventStore;
@@ -52,8 +51,9 @@ export class RunChanges {
   }
 
   /**
-   * What an event of `run-<id>` changes; null for one that is not told, or can't be read, and for what comes after it.
-   * @throws EventStoreError when the run has to be read, and can't be
+   * The change by an event of `run-<id>`; null for an event that is left out, cannot be read, or follows one that
+   * cannot be read.
+   * @throws EventStoreError if the run has to be read, and cannot be
    */
   async of(event: RecordedEvent): Promise<RunChange | null> {
     const name = (runChangeNames as Partial<Record<EventType, RunChangeName>>)[event.type];
@@ -82,7 +82,7 @@ export class RunChanges {
       const limit = Math.min(PAGE, event.revision + 1 - from);
       const options = { from, limit, faulty: true };
       for (const each of await this.#store.readStream(event.stream, options)) {
-        // What the run is from there on nobody knows. To fail would be to tell nobody of any other run.
+        // The state from there on is unknown. An error would withhold the changes of all other runs.
         if (each.fault !== undefined) return null;
         run = runsProjection.evolve(run, each, id);
       }
@@ -92,7 +92,7 @@ export class RunChanges {
 
   #keep(id: string, revision: number, document: RunDocument | null): void {
     this.#kept.set(id, { revision, document });
-    if (this.#kept.size <= CAPACITY) return;
+    if (this.#kept.size <= MAX_RUNS) return;
     const [oldest] = this.#kept.keys();
     if (oldest !== undefined) this.#kept.delete(oldest);
   }

@@ -6,59 +6,59 @@ import type { RunSkipReason, RunState, RunTrigger } from '../../domain/vocabular
 import type { Projection } from '../read-model.ts';
 
 /**
- * A run as the API shows it, and what a worker needs to pick it up. The states are those of
- * `domain/runs/run.ts`. An event of type `Abandoned` makes no run.
+ * A run as the API shows it, and what a worker needs to pick it up. The states are those of `domain/runs/run.ts`. An
+ * event `Abandoned` creates no run.
  */
 export type RunDocument = JsonObject & {
   readonly id: string;
   readonly task_id: string;
   /** The task's owner. */
   readonly created_by: string;
-  /** The worker that has it; of an ended run the one that had it last; null while nobody has. */
+  /** The worker that has it; for an ended run, the last one; null if none. */
   readonly lease_owner: string | null;
-  /** As the start says; renewals are not events. */
+  /** As of the start: renewals are not events. */
   readonly leased_until: string | null;
   /** Of the first attempt. */
   readonly started_at: string | null;
   readonly finished_at: string | null;
   /** null until it has ended, and for canceled and skipped runs. */
   readonly success: boolean | null;
-  /** Of the run, or of the latest attempt that failed; null for a run that succeeded. */
+  /** Of the run, or of the latest failed attempt; null for a run that succeeded. */
   readonly error: string | null;
-  /** The latest; 0 before the first start. */
+  /** Number of the latest attempt; 0 before the first start. */
   readonly attempt: number;
   /** null until it has ended. */
   readonly output: JsonObject | null;
   readonly created_at: string;
   readonly state: RunState;
   readonly trigger: RunTrigger;
-  /** Nominal time; null for a run by hand or by event. */
+  /** Nominal time; null for a run started by hand or by an event. */
   readonly scheduled_for: string | null;
-  /** When it may start (again). */
+  /** When it may start, or start again. */
   readonly run_at: string;
   readonly queued_at: string;
   readonly priority: number;
   readonly task_revision: number;
   readonly retry_of: string | null;
-  /** The run that retries this failed one, the latest. */
+  /** The latest run that retries this failed one. */
   readonly retried_by: string | null;
   readonly skip_reason: RunSkipReason | null;
   readonly attempts: readonly RunAttempt[];
-  /** In the order of their ends; those taken over from the run that this one retries come first. */
+  /** In the order of their ends. Steps taken over from the retried run come first. */
   readonly steps: readonly RunStep[];
   readonly log: readonly JsonObject[];
   /** Of the last event of `run-<id>`: what the next append expects. */
   readonly revision: number;
-  /** How often a worker's lease ran out in the midst of the present attempt. */
+  /** How often a worker's lease expired during the current attempt. */
   readonly interruptions: number;
   readonly cancel_requested: boolean;
-  /** Whether lists show it that do not ask for skipped runs. */
+  /** Whether it is in lists that do not ask for skipped runs. */
   readonly listed: boolean;
 };
 
 export type RunAttempt = JsonObject & {
   readonly attempt: number;
-  /** The latest to work on it. */
+  /** The latest worker of the attempt. */
   readonly worker: string;
   readonly started_at: string;
   readonly finished_at: string | null;
@@ -70,11 +70,11 @@ export type RunAttempt = JsonObject & {
 
 export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 
-/** Every run, from its request (or the record that it did not run) on. */
+/** Every run, from its request or the record that it was skipped. */
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
   schema: 4,
-  // It has the same documents, and indexes by which some lists take longer.
+  // Schema 3 has the same documents, but indexes that make some lists slower.
   readsOlder: [3],
   streams: ['run-'],
   ownStreams: true,
@@ -86,16 +86,16 @@ export const runsProjection: Projection<RunDocument> = {
     queued_at: 'text',
     started_at: 'text',
   },
-  // Each costs on the path of every run, so there is one for each kind of list and no more: all runs, a
-  // task's runs (and its latest), those in a state (and what workers load), those in a state that started in a span.
+  // Each index costs a write on the path of every run. So there is one per kind of list: all runs; a task's runs (and
+  // its latest); runs in a state (also loaded by workers); runs in a state that started in a span.
   indexes: [
     ['listed', 'queued_at'],
     ['task_id', 'listed', 'queued_at'],
     ['state', 'queued_at'],
     ['state', 'started_at'],
   ],
-  // The trigger never changes, so that it costs little there. What else is asked of a task's runs is looked at in the
-  // task's index, which it changes in the place where it is: a task may have a million of them.
+  // The trigger never changes, so covering it costs little. The other fields are covered in the task's index because a
+  // task may have a million runs; they change in place.
   covered: [['trigger'], ['trigger', 'state', 'started_at'], ['trigger'], ['trigger']],
   sparse: ['started_at'],
   tallies: [{ fields: ['state', 'trigger', 'listed'], hourOf: 'started_at' }],
@@ -167,7 +167,7 @@ function requested(
   };
 }
 
-/** One copy for each event, by a spread that comes first and alone: other forms take six times as long. */
+/** One copy per event, with one spread that comes first: other forms are six times slower. */
 function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDocument {
   const { revision } = event;
   switch (event.type) {
@@ -212,7 +212,7 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
 
 type Place = Pick<RecordedEvent, 'revision' | 'metadata'>;
 
-/** An interrupted attempt goes on as itself, under another worker. */
+/** An interrupted attempt continues under another worker. */
 function started(run: RunDocument, data: DataOf<'RunStarted'>, place: Place): RunDocument {
   const { worker, attempt, leased_until } = data;
   const at = place.metadata.occurredAt;
@@ -269,7 +269,7 @@ function failed(run: RunDocument, data: DataOf<'RunFailed'>, place: Place): RunD
   };
 }
 
-/** The latest attempt with how it ended; one that ended before stays as it is. */
+/** The attempts with the end of the latest; an attempt that has ended stays as it is. */
 function attemptEnded(
   run: RunDocument,
   end: Pick<RunAttempt, 'outcome' | 'finished_at' | 'error' | 'step'>,
@@ -278,7 +278,7 @@ function attemptEnded(
   if (last === undefined || last.outcome !== null) return run.attempts;
   const { attempt, worker, started_at } = last;
   const { outcome, finished_at, error, step } = end;
-  // Written out, and without spreads: this is on the way of every run of a rebuild.
+  // Written out, without spreads: on the path of every run of a rebuild.
   const attempts = run.attempts.slice();
   attempts[attempts.length - 1] = {
     attempt,
@@ -302,7 +302,7 @@ function withSteps(
   for (const step of ended) {
     if (step.log.length === 0) continue;
     log ??= run.log.slice();
-    // Its data is JSON, whatever the schema leaves open.
+    // It came from the log as JSON, which the schema does not say.
     for (const line of step.log) log.push(line as JsonObject);
   }
   return { steps, log: log ?? run.log };
@@ -310,7 +310,6 @@ function withSteps(
 
 function stepOf(end: StepEnd): RunStep {
   const { step, status, result, error, started_at, finished_at, attempt } = end;
-  // What came out of the log is JSON, whatever the schema leaves open.
   const known = result as JsonValue;
   return { step, status, result: known, error, started_at, finished_at, attempt };
 }

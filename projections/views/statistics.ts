@@ -5,7 +5,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { addDuration, withDuration, type Histogram } from './histogram.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
-/** Ended runs (succeeded and failed) that finished on one day, UTC: of one task, or of all. */
+/** Runs that succeeded or failed on one day, UTC: of one task, or of all. */
 export type DayDocument = JsonObject & {
   /** The task's id, or {@link ALL}. */
   readonly scope: string;
@@ -14,7 +14,7 @@ export type DayDocument = JsonObject & {
   readonly total: number;
   readonly successful: number;
   readonly failed: number;
-  /** Sum over the runs, each from its first start to its end, in milliseconds. */
+  /** Sum over the runs in milliseconds, each from its first start to its end. */
   readonly execution_ms: number;
   readonly histogram: Histogram;
   readonly last_run: string | null;
@@ -22,23 +22,23 @@ export type DayDocument = JsonObject & {
   readonly last_failure: string | null;
 };
 
-/** That a task has runs, and on which day one ended last; so that a summary counts tasks without grouping. */
+/** The last day on which a run of a task ended, so that a summary counts tasks without grouping. */
 export type LastDayDocument = JsonObject & {
   readonly scope: typeof TASKS;
-  /** Empty where none is known to have ended. */
+  /** Empty if unknown. */
   readonly day: string;
-  /** Of its runs that were removed, when the last began; left out where there are none. */
+  /** The latest start of its removed runs; missing if none was removed. */
   readonly removed_start?: string;
 };
 
 export type StatisticsDocument = DayDocument | LastDayDocument;
 
-/** Scope of the days over all tasks. */
+/** Scope of the days of all tasks together. */
 const ALL = 'all';
-/** Scope of the documents that say of each task the last day. */
+/** Scope of the documents with the last day of each task. */
 const TASKS = 'tasks';
 
-/** Counters and histograms per day, per task and over all; never made by reading runs. */
+/** Counters and histograms per day, per task and overall; never computed by reading runs. */
 export const statisticsProjection: Projection<StatisticsDocument> = {
   name: 'statistics',
   schema: 1,
@@ -73,7 +73,7 @@ export const statisticsProjection: Projection<StatisticsDocument> = {
   },
 };
 
-/** The days of one task, or of all (null), from a day on, ascending; at most a year of them. */
+/** The days of one task, or of all (null), from a day on, ascending; at most 400. */
 export function daysSince(taskId: string | null, firstDay: string): Query {
   return {
     filters: scopeSince(taskId ?? ALL, firstDay),
@@ -82,12 +82,12 @@ export function daysSince(taskId: string | null, firstDay: string): Query {
   };
 }
 
-/** Counts the tasks of which a run ended on a day or since. */
+/** Selects the tasks of which a run ended on or after a day. */
 export function tasksExecutedSince(firstDay: string): readonly Filter[] {
   return scopeSince(TASKS, firstDay);
 }
 
-/** Of the document that says of a task what was last, as {@link LastDayDocument} has it. */
+/** The key of a {@link LastDayDocument}. */
 export function lastDayKey(taskId: string): string {
   return `${TASKS}/${taskId}`;
 }
@@ -105,11 +105,11 @@ export function dayOf(timestamp: string): string {
 
 function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent, own: boolean): DayDocument {
   const finished = event.metadata.occurredAt;
-  // Clocks of two workers may disagree by a little.
+  // Clocks of two workers may differ a little.
   const took = Math.max(0, fromIso(finished) - fromIso(event.data.started_at));
   const succeeded = event.type === 'RunSucceeded';
   const { scope, day: date, total, successful, failed, last_success, last_failure } = day;
-  // Written out, without a spread: twice for each run, and then all days are of one shape.
+  // Written out, without a spread: runs twice per run, and keeps all days of one shape.
   return {
     scope,
     day: date,
@@ -125,8 +125,8 @@ function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent, own: boo
 }
 
 /**
- * The figures of a day as they were before its runs were taken out of the log. They count whatever of those the log
- * still shows: nothing in a view made anew, all in one that followed.
+ * The figures of a day before its runs were removed. They replace whatever was counted: nothing in a rebuilt view, all
+ * in one that followed.
  */
 function keptFigures(
   document: StatisticsDocument | null,
@@ -134,7 +134,7 @@ function keptFigures(
   key: string,
 ): StatisticsDocument | null {
   const [scope = ''] = key.split('/');
-  // Written again where it is the same: so it stands at the same position as in a view that is made anew.
+  // Written even if unchanged, so that its position is the same as in a rebuilt view.
   if (scope === TASKS) return { ...evolveLastDay(document, day) };
   const kept = figures.find((each) => each.scope === scope);
   if (kept === undefined) return document;
@@ -147,12 +147,12 @@ function keptFigures(
 
 type EndedEvent = Extract<RecordedEvent, { type: 'RunSucceeded' | 'RunFailed' }>;
 
-/** The same document while the day is: the projector writes nothing then. */
+/** Returns the same document while the day stays: the projector then writes nothing. */
 function evolveLastDay(document: StatisticsDocument | null, day: string): StatisticsDocument {
   return document !== null && document.day >= day ? document : { ...document, scope: TASKS, day };
 }
 
-/** The runs themselves say when a task ran, for as long as they are there. */
+/** While runs are in the log, they themselves say when a task ran. */
 function withRemoved(
   document: StatisticsDocument | null,
   { started }: DataOf<'RunRemoved'>,

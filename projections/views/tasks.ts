@@ -8,16 +8,15 @@ import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
 import type { Filter, Projection } from '../read-model.ts';
 
 /**
- * A task as the API shows it, but for `last_run_at` (the runs view knows the task's latest run: a
- * copy here would cost a write for each run that starts) and `warnings` (they depend on what is
- * registered now).
+ * A task as the API shows it, without `last_run_at` (read from the runs view; a copy would cost a write per started
+ * run) and `warnings` (they depend on what is registered now).
  */
 export type TaskDocument = JsonObject &
   TaskDefinition & {
     readonly id: string;
     readonly status: TaskStatus;
     readonly created_at: string;
-    /** When somebody last changed it; a fire does not count. */
+    /** When someone last changed it; a fire does not count. */
     readonly updated_at: string;
     /** When the next fire runs, snooze included; null for paused, canceled and event tasks. */
     readonly next_run_at: string | null;
@@ -25,21 +24,21 @@ export type TaskDocument = JsonObject &
     readonly exhausted: boolean;
     /** Of the last event of `task-<id>`: its ETag. */
     readonly revision: number;
-    /** What `next_run_at` is folded from; not for clients. */
+    /** The schedule state from which `next_run_at` is folded; not for clients. */
     readonly rhythm: JsonObject & RhythmPart;
   };
 
-/** A {@link Rhythm} without what stands in the document anyway, and without what is owed: it moves no next fire. */
+/** Schedule state without what the document has anyway, and without the backlog, which moves no next fire. */
 type RhythmPart = Pick<Rhythm, 'anchor' | 'set' | 'fires'>;
 
-/** What lists of tasks are asked for: a task changes seldom, so that each of its indexes can have it all. */
+/** The fields that lists of tasks use. A task rarely changes, so each index can have them all. */
 const listedFields = ['status', 'created_by', 'schedule_kind', 'title'];
 
-/** Every task that ever was: canceled ones stay readable. */
+/** Every task; canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
   schema: 5,
-  // It has the same documents, and indexes by which some lists take longer.
+  // Schema 4 has the same documents, but indexes that make some lists slower.
   readsOlder: [4],
   streams: ['task-', 'fires-'],
   fields: {
@@ -53,8 +52,8 @@ export const tasksProjection: Projection<TaskDocument> = {
     concurrency_key: 'text',
     concurrency_limit: 'number',
   },
-  // A list by kind or title goes along one of these, and looks at both there; only the owner's or the status's share
-  // is read. The last is for those who share a concurrency key, the smallest limit first.
+  // A list by kind or title uses one of these indexes and its covered fields. The last index finds tasks that share a
+  // concurrency key, smallest limit first.
   indexes: [
     ['created_at'],
     ['created_by', 'created_at'],
@@ -68,7 +67,7 @@ export const tasksProjection: Projection<TaskDocument> = {
   evolve: evolveTaskDocument,
 };
 
-/** What `GET /tasks` can ask for; sort by `created_at`, descending. */
+/** The filters of `GET /tasks`; sort by `created_at`, descending. */
 export interface TaskFilters {
   readonly status?: TaskStatus | undefined;
   readonly created_by?: string | undefined;
@@ -92,7 +91,7 @@ export function taskFilters(wanted: TaskFilters): readonly Filter[] {
   return filters;
 }
 
-/** The tasks that keep an agent from being removed: active or paused, and not exhausted. */
+/** The tasks that prevent an agent's removal: active or paused, and not exhausted. */
 export function liveTasksOf(agentId: string): readonly Filter[] {
   return [
     { field: 'created_by', op: 'eq', value: agentId },
@@ -101,7 +100,7 @@ export function liveTasksOf(agentId: string): readonly Filter[] {
   ];
 }
 
-/** An agent's tasks that go by a concurrency key and may still run; sort by `concurrency_limit`. */
+/** An agent's tasks with a concurrency key that may still run; sort by `concurrency_limit`. */
 export function tasksWithKey(owner: string, key: string, statuses: readonly TaskStatus[]) {
   return [
     { field: 'concurrency_key', op: 'eq', value: key },
@@ -115,7 +114,7 @@ function evolveTaskDocument(
   event: RecordedEvent,
   id: string,
 ): TaskDocument | null {
-  // The two prefixes hold the events of their kinds alone.
+  // The two prefixes hold only events of these types.
   const known = event as unknown as TaskEvent | FiresEvent;
   const rhythm = evolveRhythm(task === null ? null : rhythmOf(task), known, event);
   if (rhythm === null) return null;
@@ -128,7 +127,7 @@ function evolveTaskDocument(
   if (known.type === 'TaskCreated') {
     const dates = { created_at: occurredAt, updated_at: occurredAt };
     const { revision } = event;
-    // By a field first: added to what a spread begins, each further field takes a slow way.
+    // A field comes first: V8 adds fields to an object that begins with a spread on a slow path.
     return { id, ...known.data.definition, ...dates, revision, ...derived } as TaskDocument;
   }
   if (task === null) return null;

@@ -5,23 +5,23 @@ import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
 import type { Projection } from '../read-model.ts';
 
 /**
- * What matching topics to tasks needs of a task. Also there for tasks of other kinds, as they may become
- * event tasks; not for canceled ones.
+ * What matching topics to tasks needs of a task. Tasks of other kinds are here too, as they may become event tasks;
+ * canceled ones are not.
  */
 export type TopicDocument = JsonObject & {
   readonly task_id: string;
   readonly created_by: string;
   readonly schedule_kind: ScheduleKind;
   readonly status: TaskStatus;
-  /** Segments split by `.`, `*` for one segment, `#` for any number; of other kinds without meaning. */
+  /** Segments split by `.`, `*` for one segment, `#` for any number. Meaningless for other kinds. */
   readonly pattern: string;
-  /** Whether events may trigger it now: an event task that is active. */
+  /** Whether events may trigger it now: it is an active event task. */
   readonly listening: boolean;
-  /** Of the last event of `task-<id>`, for whoever goes on from this document with the log. */
+  /** Of the last event of `task-<id>`: where a reader continues with the log. */
   readonly revision: number;
 };
 
-/** The pattern of an event task that says none. */
+/** The pattern of an event task that names none. */
 const EVERY_TOPIC = '#';
 
 /** Which tasks listen to which topics. */

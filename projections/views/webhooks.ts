@@ -5,7 +5,7 @@ import { idOf } from '../../domain/streams.ts';
 import type { WebhookEnd, WebhookStateName, WebhookType } from '../../domain/vocabulary.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
-/** One attempt of a delivery, and what came of it. */
+/** One attempt of a delivery. */
 export type WebhookAttemptDocument = JsonObject & {
   readonly at: string;
   readonly attempt: number;
@@ -13,12 +13,12 @@ export type WebhookAttemptDocument = JsonObject & {
   readonly secret_version: number;
   readonly status: number | null;
   readonly error: string | null;
-  /** The beginning of the answer's body. */
+  /** The beginning of the response body. */
   readonly answer: string | null;
   readonly took_ms: number;
 };
 
-/** A delivery as the API shows it, and what whoever sends needs at its start. */
+/** A delivery as the API shows it, and what the sender needs at its start. */
 export type WebhookDocument = JsonObject & {
   readonly id: string;
   readonly agent_id: string;
@@ -28,22 +28,22 @@ export type WebhookDocument = JsonObject & {
   readonly run_id: string | null;
   readonly payload: JsonObject;
   readonly state: WebhookStateName;
-  /** Of a failed one: why it is not tried again. */
+  /** Why a failed one is not retried. */
   readonly end: WebhookEnd | null;
-  /** Of all rounds; the latest last, and of many only these. */
+  /** Over all rounds, the latest last; only the latest of many. */
   readonly attempts: readonly WebhookAttemptDocument[];
   readonly repeats: number;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Of a pending one: not before then. */
+  /** The earliest time of the next attempt of a pending one. */
   readonly next_attempt_at: string | null;
   readonly finished_at: string | null;
 };
 
-/** Attempts that are shown: two rounds and more. Those before stay in the stream. */
+/** Attempts that are shown: more than two rounds. Earlier ones stay in the stream. */
 const KEPT_ATTEMPTS = 25;
 
-/** Every delivery to a webhook, with what came of it. */
+/** Every delivery to a webhook. */
 export const webhooksProjection: Projection<WebhookDocument> = {
   name: 'webhooks',
   schema: 1,
@@ -54,10 +54,10 @@ export const webhooksProjection: Projection<WebhookDocument> = {
   evolve: evolveWebhookDocument,
 };
 
-/** Those that are still to be sent. */
+/** The deliveries that are still to be sent. */
 export const pendingWebhooks: readonly Filter[] = [{ field: 'state', op: 'eq', value: 'pending' }];
 
-/** When a pending one is due. */
+/** When a pending delivery is due. */
 export function webhookDueAt({ next_attempt_at, created_at }: WebhookDocument): number {
   return fromIso(next_attempt_at ?? created_at);
 }
@@ -91,7 +91,7 @@ function evolveWebhookDocument(
       event_id,
       task_id,
       run_id,
-      // Checked when it was written: an object of JSON values.
+      // Validated when it was written: an object of JSON values.
       payload: payload as JsonObject,
       ...begun,
       attempts: [],

@@ -10,7 +10,7 @@ import type { RebuildSwitch } from '../../domain/vocabulary.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
-import type { FillElsewhere } from '../../projections/generations/filling-beside.ts';
+import type { FillElsewhere } from '../../projections/parallel-fill/parallel-fill.ts';
 import { createProjector, type Projector } from '../../projections/projector/projector.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';

@@ -5,11 +5,11 @@ import { FillingThreads } from '../../../app/projecting/filling-threads.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import {
-  PoisonedElsewhereError,
+  PoisonedShareError,
   type FillElsewhere,
   type FillListener,
   type FillOrder,
-} from '../../../projections/generations/filling-beside.ts';
+} from '../../../projections/parallel-fill/parallel-fill.ts';
 import { Parking } from '../../../projections/projector/parking.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
@@ -193,8 +193,8 @@ describe('threads that fill a view', function () {
     const error: unknown = await threads
       .fill(await order(), listener(), never)
       .catch((reason: unknown) => reason);
-    expect(error).to.be.instanceOf(PoisonedElsewhereError);
-    const { poisoned } = error as PoisonedElsewhereError;
+    expect(error).to.be.instanceOf(PoisonedShareError);
+    const { poisoned } = error as PoisonedShareError;
     expect(poisoned).to.deep.include({ stream: 'run-r2', revision: 1, type: 'RunStarted' });
   });
 

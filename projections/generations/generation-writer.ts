@@ -23,21 +23,24 @@ import type { KeptDocument, Projection, ReadModel, ViewWriter } from '../read-mo
 
 type Batch = Parameters<ViewWriter['write']>[0];
 
-const NOTHING_KNOWN: ReadonlyMap<string, KnownDocument> = new Map();
+const NO_DOCUMENTS: ReadonlyMap<string, KnownDocument> = new Map();
 
-/** A filling beside what is read met an event that can't be folded. It goes no further. */
-export class PoisonedFillError extends Error {
+/** Ends a fill: retrying would not help. */
+export class FinalFillError extends Error {}
+
+/** A build met an event that cannot be folded. */
+export class PoisonedFillError extends FinalFillError {
   readonly poisoned: PoisonedKey;
 
   constructor(projection: string, poisoned: PoisonedKey) {
     const { type, stream, position, error } = poisoned;
-    super(`${projection} can't fold ${type} of ${stream} at ${position}: ${error}`);
+    super(`${projection} cannot fold ${type} of ${stream} at ${position}: ${error}`);
     this.name = 'PoisonedFillError';
     this.poisoned = poisoned;
   }
 }
 
-export interface FeederOptions {
+export interface GenerationWriterOptions {
   readonly readModel: ReadModel;
   readonly projection: Projection;
   readonly generation: number;
@@ -45,50 +48,49 @@ export interface FeederOptions {
   readonly parking: Pick<Parking, 'of' | 'park'>;
   readonly telemetry: Telemetry;
   /**
-   * Whether a filling ends at an event that can't be folded: there is something else to read. Where there is not, one
-   * key that is held back is better than no view at all.
+   * Whether filling stops at an event that cannot be folded, as something else can be read. If nothing can, one parked
+   * key is better than no view.
    */
   readonly endsAtPoison: boolean;
-  /** Events that an operator had left out. */
+  /** Events that an operator has skipped. */
   readonly skipped: () => SkippedEvents;
-  /** In bulk it fills but one share of the generation. Default: all of it. */
+  /** In bulk: the share of the generation that it fills. Default: all of it. */
   readonly share?: StreamShare | undefined;
-  /** Told whenever everything up to a position is in the documents. */
+  /** Called when everything up to a position is in the documents. */
   readonly onPassed: (position: Position) => void;
 }
 
 /**
- * Feeds one generation of one view: takes events in the log's order, folds them into its documents, and
- * knows how far it is. One call at a time. After an error call `open` again: it then is where the
- * documents are.
+ * Writes one generation of one view: takes events in the log's order and folds them into its documents. One call at a
+ * time. After an error call `open` again: it then continues from where the documents are.
  */
-export class GenerationFeeder {
+export class GenerationWriter {
   readonly projection: Projection;
   readonly generation: number;
-  /** Events folded since it was made. */
+  /** Events folded since it was created. */
   handled = 0;
-  /** How often an event was left out of a document, as it was skipped before and can't be folded here either. */
+  /** How often a skipped event was left out of a document because it cannot be folded here either. */
   leftOut = 0;
   /** `occurredAt` of the last event it has passed. */
   lastOccurredAt: string | null = null;
-  readonly #options: FeederOptions;
+  readonly #options: GenerationWriterOptions;
   #writer: ViewWriter | null = null;
   #bulk = false;
-  /** The checkpoint as it is kept. */
+  /** The stored checkpoint. */
   #written: Position = BEGINNING;
-  /** Everything up to here is in the documents; what lies between touched none of them. */
+  /** At or after {@link #written}: events between the two touched no document. */
   #passed: Position = BEGINNING;
-  /** The last event that it was given since it was opened, of whatever stream. */
+  /** The last event of any stream since it was opened. */
   #landmark: Landmark | undefined;
   #parked = new Map<string, Position>();
-  /** In bulk: documents that have been folded, and not written yet. */
+  /** In bulk: folded documents that are not written yet. */
   #unwritten = new Map<string, KnownDocument>();
-  /** In bulk: keys whose streams have begun since the last {@link flush}; none of them has been written. */
+  /** In bulk: keys whose streams have begun since the last {@link flush}; none of them is stored. */
   #begun = new Set<string>();
   #unwrittenEvents = 0;
   #unwrittenLeftOut = 0;
 
-  constructor(options: FeederOptions) {
+  constructor(options: GenerationWriterOptions) {
     this.projection = options.projection;
     this.generation = options.generation;
     this.#options = options;
@@ -99,34 +101,34 @@ export class GenerationFeeder {
     return this.#passed;
   }
 
-  /** Whether the kept checkpoint is behind what has been passed. */
+  /** Whether the stored checkpoint is behind {@link passed}. */
   get isUnwritten(): boolean {
     return this.#written !== this.#passed;
   }
 
-  /** What it fills of the generation; null: all of it, also where the other shares are in it by now. */
+  /** The share that it fills; null: the whole generation, also after the other shares were merged. */
   get share(): StreamShare | null {
     return this.#writer?.share ?? null;
   }
 
-  /** In bulk: events that have been folded since the last {@link flush}. */
+  /** In bulk: events folded since the last {@link flush}. */
   get unwrittenEvents(): number {
     return this.#unwrittenEvents;
   }
 
-  /** Keys that are held back. */
+  /** Parked keys. */
   get parked(): number {
     return this.#parked.size;
   }
 
-  /** Opens the generation (again), in bulk while nobody reads it. */
+  /** Opens or reopens the generation; in bulk while nobody reads it. */
   async open(bulk: boolean): Promise<void> {
     await this.close();
     const { readModel, fence } = this.#options;
     const { projection, generation } = this;
     const share = bulk ? this.#options.share : undefined;
     this.#bulk = bulk;
-    // It comes again.
+    // These events come again.
     this.handled -= this.#unwrittenEvents;
     this.leftOut -= this.#unwrittenLeftOut;
     this.#forgetUnwritten();
@@ -134,14 +136,14 @@ export class GenerationFeeder {
     await this.#begin(this.#writer);
   }
 
-  /** Share 0 takes in the others, which are filled up to the same position, and closed. What it has folded is written. */
+  /** Share 0 merges the other shares, which are closed at the same position. What it has folded is written. */
   async takeIn(): Promise<void> {
     const writer = this.#openWriter();
     await writer.takeIn?.();
     await this.#begin(writer);
   }
 
-  /** From where the documents are. */
+  /** Continues from where the documents are. */
   async #begin(writer: ViewWriter): Promise<void> {
     this.#written = await writer.checkpoint();
     this.#passed = this.#written;
@@ -151,11 +153,11 @@ export class GenerationFeeder {
   }
 
   /**
-   * Takes events; those of other views' streams, and those taken before, are passed over. Afterwards it has
-   * passed `upTo`. In bulk the documents stay in memory until {@link flush}.
+   * Takes events up to `upTo`; passes over other views' events and those taken before. In bulk the documents stay in
+   * memory until {@link flush}.
    *
    * @returns how many of them are this view's
-   * @throws PoisonedFillError in bulk, where it ends at one; ReadModelError
+   * @throws PoisonedFillError in bulk, if it ends at poison; ReadModelError
    */
   async take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
     const { projection } = this;
@@ -175,19 +177,18 @@ export class GenerationFeeder {
     return touching.length;
   }
 
-  /** Folds events, and writes what they have changed. */
   async #foldAndWrite(touching: readonly TouchingEvent[], upTo: Position): Promise<void> {
     const known = await this.#openWriter().load(keysTouched(touching));
     const skipped = this.#options.skipped();
     const folded = foldBatch(this.projection, touching, known, this.#parked, skipped);
-    await this.#holdBack(folded);
+    await this.#settle(folded);
     const { documents } = folded;
     if (documents.length === 0) return;
     const to = upTo > this.#passed ? upTo : this.#passed;
     await this.#write(documents, to);
   }
 
-  /** Folds events into what has been folded and not written yet: all up to the next {@link flush} is one batch. */
+  /** Everything up to the next {@link flush} is one batch. */
   async #foldInBulk(touching: readonly TouchingEvent[]): Promise<void> {
     const { projection } = this;
     if (projection.ownStreams === true) {
@@ -196,12 +197,12 @@ export class GenerationFeeder {
     const known = await this.#known(touching);
     const skipped = this.#options.skipped();
     const held = foldInto(this.#unwritten, projection, touching, known, this.#parked, skipped);
-    await this.#holdBack(held);
+    await this.#settle(held);
     this.#unwrittenEvents += touching.length;
     this.#unwrittenLeftOut += held.leftOut.length;
   }
 
-  /** Writes what has been folded in bulk, and keeps the checkpoint where it has come. */
+  /** Writes what was folded in bulk, and the checkpoint. */
   async flush(): Promise<void> {
     if (!this.isUnwritten) return;
     const to = this.#passed;
@@ -223,7 +224,7 @@ export class GenerationFeeder {
     return this.#openWriter().page(after, limit);
   }
 
-  /** Its documents of these keys, as far as there are any. */
+  /** Its documents of these keys, if they exist. */
   load(keys: readonly string[]): ReturnType<ViewWriter['load']> {
     return this.#openWriter().load(keys);
   }
@@ -233,7 +234,7 @@ export class GenerationFeeder {
     return this.#openWriter().count();
   }
 
-  /** Ends bulk feeding: indexes, and everything on the disk. */
+  /** Ends bulk writing: creates the indexes and syncs to disk. */
   async finish(): Promise<void> {
     await this.flush();
     await this.#openWriter().finish();
@@ -245,7 +246,7 @@ export class GenerationFeeder {
     await writer?.close();
   }
 
-  /** In bulk: the kept documents that these events change, as far as they are not folded on already. */
+  /** In bulk: the stored documents that these events change, unless a newer one is in memory. */
   async #known(touching: readonly TouchingEvent[]): Promise<ReadonlyMap<string, KnownDocument>> {
     const missing = new Set<string>();
     for (const { keys } of touching) {
@@ -253,7 +254,7 @@ export class GenerationFeeder {
         if (!this.#unwritten.has(key) && !this.#begun.has(key)) missing.add(key);
       }
     }
-    return missing.size === 0 ? NOTHING_KNOWN : this.#openWriter().load([...missing]);
+    return missing.size === 0 ? NO_DOCUMENTS : this.#openWriter().load([...missing]);
   }
 
   #forgetUnwritten(): void {
@@ -263,34 +264,33 @@ export class GenerationFeeder {
     this.#unwrittenLeftOut = 0;
   }
 
-  #sayLeftOut(leftOut: readonly PoisonedKey[]): void {
+  #reportLeftOut(leftOut: readonly PoisonedKey[]): void {
     const { projection, generation } = this;
     const { telemetry } = this.#options;
     this.leftOut += leftOut.length;
     for (const each of leftOut) {
       telemetry.count('projection_left_out_total', { projection: projection.name });
       const fields = { projection: projection.name, generation, ...each };
-      telemetry.log.warn('an event that was skipped is left out', fields);
+      telemetry.log.warn('left out a skipped event that cannot be folded', fields);
     }
   }
 
-  async #holdBack({ poisoned, leftOut }: Pick<FoldedBatch, 'poisoned' | 'leftOut'>): Promise<void> {
+  async #settle({ poisoned, leftOut }: Pick<FoldedBatch, 'poisoned' | 'leftOut'>): Promise<void> {
     const [first] = poisoned;
     if (first) await this.#park(first, poisoned);
-    if (leftOut.length > 0) this.#sayLeftOut(leftOut);
+    if (leftOut.length > 0) this.#reportLeftOut(leftOut);
   }
 
-  /** Before the checkpoint passes the event, so that a crash between can't lose the gap out of sight. */
+  /** Before the checkpoint passes the event: a crash in between must not lose the gap. */
   async #park(first: PoisonedKey, poisoned: readonly PoisonedKey[]): Promise<void> {
     const { projection, generation } = this;
-    const { parking, telemetry } = this.#options;
-    const { endsAtPoison } = this.#options;
+    const { parking, telemetry, endsAtPoison } = this.#options;
     if (this.#bulk && endsAtPoison) throw new PoisonedFillError(projection.name, first);
     await parking.park(parkedView(projection, generation), poisoned);
     for (const each of poisoned) {
       this.#parked.set(each.key, each.position);
       telemetry.count('projection_parked_total', { projection: projection.name });
-      telemetry.log.error('an event could not be folded; its key is held back', {
+      telemetry.log.error('could not fold an event; its key is parked', {
         projection: projection.name,
         ...each,
       });
@@ -303,7 +303,7 @@ export class GenerationFeeder {
   }
 }
 
-/** Nothing of the event itself is held. */
+/** A copy: it must not keep the event in memory. */
 function landmarkOf({ stream, revision, id, createdAt }: RecordedEvent): Landmark {
   return { stream, revision, id, createdAt };
 }

@@ -3,9 +3,9 @@ import { SystemClock } from '../../../app/clock.ts';
 import type { Instant } from '../../../domain/clock.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import {
-  OLDER_SHAPES_KEPT,
-  OlderShapesGoing,
-} from '../../../projections/generations/older-shapes-going.ts';
+  OLDER_SHAPES_KEPT_MS,
+  OlderShapesCleanup,
+} from '../../../projections/generations/older-shapes-cleanup.ts';
 import type { Projection } from '../../../projections/read-model.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { eventually } from '../../support/signals.ts';
@@ -27,7 +27,7 @@ class ClockAhead extends SystemClock {
 describe('a view in the shape of an older release', () => {
   let harness: ProjectorHarness;
   let clock: ClockAhead;
-  let going: OlderShapesGoing;
+  let going: OlderShapesCleanup;
   const memory = new Map<string, string>();
   let runsThere = 0;
 
@@ -56,7 +56,7 @@ describe('a view in the shape of an older release', () => {
     memory.clear();
     runsThere = 0;
     const { store, readModel } = harness;
-    going = new OlderShapesGoing({
+    going = new OlderShapesCleanup({
       ...{ store, readModel, projections: [runs], clock, telemetry: silent },
       memory: {
         recall: async (name) => memory.get(name) ?? null,
@@ -72,12 +72,12 @@ describe('a view in the shape of an older release', () => {
 
   it('goes once nobody has fed it for a week, which is recorded', async () => {
     await project(older, newer, runs);
-    await going.pass();
-    clock.ahead = OLDER_SHAPES_KEPT - 60_000;
-    await going.pass();
+    await going.check();
+    clock.ahead = OLDER_SHAPES_KEPT_MS - 60_000;
+    await going.check();
     expect(await schemas()).to.deep.equal([1, runs.schema, newer.schema]);
-    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
-    await going.pass();
+    clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
+    await going.check();
     expect(await schemas()).to.deep.equal([runs.schema, newer.schema]);
     expect(await harness.readModel.liveGeneration(older)).to.equal(null);
     expect(await harness.readModel.count(runs, [])).to.equal(runsThere);
@@ -85,51 +85,51 @@ describe('a view in the shape of an older release', () => {
     expect(recorded.map(({ type, data }) => ({ type, data }))).to.deep.equal([
       { type: 'ProjectionShapeDiscarded', data: { schema: 1, version: 1 } },
     ]);
-    await going.pass();
+    await going.check();
     expect(await harness.store.readStream('projection-runs')).to.have.lengthOf(1);
   });
 
   it('stays while a release of that shape feeds it', async () => {
     await project(older, runs);
-    await going.pass();
-    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
+    await going.check();
+    clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
     await addRun();
     await project(older);
-    await going.pass();
+    await going.check();
     expect(await schemas()).to.deep.equal([1, runs.schema]);
-    clock.ahead += OLDER_SHAPES_KEPT;
-    await going.pass();
+    clock.ahead += OLDER_SHAPES_KEPT_MS;
+    await going.check();
     expect(await schemas()).to.deep.equal([runs.schema]);
   });
 
   it('stays as long as there is none of the present shape, and is made anew by a release that comes back', async () => {
     await project(older);
-    await going.pass();
-    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
-    await going.pass();
+    await going.check();
+    clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
+    await going.check();
     expect(await schemas()).to.deep.equal([1]);
     await project(runs);
     // From then on it is a week.
-    await going.pass();
-    clock.ahead += OLDER_SHAPES_KEPT;
-    await going.pass();
+    await going.check();
+    clock.ahead += OLDER_SHAPES_KEPT_MS;
+    await going.check();
     expect(await schemas()).to.deep.equal([runs.schema]);
     await project(older);
-    await going.pass();
+    await going.check();
     expect(await schemas()).to.deep.equal([1, runs.schema]);
     expect(await harness.readModel.count(older, [])).to.equal(runsThere);
   });
 
   it('goes when the projector died after it was recorded', async () => {
     await project(older, runs);
-    await going.pass();
-    clock.ahead = OLDER_SHAPES_KEPT + 60_000;
+    await going.check();
+    clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
     const { readModel } = harness;
     const discard = readModel.discard.bind(readModel);
     readModel.discard = () => Promise.reject(new Error('killed'));
-    expect(await going.pass().catch((error: unknown) => error)).to.be.instanceOf(Error);
+    expect(await going.check().catch((error: unknown) => error)).to.be.instanceOf(Error);
     readModel.discard = discard;
-    await going.pass();
+    await going.check();
     expect(await schemas()).to.deep.equal([runs.schema]);
   });
 });

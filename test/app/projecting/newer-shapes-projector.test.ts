@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { SystemClock } from '../../../app/clock.ts';
-import { projectBeside } from '../../../app/projecting/projector-beside.ts';
+import { projectNewerShapes } from '../../../app/projecting/newer-shapes-projector.ts';
 import { checkpointOf } from '../../../app/projecting/projector-host.ts';
 import { reportProjections } from '../../../app/projecting/projector-report.ts';
 import { decorated } from '../../../domain/decorated.ts';
@@ -83,7 +83,7 @@ describe('a projector beside one of an older release', () => {
 
   const beside = (projections: readonly Projection[], owner = 'new'): (() => Promise<void>) =>
     until((signal) =>
-      projectBeside(
+      projectNewerShapes(
         {
           stores: { store: harness.store, readModel: harness.readModel, coordination },
           ...{ projections, owner, lease: LEASE, gatherMs: 0, look: 5 },

@@ -1,0 +1,54 @@
+import type { Position } from '../../domain/event-store.ts';
+import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
+import type { FillingCounts } from '../generations/filling-progress.ts';
+import type { PoisonedKey } from '../projector/fold-batch.ts';
+import type { Parking } from '../projector/parking.ts';
+
+/**
+ * Filling a generation in parallel: several threads each fold a share of the streams into a file of its own, and the
+ * first merges the files of the others. Views are otherwise filled by one thread (generations/filling.ts).
+ */
+export interface FillElsewhere {
+  /** Whether a log that ends there is long enough. */
+  isWorthIt(head: Position): boolean;
+
+  /**
+   * Resolves with true when the generation has everything that was in the log, is indexed and closed; with false when
+   * the signal was aborted and nothing is written any more. Called again, it continues from where it was.
+   * @throws PoisonedShareError; Error if a thread died
+   */
+  fill(order: FillOrder, listener: FillListener, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Which generation is filled, and how. Plain values, as they are sent to threads. */
+export interface FillOrder {
+  /** Of the projection. */
+  readonly name: string;
+  readonly generation: number;
+  readonly fence: number;
+  readonly batchSize: number;
+  /** Whether filling stops at an event that cannot be folded; else its key is parked. */
+  readonly endsAtPoison: boolean;
+  /** Of the log. All shares end there; then one thread fills what came since. */
+  readonly head: Position;
+  /** Events that an operator has skipped. */
+  readonly skipped: SkippedEvents;
+}
+
+/** The caller of a parallel fill. */
+export interface FillListener {
+  /** Receives the progress from time to time. @param detail the last error; null if there is none */
+  onProgress(counts: Omit<FillingCounts, 'version'>, detail: string | null): void;
+  readonly parking: Pick<Parking, 'park'>;
+}
+
+/** A share met an event that cannot be folded. */
+export class PoisonedShareError extends Error {
+  readonly poisoned: PoisonedKey;
+
+  constructor(poisoned: PoisonedKey) {
+    super(poisoned.error);
+    this.name = 'PoisonedShareError';
+    this.poisoned = poisoned;
+  }
+}

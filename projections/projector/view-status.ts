@@ -1,0 +1,66 @@
+import { fromIso, toIso, type Clock } from '../../domain/clock.ts';
+import { BEGINNING } from '../../domain/event-store.ts';
+import type { ProjectionOrders } from '../../domain/operators/projection-orders.ts';
+import type { Build } from '../generations/build.ts';
+import type { Projection } from '../read-model.ts';
+import type { Follower } from './follower.ts';
+import { rebuildStatus, type ProjectionState, type ProjectionStatus } from './projection-status.ts';
+import type { SharedFeed } from './shared-feed.ts';
+import type { ViewState } from './view-states.ts';
+
+/** What the status of a view is made of. */
+export interface ViewParts {
+  readonly projection: Projection;
+  readonly feed: SharedFeed;
+  readonly clock: Clock;
+  readonly state: ViewState;
+  readonly orders: ProjectionOrders;
+  readonly live: Follower | null;
+  readonly older: Follower | null;
+  readonly build: Build | null;
+  /** The version of the generation before, while it is fed. */
+  readonly previous: number | null;
+  /** The last error of managing the view; null once that has succeeded since. */
+  readonly error: string | null;
+  /** What keeps the shared feed from going on, if anything does. */
+  readonly feedFault: { readonly newer: boolean; readonly detail: string } | null;
+}
+
+/** A view as it is reported. */
+export function viewStatus(parts: ViewParts): ProjectionStatus {
+  const { projection, feed, clock, orders, live, older, build, error, feedFault } = parts;
+  const writer = (live ?? older)?.writer;
+  const position = writer?.passed ?? BEGINNING;
+  const caughtUp = writer !== undefined && feed.isLevelAt(position);
+  const lastAt = writer?.lastOccurredAt ?? null;
+  const lag = caughtUp || lastAt === null ? 0 : (clock.now() - fromIso(lastAt)) / 1000;
+  const state = shownState(parts);
+  const isHeld = state === 'following' && feedFault !== null;
+  const heldState = feedFault?.newer === true ? 'newer_schema' : 'waiting';
+  const { previous, rebuild } = orders;
+  const halted = state === 'halted' ? (build?.error ?? null) : null;
+  return {
+    name: projection.name,
+    version: live?.writer.generation ?? 0,
+    schema: projection.schema,
+    state: isHeld ? heldState : state,
+    position,
+    lag_seconds: Math.max(0, lag),
+    caught_up: caughtUp && !isHeld,
+    handled: writer?.handled ?? 0,
+    parked: writer?.parked ?? 0,
+    rebuild: rebuildStatus(rebuild, build?.status(parts.state) ?? null),
+    previous:
+      parts.previous === null || previous === null
+        ? null
+        : { version: previous.version, until: toIso(previous.until) },
+    detail: halted ?? error ?? live?.detail ?? feedFault?.detail ?? null,
+  };
+}
+
+function shownState({ state, live, error }: ViewParts): ProjectionState {
+  if (error !== null) return 'waiting';
+  if (state === 'opening' || state === 'stopped') return state;
+  if (live !== null) return live.state;
+  return state === 'failed' ? 'halted' : 'filling';
+}
