@@ -377,13 +377,16 @@ export class View {
       const ordered = this.#orders.current.parked.get(key);
       if (live === null || ordered === undefined || signal.aborted) continue;
       const { generation } = live.writer;
-      const stopFollower = (): Promise<void> => live.stop();
+      let isStopped = false;
+      const stopFollower = (): Promise<void> => {
+        isStopped = true;
+        return live.stop();
+      };
       const work = { key, ordered, generation, signal, stopFollower };
       try {
         await settleParkedKey(this.#options, this.#orders, work);
       } finally {
-        await live.stop();
-        this.#live = this.#generations.follow(generation);
+        if (isStopped) this.#live = this.#generations.follow(generation);
       }
     }
   }

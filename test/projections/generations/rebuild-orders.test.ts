@@ -270,14 +270,14 @@ describe('orders for a view', () => {
       await shown(projector, ({ rebuild, version, state }) => {
         expect({ version, state }).to.deep.equal({ version: 1, state: 'following' });
         expect(rebuild).to.deep.include({ version: 2, state: 'failed' });
-        expect(rebuild?.detail).to.match(/can't fold RunStarted of run-r1/);
+        expect(rebuild?.detail).to.match(/cannot fold RunStarted of run-r1/);
       });
       await eventually(async () => {
         expect(await generations()).to.deep.equal([1]);
       });
       await harness.stop();
       await shown(harness.start([touchy]), ({ rebuild }) => {
-        expect(rebuild?.detail).to.match(/can't fold RunStarted of run-r1/);
+        expect(rebuild?.detail).to.match(/cannot fold RunStarted of run-r1/);
       });
     });
 
@@ -372,7 +372,7 @@ describe('orders for a view', () => {
         await harness.rebuild(touchy);
         await shown(projector, ({ rebuild }) => {
           expect(rebuild).to.deep.include({ state: 'failed', left_out: 0 });
-          expect(rebuild?.detail).to.match(/can't fold RunStarted of run-r1/);
+          expect(rebuild?.detail).to.match(/cannot fold RunStarted of run-r1/);
         });
       });
 

@@ -213,7 +213,7 @@ describe('the projector', () => {
       await eventually(() => {
         expect(projector.status()[0]?.state).to.equal('halted');
       });
-      expect(projector.status()[0]?.detail).to.match(/runs can't fold RunStarted of run-bad/);
+      expect(projector.status()[0]?.detail).to.match(/runs cannot fold RunStarted of run-bad/);
       isFixed = true;
       expect(await harness.rebuild(mended)).to.equal(2);
       await harness.reached(mended, head);

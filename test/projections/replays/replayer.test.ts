@@ -163,7 +163,7 @@ for (const [adapter, open] of Object.entries(adapters)) {
       start();
       await order('before', moment, ['runs']);
       await eventually(async () => (await known('before'))?.error !== null);
-      expect((await known('before'))?.error).to.match(/can't fold RunStarted of run-1 /);
+      expect((await known('before'))?.error).to.match(/cannot fold RunStarted of run-1 /);
 
       const key = { name: 'runs', schema, store: harness.store, context: context() };
       await parkedKeyCommand(key, { version: 1, key: '1', order: 'skip' });
