@@ -1,9 +1,6 @@
-import type { Clock } from '../../domain/clock.ts';
 import type { Position } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../../projections/error-message.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
-import type { FillElsewhere } from '../../projections/parallel-fill/parallel-fill.ts';
 import {
   besideReport,
   isOfNow,
@@ -11,7 +8,7 @@ import {
   PROJECTION_REPORT,
   shapesOf,
 } from '../../projections/projector/projection-report.ts';
-import { createProjector } from '../../projections/projector/projector.ts';
+import { createProjector, type ProjectorOptions } from '../../projections/projector/projector.ts';
 import type { Projection } from '../../projections/read-model.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import type { Stores } from '../stores.ts';
@@ -19,21 +16,15 @@ import { reportProjections } from './projector-report.ts';
 
 const CHECK_INTERVAL_MS = 2_000;
 
-export interface NewerShapesParts {
+interface NewerShapesParts extends Pick<
+  ProjectorOptions,
+  'projections' | 'gatherMs' | 'fillElsewhere' | 'onFill' | 'clock' | 'telemetry'
+> {
   readonly stores: Pick<Stores, 'store' | 'readModel' | 'coordination'>;
-  /** All views of this release. */
-  readonly projections: readonly Projection[];
   /** Of the lease. */
   readonly owner: string;
   /** Milliseconds. */
   readonly lease: number;
-  readonly gatherMs: number;
-  /** Fills large views; default: they are filled here. */
-  readonly fillElsewhere?: FillElsewhere | undefined;
-  /** Called when an unlimited fill begins here; the returned function is called when it ends. */
-  readonly onFill?: (() => () => void) | undefined;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   readonly onCheckpoint: (name: string, position: Position) => void;
   /** Milliseconds between two checks of what the leading projector builds; default 2,000. */
   readonly look?: number;

@@ -2,6 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import type { Comparison } from '../../domain/operators/projection-orders.ts';
 import type { CatchUp } from './catch-up.ts';
+import type { ViewWriter } from '../read-model.ts';
 import type { GenerationWriter } from './generation-writer.ts';
 
 /** Keys that are compared, per side. */
@@ -43,7 +44,7 @@ export async function compareGenerations(
     different.clear();
     for (let from = 0; from < candidates.length; from += PAGE) {
       const some = candidates.slice(from, from + PAGE);
-      const [old, fresh] = [await before.load(some), await after.load(some)];
+      const [old, fresh] = [await before.documents.load(some), await after.documents.load(some)];
       for (const key of some) {
         const found = differenceOf(key, old.get(key)?.document, fresh.get(key)?.document);
         if (found !== null) different.set(key, found);
@@ -51,8 +52,8 @@ export async function compareGenerations(
     }
   }
   return {
-    documents_before: await before.count(),
-    documents_after: await after.count(),
+    documents_before: await before.documents.count(),
+    documents_after: await after.documents.count(),
     compared: keys.size,
     different: different.size,
     complete: ends.every((isEnd) => isEnd),
@@ -70,8 +71,8 @@ async function collect(
 ): Promise<boolean> {
   let last: string | null = null;
   for (let read = 0; read < MAX_COMPARED; read += PAGE) {
-    const page: Awaited<ReturnType<GenerationWriter['page']>> = await one.page(last, PAGE);
-    const facing = await other.load(page.map(({ key }) => key));
+    const page: Awaited<ReturnType<ViewWriter['page']>> = await one.documents.page(last, PAGE);
+    const facing = await other.documents.load(page.map(({ key }) => key));
     for (const { key, document } of page) {
       keys.add(key);
       // The direction of the difference is settled when the key is compared again.
@@ -82,7 +83,7 @@ async function collect(
     last = page.at(-1)?.key ?? null;
     await rest();
   }
-  return (await one.page(last, 1)).length === 0;
+  return (await one.documents.page(last, 1)).length === 0;
 }
 
 function differenceOf(

@@ -1,17 +1,14 @@
-import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../error-message.ts';
 import type { ShareFill } from '../parallel-fill/share-fill.ts';
+import type { ViewOptions } from '../projector/view-options.ts';
 import type { Filler } from './build.ts';
 import { FillingProgress, type FillingCounts } from './filling-progress.ts';
 import type { GenerationWriter } from './generation-writer.ts';
 
-export interface FillingOptions {
+interface FillingOptions
+  extends Pick<ViewOptions, 'store' | 'clock' | 'telemetry'>, Partial<Pick<ViewOptions, 'onFill'>> {
   readonly writer: GenerationWriter;
-  readonly store: EventStore;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /**
    * Events per write. A run's events are close together, so one write takes them all. The events are folded as they come
    * and released at once: the garbage collector has to copy what lives long.
@@ -19,8 +16,6 @@ export interface FillingOptions {
   readonly batchSize: number;
   /** Events per second at most; default: unlimited. */
   readonly rate?: number | undefined;
-  /** Called when an unlimited fill begins; the returned function is called when it ends. */
-  readonly onFill?: (() => () => void) | undefined;
   /** The share of a parallel fill; default: the whole generation. */
   readonly share?: ShareFill;
 }

@@ -19,7 +19,7 @@ import {
   type TouchingEvent,
 } from '../projector/fold-batch.ts';
 import { parkedView, type Parking } from '../projector/parking.ts';
-import type { KeptDocument, Projection, ReadModel, ViewWriter } from '../read-model.ts';
+import type { Projection, ReadModel, ViewWriter } from '../read-model.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
 
@@ -219,19 +219,9 @@ export class GenerationWriter {
     this.#written = to;
   }
 
-  /** Its documents after a key, by key. */
-  page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
-    return this.#openWriter().page(after, limit);
-  }
-
-  /** Its documents of these keys, if they exist. */
-  load(keys: readonly string[]): ReturnType<ViewWriter['load']> {
-    return this.#openWriter().load(keys);
-  }
-
-  /** How many documents it has. */
-  count(): Promise<number> {
-    return this.#openWriter().count();
+  /** Reads its documents, to compare generations. */
+  get documents(): Pick<ViewWriter, 'page' | 'load' | 'count'> {
+    return this.#openWriter();
   }
 
   /** Ends bulk writing: creates the indexes and syncs to disk. */

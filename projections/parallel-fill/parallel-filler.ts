@@ -1,10 +1,8 @@
-import type { Clock } from '../../domain/clock.ts';
-import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { Filler } from '../generations/build.ts';
 import { FillingProgress, type FillingCounts } from '../generations/filling-progress.ts';
 import { PoisonedFillError, type GenerationWriter } from '../generations/generation-writer.ts';
-import type { Parking } from '../projector/parking.ts';
+import type { ViewOptions } from '../projector/view-options.ts';
 import {
   PoisonedShareError,
   type FillElsewhere,
@@ -22,13 +20,9 @@ export class ParallelFiller implements Filler {
 
   /** @param options.writer opened here once the generation is filled */
   constructor(
-    options: {
+    options: Pick<ViewOptions, 'parking' | 'store' | 'clock' | 'telemetry'> & {
       readonly writer: GenerationWriter;
       readonly elsewhere: FillElsewhere;
-      readonly parking: Pick<Parking, 'park'>;
-      readonly store: EventStore;
-      readonly clock: Clock;
-      readonly telemetry: Telemetry;
     },
     order: (head: Position) => FillOrder,
   ) {

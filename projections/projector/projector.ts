@@ -1,34 +1,16 @@
-import type { Clock } from '../../domain/clock.ts';
-import { EventStoreError, type EventStore, type Position } from '../../domain/event-store.ts';
+import { EventStoreError, type Position } from '../../domain/event-store.ts';
 import { idOf } from '../../domain/streams.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../error-message.ts';
-import type { FillElsewhere } from '../parallel-fill/parallel-fill.ts';
-import type { Projection, ReadModel } from '../read-model.ts';
+import type { Projection } from '../read-model.ts';
 import { Parking } from './parking.ts';
 import type { ProjectionStatus } from './projection-status.ts';
 import { keepRunning } from './retry-loop.ts';
 import { SharedFeed } from './shared-feed.ts';
 import { View } from './view.ts';
+import type { ProjectorParts, ProjectorTuning } from './view-options.ts';
 
-export interface ProjectorOptions {
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
+export interface ProjectorOptions extends ProjectorParts, Partial<ProjectorTuning> {
   readonly projections: readonly Projection[];
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
-  /** Of the projector's lease: writers with a smaller one are refused. */
-  readonly fence: number;
-  /** Events per batch while following; default 2,000. */
-  readonly batchSize?: number;
-  /** Milliseconds that events are gathered at most under load, to save writes; default 0. */
-  readonly gatherMs?: number;
-  /** Events per batch while filling a generation; default 4,000: more live objects cost more than they save. */
-  readonly fillBatchSize?: number;
-  /** Called when an unlimited fill begins here; the returned function is called when it ends. */
-  readonly onFill?: (() => () => void) | undefined;
-  /** Fills large generations of views with a stream per document in other threads; default: they are filled here. */
-  readonly fillElsewhere?: FillElsewhere | undefined;
 }
 
 /** Receives the position up to which the view of a name has everything. */
@@ -62,22 +44,13 @@ export function createProjector(options: ProjectorOptions): Projector {
   const parking = new Parking(readModel, fence);
   const prefixes = [...new Set(projections.flatMap((projection) => projection.streams))];
   const feed = new SharedFeed(store, clock, prefixes, batchSize);
-  const shared = {
-    store,
-    readModel,
-    feed,
-    parking,
-    fence,
-    clock,
-    telemetry,
-    fillElsewhere,
-    onFill,
-  };
+  const tuning = { batchSize, gatherMs, fillBatchSize, fillElsewhere, onFill };
+  const shared = { ...options, ...tuning, feed, parking };
   const views = projections.map((projection) => {
     const onPassed = (position: Position): void => {
       for (const listener of listeners) listener(projection.name, position);
     };
-    return new View({ ...shared, projection, batchSize, gatherMs, fillBatchSize, onPassed });
+    return new View({ ...shared, projection, onPassed });
   });
 
   const fillFeed = (signal: AbortSignal): Promise<void> => {

@@ -6,30 +6,35 @@ import type { Projection, ReadModel } from '../read-model.ts';
 import type { Parking } from './parking.ts';
 import type { SharedFeed } from './shared-feed.ts';
 
-/** What all views of a projector share. */
-export interface SharedViewOptions {
+/** What everything that writes views works with. */
+export interface ProjectorParts {
   readonly store: EventStore;
   readonly readModel: ReadModel;
-  readonly feed: SharedFeed;
-  readonly parking: Parking;
-  /** Of the projector's lease: writers with a smaller one are refused. */
-  readonly fence: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Events per batch while following. */
+  /** Of the projector's lease: writers with a smaller one are refused. */
+  readonly fence: number;
+}
+
+export interface ProjectorTuning {
+  /** Events per batch while following; default 2,000. */
   readonly batchSize: number;
-  /** Milliseconds that events are gathered at most under load. */
+  /** Milliseconds that events are gathered at most under load, to save writes; default 0. */
   readonly gatherMs: number;
-  /** Events per batch while filling. */
+  /** Events per batch while filling; default 4,000: more live objects cost more than they save. */
   readonly fillBatchSize: number;
   /** Called when an unlimited fill begins here; the returned function is called when it ends. */
   readonly onFill: (() => () => void) | undefined;
-  /** Fills large generations in other threads; undefined: they are filled here. */
+  /** Fills large generations in other threads; default: they are filled here. */
   readonly fillElsewhere: FillElsewhere | undefined;
 }
 
-export interface ViewOptions extends SharedViewOptions {
+export interface ViewOptions extends ProjectorParts, ProjectorTuning {
   readonly projection: Projection;
+  /** Shared by all views. */
+  readonly feed: SharedFeed;
+  /** Shared by all views. */
+  readonly parking: Parking;
   /** Called when the live generation has everything up to a position. */
   readonly onPassed: (position: Position) => void;
 }

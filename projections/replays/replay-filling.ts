@@ -1,21 +1,14 @@
-import type { Clock } from '../../domain/clock.ts';
-import type { EventStore, Position } from '../../domain/event-store.ts';
+import type { Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { endingAt } from '../generations/ending-at.ts';
 import { Filling } from '../generations/filling.ts';
 import { GenerationWriter } from '../generations/generation-writer.ts';
 import { Parking } from '../projector/parking.ts';
-import type { Projection, ReadModel } from '../read-model.ts';
+import type { ProjectorParts, ProjectorTuning } from '../projector/view-options.ts';
+import type { Projection } from '../read-model.ts';
 import { logFraction } from '../generations/log-fraction.ts';
 
-export interface ReplayFillingOptions {
-  readonly onFill?: (() => () => void) | undefined;
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly fence: number;
+interface ReplayFillingOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 'onFill'>> {
   /** Named after the replay. */
   readonly projection: Projection;
   readonly generation: number;
@@ -36,22 +29,21 @@ export class ReplayFilling {
   readonly #filling: Filling;
 
   constructor(options: ReplayFillingOptions) {
-    const { store, readModel, clock, telemetry, fence, projection, generation, until } = options;
     this.#options = options;
     this.#writer = new GenerationWriter({
-      ...{ readModel, projection, generation, fence, telemetry },
+      ...options,
       skipped: () => options.skipped,
       endsAtPoison: true,
       // Nothing is parked in bulk: it fails at an event that cannot be folded.
-      parking: new Parking(readModel, fence),
+      parking: new Parking(options.readModel, options.fence),
       onPassed: () => undefined,
     });
     this.#filling = new Filling({
-      ...{ writer: this.#writer, clock, telemetry },
-      store: endingAt(store, until),
+      ...options,
+      writer: this.#writer,
+      store: endingAt(options.store, options.until),
       batchSize: Math.min(MAX_BATCH, Math.ceil((options.rate ?? Infinity) / 4)),
       rate: options.rate ?? undefined,
-      onFill: options.onFill,
     });
   }
 
@@ -71,16 +63,10 @@ export class ReplayFilling {
 
   /**
    * Fills it, continuing what an earlier process left.
-   * @returns the number of its documents; null if the signal was aborted
+   * @returns false if the signal was aborted
    * @throws PoisonedFillError
    */
-  async run(signal: AbortSignal): Promise<number | null> {
-    if (!(await this.#filling.run(signal))) return null;
-    await this.#writer.open(false);
-    try {
-      return await this.#writer.count();
-    } finally {
-      await this.#writer.close();
-    }
+  run(signal: AbortSignal): Promise<boolean> {
+    return this.#filling.run(signal);
   }
 }

@@ -1,30 +1,21 @@
-import { toIso, type Clock } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
+import { toIso } from '../../domain/clock.ts';
 import { load } from '../../domain/handle.ts';
 import { reportReplay, replaysFold, type Replay } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../error-message.ts';
 import { BackOff } from '../projector/back-off.ts';
 import { PoisonedFillError } from '../generations/generation-writer.ts';
 import { keepRunning } from '../projector/retry-loop.ts';
+import type { ProjectorParts, ProjectorTuning } from '../projector/view-options.ts';
 import { projectorContext, ViewOrders } from '../projector/view-orders.ts';
-import type { Projection, ReadModel } from '../read-model.ts';
+import type { Projection } from '../read-model.ts';
 import { ReplayFilling } from './replay-filling.ts';
 import type { ReplayProgress } from './replay-report.ts';
 import { replayable, replayedAs } from './replay-views.ts';
 
-export interface ReplayerOptions {
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  /** Of the projector's lease: writers with a smaller one are refused. */
-  readonly fence: number;
+interface ReplayerOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 'onFill'>> {
   /** Called with the progress of the current replay from time to time. Errors are logged. */
   readonly tell: (progress: ReplayProgress) => Promise<void>;
-  /** Called when an unlimited fill begins; the returned function is called when it ends. */
-  readonly onFill?: (() => () => void) | undefined;
   /** Milliseconds between two reports; default 500. */
   readonly every?: number;
 }
@@ -144,14 +135,12 @@ export class Replayer {
           progress: (index + filling.progress) / views.length,
           events_per_second: filling.rate,
         }));
-        let count: number | null;
         try {
-          count = await filling.run(stop);
+          if (!(await filling.run(stop))) return null;
         } finally {
           done.abort();
           await reporting;
         }
-        if (count === null) return null;
         await readModel.switchTo(view, version);
       }
       counts[projection.name] = await readModel.count(view, []);

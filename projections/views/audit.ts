@@ -119,46 +119,21 @@ function withoutRemoved(
 /** An event as the audit shows it, whoever its actor is. */
 export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   const { position, type, stream, revision, metadata } = event;
-  const { occurredAt: at, actor, source, reason = null, $correlationId } = metadata;
-  const refusal = refusalOf(event);
-  return {
-    position,
-    at,
-    actor,
-    source,
-    action: actionOf(event),
-    type,
-    stream,
-    revision,
-    reason,
-    correlation_id: $correlationId,
-    outcome: outcomeOf(event),
-    refusal,
-    call: callOf(event),
-  };
-}
-
-function actionOf(event: RecordedEvent): string {
-  if (event.type === 'ToolCalled') return `call ${event.data.tool}`;
-  const changesNothing = event.type === 'CommandRefused' || event.type === 'AuditRead';
-  return changesNothing ? event.data.action : event.type;
-}
-
-function outcomeOf(event: RecordedEvent): AuditOutcome {
-  if (event.type === 'ToolCalled') return event.data.outcome;
-  return event.type === 'CommandRefused' ? 'refused' : 'done';
-}
-
-function callOf(event: RecordedEvent): CallPart | null {
-  if (event.type !== 'ToolCalled') return null;
-  const { tool, code, count, first_at, last_at } = event.data;
-  return { tool, code, count, first_at, last_at };
-}
-
-function refusalOf(event: RecordedEvent): RefusalPart | null {
-  if (event.type !== 'CommandRefused') return null;
-  const { status, code, path, count, first_at, last_at } = event.data;
-  return { status, code, path, count, first_at, last_at };
+  const { occurredAt: at, actor, source, reason = null, $correlationId: correlation_id } = metadata;
+  const known = { position, at, actor, source, type, stream, revision, reason, correlation_id };
+  const done = { ...known, action: type, outcome: 'done', refusal: null, call: null } as const;
+  if (event.type === 'AuditRead') return { ...done, action: event.data.action };
+  if (event.type === 'CommandRefused') {
+    const { action, status, code, path, count, first_at, last_at } = event.data;
+    const refusal = { status, code, path, count, first_at, last_at };
+    return { ...done, action, outcome: 'refused', refusal };
+  }
+  if (event.type === 'ToolCalled') {
+    const { tool, outcome, code, count, first_at, last_at } = event.data;
+    const call = { tool, code, count, first_at, last_at };
+    return { ...done, action: `call ${tool}`, outcome, call };
+  }
+  return done;
 }
 
 /** The filters of the audit. */

@@ -192,9 +192,9 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
       return { ...run, lease_owner: null, leased_until: null, ...changes, revision };
     }
     case 'RunSucceeded':
-      return succeeded(run, event.data, event);
+      return ended(run, { ...event.data, state: 'succeeded', error: null, step: null }, event);
     case 'RunFailed':
-      return failed(run, event.data, event);
+      return ended(run, { ...event.data, state: 'failed' }, event);
     case 'RunCancelRequested':
       return { ...run, cancel_requested: true, revision };
     case 'RunCanceled': {
@@ -233,40 +233,21 @@ function started(run: RunDocument, data: DataOf<'RunStarted'>, place: Place): Ru
   };
 }
 
-function succeeded(run: RunDocument, data: DataOf<'RunSucceeded'>, place: Place): RunDocument {
-  const at = place.metadata.occurredAt;
-  const end = { outcome: 'succeeded', finished_at: at, error: null, step: null } as const;
-  const { steps, log } = withSteps(run, data.steps);
-  return {
-    ...run,
-    state: 'succeeded',
-    success: true,
-    error: null,
-    finished_at: at,
-    output: data.output as JsonObject,
-    attempts: attemptEnded(run, end),
-    steps,
-    log,
-    revision: place.revision,
-  };
-}
-
-function failed(run: RunDocument, data: DataOf<'RunFailed'>, place: Place): RunDocument {
-  const at = place.metadata.occurredAt;
-  const { error, step } = data;
-  const { steps, log } = withSteps(run, data.steps);
-  return {
-    ...run,
-    state: 'failed',
-    success: false,
-    error,
-    finished_at: at,
-    output: data.output as JsonObject,
-    attempts: attemptEnded(run, { outcome: 'failed', finished_at: at, error, step }),
-    steps,
-    log,
-    revision: place.revision,
-  };
+function ended(
+  run: RunDocument,
+  end: Pick<DataOf<'RunFailed'>, 'output' | 'steps' | 'step'> & {
+    readonly state: 'succeeded' | 'failed';
+    readonly error: string | null;
+  },
+  { revision, metadata }: Place,
+): RunDocument {
+  const { state, error, step } = end;
+  const finished_at = metadata.occurredAt;
+  const { steps, log } = withSteps(run, end.steps);
+  const attempts = attemptEnded(run, { outcome: state, finished_at, error, step });
+  const output = end.output as JsonObject;
+  const success = state === 'succeeded';
+  return { ...run, state, success, error, finished_at, output, attempts, steps, log, revision };
 }
 
 /** The attempts with the end of the latest; an attempt that has ended stays as it is. */
@@ -279,17 +260,7 @@ function attemptEnded(
   const { attempt, worker, started_at } = last;
   const { outcome, finished_at, error, step } = end;
   // Written out, without spreads: on the path of every run of a rebuild.
-  const attempts = run.attempts.slice();
-  attempts[attempts.length - 1] = {
-    attempt,
-    worker,
-    started_at,
-    outcome,
-    finished_at,
-    error,
-    step,
-  };
-  return attempts;
+  return run.attempts.with(-1, { attempt, worker, started_at, outcome, finished_at, error, step });
 }
 
 function withSteps(
@@ -298,14 +269,9 @@ function withSteps(
 ): Pick<RunDocument, 'steps' | 'log'> {
   if (ended.length === 0) return run;
   const steps = run.steps.concat(ended.map(stepOf));
-  let log: JsonObject[] | undefined;
-  for (const step of ended) {
-    if (step.log.length === 0) continue;
-    log ??= run.log.slice();
-    // It came from the log as JSON, which the schema does not say.
-    for (const line of step.log) log.push(line as JsonObject);
-  }
-  return { steps, log: log ?? run.log };
+  // It came from the log as JSON, which the schema does not say.
+  const lines = ended.flatMap((step) => step.log as readonly JsonObject[]);
+  return { steps, log: lines.length === 0 ? run.log : run.log.concat(lines) };
 }
 
 function stepOf(end: StepEnd): RunStep {
