@@ -230,9 +230,9 @@ export interface WriterOptions {
   /** To fill a generation that nobody reads yet: no indexes and no waiting for the disk until `finish()`. */
   readonly bulk: boolean;
   /**
-   * One of several writers that fill a generation side by side, each with the documents of one share of the streams: in
-   * bulk, of a projection with {@link Projection.ownStreams}. That of share 0 writes the generation itself, and takes in
-   * what the others have made. An adapter that can't do so refuses it. Default: the writer's is the whole.
+   * The share of one of several writers that fill a generation in parallel: in bulk, of a projection with {@link
+   * Projection.ownStreams}. Share 0 writes the generation itself and merges the others. An adapter may refuse. Default:
+   * the whole.
    */
   readonly share?: StreamShare | undefined;
   /** Of the writer's lease: writes with a smaller number than one seen before are refused. */
@@ -241,14 +241,14 @@ export interface WriterOptions {
 
 /** The projector's side of one generation. One writer at a time, or one per share; two at once do no harm. */
 export interface ViewWriter {
-  /** What of the generation is written: all of it (null) also where it was opened for a share and has the others by now. */
+  /** The share that is written; null: the whole generation, also after share 0 has merged the others. */
   readonly share?: StreamShare | null;
 
   /**
-   * Share 0 takes in what the writers of all others have made, which are closed, and at the same checkpoint. From then on
-   * all of the generation is written. All or nothing.
+   * Merges the shares of all other writers, which are closed at the same checkpoint, into share 0, which then writes
+   * the whole generation. All or nothing.
    *
-   * @throws ReadModelError `UNAVAILABLE` where one is not there, or elsewhere; `FENCED`
+   * @throws ReadModelError `UNAVAILABLE` if a share is missing or at another checkpoint; `FENCED`
    */
   takeIn?(): Promise<void>;
 

@@ -19,6 +19,7 @@ import {
   workersCheck,
   type ProjectionState,
 } from '../../observability/health-rules.ts';
+import { errorMessage } from '../../projections/error-message.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
 import {
   recallReport,
@@ -208,7 +209,7 @@ async function orUnhealthy(
   try {
     return await look();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     return { name, status: 'unhealthy', message: `unknown: ${message}` };
   }
 }

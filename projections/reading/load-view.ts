@@ -29,7 +29,7 @@ export async function loadView<D extends JsonObject>(
   each: (document: D, key: string) => void,
 ): Promise<Position> {
   try {
-    if (!(await isOfLog(projection, store, readModel))) throw ofOtherLog(projection);
+    if (!(await isOfLog(projection, store, readModel))) throw foreignViewError(projection);
     const after = await readModel.checkpoint(projection);
     let key: string | null = null;
     do {
@@ -47,7 +47,7 @@ export async function loadView<D extends JsonObject>(
   }
 }
 
-function ofOtherLog({ name }: Projection): ReadModelError {
-  const text = `the view ${name} is of another log than this one: a projector has to make it anew`;
+function foreignViewError({ name }: Projection): ReadModelError {
+  const text = `the view ${name} was built from another log: a projector has to rebuild it`;
   return new ReadModelError('UNAVAILABLE', text);
 }

@@ -4,7 +4,7 @@ import { ReadModelError, type ReadModel, type ViewWriter } from '../../projectio
 
 type Write = Parameters<ViewWriter['write']>[0];
 
-/** A read model of which each write goes through `write`, which may fail before or after doing it. */
+/** A read model whose writes go through `write`, which may fail before or after the write. */
 export function withWrites(
   readModel: ReadModel,
   write: (name: string, batch: Write, go: () => Promise<void>) => Promise<void>,
@@ -19,7 +19,7 @@ export function withWrites(
   });
 }
 
-/** A read model of which each writer's closing goes through `close`, which may fail. */
+/** A read model whose writers are closed through `close`, which may fail. */
 export function withCloses(
   readModel: ReadModel,
   close: (name: string, go: () => Promise<void>) => Promise<void>,
@@ -32,7 +32,7 @@ export function withCloses(
   });
 }
 
-/** A read model that fills generations in bulk only once `gate` has resolved. */
+/** A read model that fills generations in bulk only after `gate` has resolved. */
 export function withFillingAfter(readModel: ReadModel, gate: Promise<void>): ReadModel {
   return decorated(readModel, {
     openWriter: async (projection, options) => {
@@ -45,7 +45,7 @@ export function withFillingAfter(readModel: ReadModel, gate: Promise<void>): Rea
 export const notAnswering = (): Error =>
   new ReadModelError('UNAVAILABLE', 'the read model does not answer');
 
-/** A log whose events come through `change` when they are followed; it may throw as a subscription does. */
+/** A log whose followed events go through `change`, which may throw as a subscription does. */
 export function withEvents(
   store: EventStore,
   change: (event: RecordedEvent) => RecordedEvent,

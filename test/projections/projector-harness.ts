@@ -19,15 +19,15 @@ import { LogOfTest } from './recorded.ts';
 import { Signal } from '../support/signals.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 
-/** A log and a read model on the disk, and projectors over them that can be started and stopped. */
+/** A log and a read model on disk, and projectors over them that can be started and stopped. */
 export class ProjectorHarness {
   readonly log = new LogOfTest();
   readonly passed = new Signal<{ readonly name: string; readonly position: Position }>('steps');
   readonly store: EventStore;
   readonly readModel: ReadModel;
-  /** Where the log lies. */
+  /** The folder of the log. */
   readonly logDirectory: string;
-  /** Where the views lie. */
+  /** The folder of the views. */
   readonly viewDirectory: string;
   readonly #remove: () => Promise<void>;
   #appended = 0;
@@ -63,7 +63,7 @@ export class ProjectorHarness {
     return new ProjectorHarness({ store, readModel, logDirectory, viewDirectory, remove });
   }
 
-  /** Appends what was added to `log` since the last time; gives the log's head. */
+  /** Appends what was added to `log` since the last call; returns the log's head. */
   async append(): Promise<Position> {
     const added = this.log.events.slice(this.#appended);
     this.#appended = this.log.events.length;
@@ -75,7 +75,7 @@ export class ProjectorHarness {
     return this.store.head();
   }
 
-  /** Starts a projector with the next fence. `readModel`: one that fails on purpose, say. */
+  /** Starts a projector with the next fence. `readModel`: for example one that fails on purpose. */
   start(
     projections: readonly Projection[],
     parts: {
@@ -102,7 +102,7 @@ export class ProjectorHarness {
     return projector;
   }
 
-  /** Orders the next generation of a view, as an operator does. @returns its number */
+  /** Orders a rebuild of a view, as an operator does. @returns its version */
   async rebuild(
     projection: Projection,
     ask: { readonly rate?: number; readonly switch?: RebuildSwitch } = {},
@@ -113,7 +113,7 @@ export class ProjectorHarness {
     return state.rebuild?.version ?? 0;
   }
 
-  /** What an order for a view is given with. */
+  /** The parameters of an order for a view. */
   order({ name, schema }: Projection, now = Date.now()): ProjectionCommand {
     const id = newId(now);
     const context = { commandId: id, actor: 'agent-1', source: 'test', correlationId: id, now };
@@ -127,7 +127,7 @@ export class ProjectorHarness {
     });
   }
 
-  /** Ends all projectors. */
+  /** Stops all projectors. */
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = [];

@@ -6,19 +6,19 @@ import { nameBasedId } from '../../domain/ids.ts';
 import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { KeptDocument, Projection } from '../../projections/read-model.ts';
 
-/** A log under construction: events get their revision in the stream, a position and a time, one second apart. */
+/** A log under construction: events get their revision, a position and a time, one second apart. */
 export class LogOfTest {
   readonly events: RecordedEvent[] = [];
   #now: Instant = Date.parse('2026-03-01T08:00:00.000Z');
   readonly #revisions = new Map<string, number>();
 
-  /** Lets time pass before the next event, which comes a second later anyway. */
+  /** Lets time pass before the next event. */
   pass(milliseconds: number): this {
     this.#now += milliseconds;
     return this;
   }
 
-  /** Adds an event and gives it back. */
+  /** Adds an event and returns it. */
   add<T extends EventType>(stream: string, type: T, data: DataOf<T>): RecordedEvent {
     const revision = (this.#revisions.get(stream) ?? -1) + 1;
     this.#revisions.set(stream, revision);
@@ -46,7 +46,7 @@ export class LogOfTest {
   }
 }
 
-/** What a projection makes of events, without any store: documents by key. */
+/** Folds events into documents by key, without a store. */
 export function folded<D extends JsonObject>(
   projection: Projection<D>,
   events: readonly RecordedEvent[],
@@ -66,7 +66,7 @@ export function folded<D extends JsonObject>(
   return documents;
 }
 
-/** A definition with every default. */
+/** A definition with all defaults. */
 export function definition(fields: Partial<TaskDefinition> = {}): TaskDefinition {
   return {
     ...taskDefaults,

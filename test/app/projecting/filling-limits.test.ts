@@ -4,21 +4,21 @@ import { threadsFor, usableProcessors } from '../../../app/projecting/filling-li
 
 const GIB = 2 ** 30;
 
-describe('how many threads fill a view', () => {
-  it('is one for each processor, four at most, and one at least', () => {
+describe('the number of threads that fill a view', () => {
+  it('is one per processor, at most four and at least one', () => {
     expect(threadsFor(1, undefined)).to.equal(1);
     expect(threadsFor(2, 0)).to.equal(2);
     expect(threadsFor(64, undefined)).to.equal(4);
     expect(threadsFor(0.5, undefined)).to.equal(1);
   });
 
-  it('is no more than the memory allows that the process may take', () => {
+  it('is limited by the memory that the process may use', () => {
     expect(threadsFor(4, GIB / 2)).to.equal(1);
     expect(threadsFor(4, 2.5 * GIB)).to.equal(2);
     expect(threadsFor(4, 2 ** 64)).to.equal(4);
   });
 
-  it('goes by the quota of the container', () => {
+  it("is limited by the container's quota", () => {
     const all = availableParallelism();
     expect(usableProcessors('50000 100000\n')).to.equal(0.5);
     expect(usableProcessors('max 100000\n')).to.equal(all);

@@ -17,7 +17,7 @@ import { ProjectorHarness } from '../../projections/projector-harness.ts';
 import { failure, folded, request, stepEnd, success } from '../../projections/recorded.ts';
 import { eventually } from '../../support/signals.ts';
 
-/** So many that each share is read in several pages. */
+/** Enough that each share is read in several pages. */
 const RUNS = 900;
 
 describe('threads that fill a view', function () {
@@ -35,7 +35,7 @@ describe('threads that fill a view', function () {
   });
   afterEach(() => harness.close());
 
-  /** Runs in all states, each with its events among those of others. */
+  /** Runs in all states, with their events interleaved. */
   async function addRuns(): Promise<void> {
     const { log } = harness;
     const runs = Array.from({ length: RUNS }, (_, n) => `run-r${String(n)}`);
@@ -72,14 +72,14 @@ describe('threads that fill a view', function () {
   });
   const never = new AbortController().signal;
 
-  /** What the view has, by run. */
+  /** The documents of the view, by run. */
   async function documents(): Promise<ReadonlyMap<string, JsonObject>> {
     const all = { filters: [], sort: [], limit: 10_000 };
     const found = await harness.readModel.find(runsProjection, all);
     return new Map(found.map(({ key, document }) => [key, document]));
   }
 
-  /** What it is to have, folded from the events as they were written. */
+  /** The view is what folding the appended events gives. */
   async function expectWhole(but: readonly string[] = []): Promise<void> {
     const expected = new Map(folded(runsProjection, harness.log.events));
     const found = new Map(await documents());
@@ -91,7 +91,7 @@ describe('threads that fill a view', function () {
     expect(await harness.readModel.count(runsProjection, [isSucceeded])).to.equal(succeeded);
   }
 
-  /** Makes an event that is in the log one that can't be folded. */
+  /** Makes an event of the log one that cannot be folded. */
   function breakEvent(stream: string, revision: number): void {
     const database = new DatabaseSync(logFile(harness.logDirectory));
     database
@@ -103,7 +103,7 @@ describe('threads that fill a view', function () {
     database.close();
   }
 
-  it('make the first of it, and the next as it is ordered, and it goes on from there', async () => {
+  it('build the first generation, then the next one as ordered, and the view continues from there', async () => {
     await addRuns();
     const filled: number[] = [];
     const fillElsewhere: FillElsewhere = {
@@ -122,7 +122,7 @@ describe('threads that fill a view', function () {
     });
     expect(filled).to.deep.equal([1, 2]);
     const [status] = projector.status();
-    // Of runs, as no other stream is the view's.
+    // Only of runs: the view follows no other stream.
     const ofRuns = harness.log.events.filter(({ stream }) => stream.startsWith('run-'));
     expect(status?.handled).to.be.at.least(ofRuns.length);
     await expectWhole();
@@ -136,10 +136,10 @@ describe('threads that fill a view', function () {
     ).to.deep.equal([]);
   });
 
-  it('take each run once that begins while they fill, and none that was removed', async () => {
+  it('take each run that begins meanwhile once, and no removed one', async () => {
     await addRuns();
     const before = await order();
-    // All that follows is of runs that begin in it: no other is looked for.
+    // All later events are of new runs, so no other run is looked up.
     const { log } = harness;
     const late = Array.from({ length: 40 }, (_, n) => `run-late${String(n)}`);
     for (const run of late) log.add(run, 'RunRequested', request());
@@ -152,13 +152,13 @@ describe('threads that fill a view', function () {
     expect(all).to.equal((await documents()).size);
   });
 
-  it('are not started for a log of few events', async () => {
+  it('are not started for a short log', async () => {
     expect(threads.isWorthIt('')).to.equal(false);
     expect(threads.isWorthIt('0000000000000499')).to.equal(false);
     expect(threads.isWorthIt('0000000000000500')).to.equal(true);
   });
 
-  it('rest when they are told to, and go on from there', async () => {
+  it('pause when stopped, and continue from there', async () => {
     await addRuns();
     breakEvent('run-r2', 2);
     const stop = new AbortController();
@@ -166,7 +166,7 @@ describe('threads that fill a view', function () {
     const parking = {
       of: (view: string) => kept.of(view),
       park: async (...held: Parameters<Parking['park']>) => {
-        // In the midst of the log, before its answer: that share has not come to the end.
+        // In the middle of the log: that share is not at the end.
         stop.abort();
         await kept.park(...held);
       },
@@ -187,7 +187,7 @@ describe('threads that fill a view', function () {
     expect((await documents()).get('r2')).to.deep.include({ state: 'running', revision: 1 });
   });
 
-  it('end at an event that can not be folded, and say which, where there is something to read', async () => {
+  it('stop at an event that cannot be folded, and name it, if something can be read', async () => {
     await addRuns();
     breakEvent('run-r2', 1);
     const error: unknown = await threads
@@ -198,14 +198,14 @@ describe('threads that fill a view', function () {
     expect(poisoned).to.deep.include({ stream: 'run-r2', revision: 1, type: 'RunStarted' });
   });
 
-  it('say what keeps them from it', async () => {
+  it('report their error', async () => {
     const error: unknown = await threads
       .fill(await order({ name: 'unknown' }), listener(), never)
       .catch((reason: unknown) => reason);
     expect(String(error)).to.contain('there is no view unknown');
   });
 
-  it('take an event again where what it holds back could not be written', async () => {
+  it('take an event again if its key could not be parked', async () => {
     await addRuns();
     breakEvent('run-r2', 1);
     const kept = new Parking(harness.readModel, 1);

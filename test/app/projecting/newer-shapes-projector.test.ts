@@ -19,7 +19,7 @@ import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const agents = agentsProjection as unknown as Projection;
 const runs = runsProjection as unknown as Projection;
-/** The same view in the shape of a later release, which reads no other. */
+/** The same view in the shape of a later release, which cannot read the older one. */
 const { readsOlder: _none, ...shape } = runs;
 const newRuns: Projection = { ...shape, schema: runs.schema + 1 };
 
@@ -70,7 +70,7 @@ describe('a projector beside one of an older release', () => {
     return end;
   };
 
-  /** A projector that leads, with the fence that is next. @returns what ends its report and, with it, its lead */
+  /** A leading projector with the next fence. @returns a function that ends its report and its lead */
   const lead = (fence: number, views: readonly Projection[]): (() => Promise<void>) => {
     const projector = harness.start(views);
     return until((signal) =>
@@ -103,7 +103,7 @@ describe('a projector beside one of an older release', () => {
       expect(await harness.readModel.checkpoint(view)).to.equal(position);
     });
 
-  it('makes and feeds the views that the other does not know, and leaves it the rest', async () => {
+  it('builds and feeds the views that the other does not know, and leaves the rest to it', async () => {
     lead(1, [agents, runs]);
     await addRun('a');
     beside([agents, newRuns]);
@@ -122,7 +122,7 @@ describe('a projector beside one of an older release', () => {
     });
   });
 
-  it('ends when one of its release leads, which goes on with what it has made', async () => {
+  it('ends when a projector of its release leads, which continues with its views', async () => {
     const endOfOld = lead(1, [agents, runs]);
     beside([agents, newRuns]);
     await isAt(newRuns, await addRun('a'));
@@ -138,7 +138,7 @@ describe('a projector beside one of an older release', () => {
     expect(await harness.readModel.generations(newRuns)).to.deep.equal([1]);
   });
 
-  it('feeds what one of its release has made that led before', async () => {
+  it('feeds views that a former leader of its release built', async () => {
     const endOfNew = lead(1, [agents, newRuns]);
     await isAt(newRuns, await addRun('a'));
     await endOfNew();
@@ -149,7 +149,7 @@ describe('a projector beside one of an older release', () => {
     expect(await harness.readModel.generations(newRuns)).to.deep.equal([1]);
   });
 
-  it('is one of those of its release, and another goes on where that ends', async () => {
+  it('runs once per release, and another takes over when it ends', async () => {
     lead(1, [runs]);
     const endOfFirst = beside([newRuns], 'first');
     await isAt(newRuns, await addRun('a'));
@@ -158,7 +158,7 @@ describe('a projector beside one of an older release', () => {
     await isAt(newRuns, await addRun('b'));
   });
 
-  it('makes nothing that can be read in the older shape, or that is older than what the other makes', async () => {
+  it('builds nothing that can be read in an older shape, or that is older than what the other builds', async () => {
     lead(1, [agents, newRuns]);
     await isAt(newRuns, await addRun('a'));
     beside([agents, runs]);
@@ -168,7 +168,7 @@ describe('a projector beside one of an older release', () => {
     expect(await harness.readModel.schemas(runs)).to.deep.equal([newRuns.schema]);
   });
 
-  it('makes nothing where nobody leads', async () => {
+  it('builds nothing while nobody leads', async () => {
     beside([agents, newRuns]);
     await addRun('a');
     await eventually(() => looks > 4);
@@ -177,7 +177,7 @@ describe('a projector beside one of an older release', () => {
 });
 
 describe("a notice of another process's projector", () => {
-  it('is heeded for the shapes of this release alone', () => {
+  it('reports only shapes of this release', () => {
     const position = '0000000000000007';
     expect(checkpointOf(`view runs.${runs.schema} ${position}`)).to.deep.equal({
       name: 'runs',

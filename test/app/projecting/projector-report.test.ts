@@ -23,7 +23,7 @@ describe('the report of a projector', () => {
     ...{ handled: 0, parked: 0, rebuild: null, previous: null, detail: null },
   });
 
-  it('is made again at once while a view is being opened, and each second then', async () => {
+  it('is repeated quickly while a view is being opened, and then every second', async () => {
     const clock = new VirtualClock();
     const told: string[] = [];
     const coordination = {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { checkViews } from '../../../app/doctor/store-checks.ts';
 
-describe('the lag of views, as svc doctor looks at it', () => {
+describe('the lag of views in svc doctor', () => {
   /**
-   * @param end of the log when it is looked at again; default: the head
-   * @param isIn whether the log has had what the view took last
+   * @param end of the log when it is checked again; default: the head
+   * @param isIn whether the log has had the view's last event
    */
   const findings = (checkpoint: string, head: string, end = head, isIn = true) => {
     const stores = {
@@ -24,7 +24,7 @@ describe('the lag of views, as svc doctor looks at it', () => {
     return checkViews(stores as never, 0);
   };
 
-  it('takes a log that has gone on meanwhile for none of another', async () => {
+  it('does not mistake a log that has advanced for another log', async () => {
     const found = await findings('0000000000000012', '0000000000000010', '0000000000000013');
     expect(found.map(({ verdict }) => verdict)).to.deep.equal(['ok']);
   });
@@ -36,7 +36,7 @@ describe('the lag of views, as svc doctor looks at it', () => {
     expect(first?.advice).to.include('makes them anew');
   });
 
-  it('says the same where that log has grown beyond them', async () => {
+  it('says the same if that log has grown beyond them', async () => {
     const [first] = await findings('0000000000000012', '0000000000000020', undefined, false);
     expect(first?.verdict).to.equal('fault');
     expect(first?.found).to.include('is of another log: in this one revision 3 of run-1');

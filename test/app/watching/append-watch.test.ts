@@ -3,7 +3,7 @@ import { watchAppends } from '../../../app/watching/append-watch.ts';
 import { EventStoreError, type EventStore } from '../../../domain/event-store.ts';
 
 describe('the watch over appends', () => {
-  /** A log whose appends fail with what is set. */
+  /** A log whose appends fail with the given error. */
   function watched() {
     const state: { error: Error | null; now: number } = { error: null, now: 0 };
     const append = async () => {
@@ -17,7 +17,7 @@ describe('the watch over appends', () => {
   }
   const full = new EventStoreError('UNAVAILABLE', 'the disk is full');
 
-  it('says why the log takes nothing, until it takes something', async () => {
+  it('says why the log rejects writes, until it accepts one', async () => {
     const { state, tries, refusal } = watched();
     expect(refusal()).to.equal(null);
     state.error = full;
@@ -28,7 +28,7 @@ describe('the watch over appends', () => {
     expect(refusal()).to.equal(null);
   });
 
-  it('says it for a minute after the last try', async () => {
+  it('says so for a minute after the last attempt', async () => {
     const { state, tries, refusal } = watched();
     state.error = full;
     await tries();
@@ -40,7 +40,7 @@ describe('the watch over appends', () => {
     expect(refusal()).to.equal('the disk is full');
   });
 
-  it('takes a lost race for no fault of the log', async () => {
+  it('ignores lost races', async () => {
     const { state, tries, refusal } = watched();
     state.error = new EventStoreError('CONFLICT', 'it is at 1, not 0');
     await tries();

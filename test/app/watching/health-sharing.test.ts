@@ -10,10 +10,10 @@ import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-mode
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-describe('the health', () => {
+describe('a health check', () => {
   const directory = useTemporaryDirectory();
 
-  it('is looked at once for all who ask meanwhile, and anew for who asks then', async () => {
+  it('is shared by concurrent callers, and repeated for later ones', async () => {
     const clock = new VirtualClock();
     const given = { directory: directory(), telemetry: silent };
     const log = await openSqliteEventStore({ ...given, codec: createEventCodec() });

@@ -12,7 +12,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { addTask } from '../archive/small-log.ts';
 
-/** Works on embedded stores in a folder, by a clock of the test's own. */
+/** Works on embedded stores in a folder, with the test's own clock. */
 async function onStores(
   directory: string,
   work: (stores: Stores, clock: VirtualClock) => Promise<void>,
@@ -40,7 +40,7 @@ async function onStores(
 
 type Check = Readonly<Record<string, unknown>>;
 
-/** Looks at one check of `/health`, again at each call. */
+/** Reads one check of `/health`, anew at each call. */
 function lookingAt(
   wanted: string,
   stores: Stores,
@@ -59,7 +59,7 @@ function lookingAt(
 describe('the health of the workers', () => {
   const directory = useTemporaryDirectory();
 
-  it('tells that no process has had a free slot for a minute, and who holds them', async () => {
+  it('reports that no process has had a free slot for a minute, and who holds the slots', async () => {
     await onStores(directory(), async (stores, clock) => {
       const since = new Date(clock.now()).toISOString();
       const held = { task_id: newId(0), created_by: newId(0), runs: 4, since, run_id: newId(0) };
@@ -68,7 +68,7 @@ describe('the health of the workers', () => {
         stores.coordination.heartbeat(id, { roles: ['worker'], ...more }, 3_600_000);
       await beat('one', { slots });
       await beat('two', { slots: { ...slots, taken: 3, full_since: null, holders: [] } });
-      // No projector runs here, so there is no view: nine runs wait, and the task is one that nobody knows.
+      // No projector runs, so there is no view: nine runs wait, and the task is unknown.
       const readModel = {
         ping: () => Promise.resolve(),
         count: () => Promise.resolve(9),
@@ -89,7 +89,7 @@ describe('the health of the workers', () => {
 describe('the health of the projections', () => {
   const directory = useTemporaryDirectory();
 
-  it('is not bad because two look at the same moment, and is where nothing moves for a while', async () => {
+  it('is not affected by two concurrent checks, and is bad if nothing moves for a while', async () => {
     await onStores(directory(), async (stores, clock) => {
       const { store, coordination } = stores;
       await addTask(store, clock.now() - 60_000);

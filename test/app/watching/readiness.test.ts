@@ -22,7 +22,7 @@ describe('readiness', () => {
   const telemetry = createTelemetry({ level: 'silent' });
   const clock = new SystemClock();
   let stores: Stores;
-  /** Why the log takes nothing. */
+  /** Why the log rejects writes. */
   let refusal: string | null;
 
   beforeEach(async () => {
@@ -44,7 +44,7 @@ describe('readiness', () => {
 
   afterEach(() => stores.close());
 
-  it('waits for every view to be made, and names those that are not', async () => {
+  it('waits for every view to be built, and names the missing ones', async () => {
     const going = new Going(clock, telemetry);
     const health = createHealth({
       stores,
@@ -81,7 +81,7 @@ describe('readiness', () => {
     }
   });
 
-  it('is told at once of a database that has fallen silent, of which nothing more is asked', async () => {
+  it('reports a silent database at once, and does not query it', async () => {
     const { readModel, coordination } = stores;
     const unasked = (): Promise<never> => new Promise(() => {});
     const ping = (): Promise<void> =>
@@ -114,7 +114,7 @@ describe('readiness', () => {
     });
   });
 
-  it('does not hang on whether the log takes events; the report of health does', async () => {
+  it('does not depend on whether the log accepts writes; the health report does', async () => {
     const going = new Going(clock, telemetry);
     const health = createHealth({
       stores,

@@ -74,7 +74,7 @@ describe('the service on servers, on an older log that has gone on beside its vi
     service = ServiceProcess.begin(settings());
     await service.ready(90_000);
     client = await clientOf(service);
-    expect(service.output).to.include('a view is of another log than this one');
+    expect(service.output).to.include('a view was built from another log');
     await eventually(async () => {
       expect(await titlesOf(client)).to.deep.equal(titles);
     });

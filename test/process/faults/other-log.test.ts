@@ -124,7 +124,7 @@ describe('the service, on an older log beside its views', function () {
     await eventually(async () => {
       expect(await titlesOf(client)).to.deep.equal(titles);
     });
-    expect(service.output).to.include('a view is of another log than this one');
+    expect(service.output).to.include('a view was built from another log');
     await service.terminate();
   });
 
@@ -140,7 +140,7 @@ describe('the service, on an older log beside its views', function () {
     expect((await again.ended()).code).to.equal(1);
     const said = again.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
     expect(said).to.have.length(1);
-    expect(said[0]).to.match(/^the event log is empty, and the view \w+ beside it is not: /);
+    expect(said[0]).to.match(/^the event log is empty, but the view \w+ is not: /);
     const after = readdirSync(dataDirectory()).filter((name) => /-g\d+\.db$/.test(name));
     expect(after).to.deep.equal(before);
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { FillingProgress } from '../../../projections/generations/filling-progress.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-describe('how long the making of a generation will take', () => {
+describe('the remaining time of a fill', () => {
   const position = (n: number): string => String(n).padStart(16, '0');
   const counts = (handled: number) => ({
     ...{ version: 2, handled, leftOut: 0, looked: position(handled) },
@@ -16,7 +16,7 @@ describe('how long the making of a generation will take', () => {
     return { clock, progress };
   }
 
-  it('is by what it has done so far', async () => {
+  it('is estimated from what was done so far', async () => {
     const { clock, progress } = begun();
     await clock.advance(10_000);
     expect(progress.status(counts(100))).to.include({
@@ -24,7 +24,7 @@ describe('how long the making of a generation will take', () => {
     });
   });
 
-  it('is by its rate also where much came at once and is rested for', async () => {
+  it('is estimated from its rate, also after a large batch and during the rest after it', async () => {
     const { clock, progress } = begun(2);
     await clock.advance(1_000);
     expect(progress.status(counts(100))).to.include({

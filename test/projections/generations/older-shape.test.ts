@@ -19,7 +19,7 @@ describe('an older shape of a view', () => {
     harness.log.add(`run-${id}`, 'RunSucceeded', success());
   }
 
-  it('is read and fed where the code can read it, until its own is made', async () => {
+  it('is read and fed, if the code can read it, until its own shape is built', async () => {
     addRun('0');
     addRun('1');
     const head = await harness.append();

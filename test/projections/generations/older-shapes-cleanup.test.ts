@@ -16,7 +16,7 @@ const runs = runsProjection as unknown as Projection;
 const older: Projection = { ...runs, schema: 1 };
 const newer: Projection = { ...runs, schema: runs.schema + 1 };
 
-/** As many milliseconds ahead as is said. */
+/** Moves the clock ahead by so many milliseconds. */
 class ClockAhead extends SystemClock {
   ahead = 0;
   override now(): Instant {
@@ -36,7 +36,7 @@ describe('a view in the shape of an older release', () => {
     harness.log.add(`run-r${runsThere}`, 'RunRequested', request());
     return harness.append();
   };
-  /** Lets a release project that has views of some shapes, up to the end of the log. */
+  /** Runs a release's projector, with views of some shapes, up to the end of the log. */
   const project = async (...shapes: readonly Projection[]): Promise<void> => {
     const head = await harness.store.head();
     for (const shape of shapes) {
@@ -70,7 +70,7 @@ describe('a view in the shape of an older release', () => {
   });
   afterEach(() => harness.close());
 
-  it('goes once nobody has fed it for a week, which is recorded', async () => {
+  it('is discarded and recorded once nobody has fed it for a week', async () => {
     await project(older, newer, runs);
     await going.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS - 60_000;
@@ -102,14 +102,14 @@ describe('a view in the shape of an older release', () => {
     expect(await schemas()).to.deep.equal([runs.schema]);
   });
 
-  it('stays as long as there is none of the present shape, and is made anew by a release that comes back', async () => {
+  it('stays until the present shape is built, and is rebuilt by a release that comes back', async () => {
     await project(older);
     await going.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
     await going.check();
     expect(await schemas()).to.deep.equal([1]);
     await project(runs);
-    // From then on it is a week.
+    // The week starts now.
     await going.check();
     clock.ahead += OLDER_SHAPES_KEPT_MS;
     await going.check();
@@ -120,7 +120,7 @@ describe('a view in the shape of an older release', () => {
     expect(await harness.readModel.count(older, [])).to.equal(runsThere);
   });
 
-  it('goes when the projector died after it was recorded', async () => {
+  it('is discarded even if the projector crashed after recording it', async () => {
     await project(older, runs);
     await going.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;

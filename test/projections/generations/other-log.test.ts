@@ -10,7 +10,7 @@ import { eventually } from '../../support/signals.ts';
 import { ProjectorHarness } from '../projector-harness.ts';
 import { folded, request, success } from '../recorded.ts';
 
-describe('views beside an older log', () => {
+describe('views of another log', () => {
   let newer: ProjectorHarness;
   let older: ProjectorHarness;
   const clock = new QuickClock();
@@ -43,7 +43,7 @@ describe('views beside an older log', () => {
     return (await newer.readModel.find(projection, query)).map(({ key }) => key).sort();
   }
 
-  /** Of all that the older log says, also of what comes now. */
+  /** All events of the older log, including later ones. */
   async function expectMadeAnew(projection: Projection): Promise<void> {
     await eventually(async () => {
       expect(await keysOf(projection)).to.deep.equal(['kept-0', 'kept-1']);
@@ -58,12 +58,12 @@ describe('views beside an older log', () => {
     expect(found?.document).to.deep.equal(expected.get('new-0'));
   }
 
-  it('are made anew, as they would take none of its events', async () => {
+  it('are rebuilt, as they would take none of its events', async () => {
     newer.start([runsProjection], { store: older.store, clock });
     await expectMadeAnew(runsProjection);
   });
 
-  it('are made anew where it has grown beyond them since', async () => {
+  it('are rebuilt if the log has grown beyond them since', async () => {
     for (let i = 2; i < 8; i += 1) addRuns(older, `since-${i}`, 2);
     expect((await older.append()) > (await newer.store.head())).to.equal(true);
     newer.start([runsProjection], { store: older.store, clock });
@@ -74,7 +74,7 @@ describe('views beside an older log', () => {
     expect(await newer.readModel.landmark(runsProjection)).to.include({ stream: 'run-since-7-1' });
   });
 
-  it('are made anew without what was held back of that log, where it went further', async () => {
+  it('are rebuilt without keys parked at later positions of that log', async () => {
     const fragile: Projection = {
       ...(runsProjection as Projection),
       evolve: () => {
@@ -104,7 +104,7 @@ describe('views beside an older log', () => {
     expect(found?.document).to.deep.equal(expected.get('new-0'));
   });
 
-  it('stay, where what they took last was cut from the log since', async () => {
+  it('are kept if their last events were truncated from the log', async () => {
     await newer.store.truncate('run-lost-4', 2);
     const projector = newer.start([runsProjection], { clock });
     await eventually(() => {
@@ -113,7 +113,7 @@ describe('views beside an older log', () => {
     expect(await keysOf(runsProjection)).to.have.length(5);
   });
 
-  it('are not loaded as those of that log', async () => {
+  it('are not loaded', async () => {
     for (let i = 2; i < 8; i += 1) addRuns(older, `since-${i}`, 2);
     await older.append();
     const load = (store: EventStore): Promise<unknown> =>
@@ -132,7 +132,7 @@ describe('views beside an older log', () => {
     expect(await newer.readModel.liveGeneration(runsProjection)).to.equal(null);
   });
 
-  it('stay, where the log is only told to end earlier for a moment', async () => {
+  it('are kept if the log only seems shorter for a short time', async () => {
     let told = 0;
     const late = decorated(newer.store, {
       reaches: (position) => ((told += 1) <= 3 ? older : newer).store.reaches(position),

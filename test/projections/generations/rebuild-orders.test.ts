@@ -57,7 +57,7 @@ describe('orders for a view', () => {
   const generations = (): Promise<readonly number[]> => harness.readModel.generations(runs);
   const count = (): Promise<number> => harness.readModel.count(runs, []);
 
-  it('are carried out by the projector that is there after the one that was told', async () => {
+  it('are carried out by the projector that follows the one that received them', async () => {
     const head = await addRuns(0, 30);
     harness.start([runs]);
     await harness.reached(runs, head);
@@ -78,7 +78,7 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(30);
   });
 
-  it('let a rebuild rest where it is, also over a new start, and go on', async () => {
+  it('pause a rebuild, also over a restart, and resume it', async () => {
     const head = await addRuns(0, 30);
     harness.start([runs]);
     await harness.reached(runs, head);
@@ -98,14 +98,14 @@ describe('orders for a view', () => {
     expect(refused).to.have.property('code', 'STATE_CONFLICT');
   });
 
-  it('let no rebuild rest where nothing can be read', async () => {
+  it('do not pause a rebuild while nothing can be read', async () => {
     const head = await addRuns(0, 30);
     harness.start([runs]);
     await harness.reached(runs, head);
     await harness.rebuild(runs, { rate: 1 });
     await pauseRebuildCommand(harness.order(runs));
     await harness.stop();
-    // As with views that were lost, or with a log that was moved.
+    // As with lost views, or an imported log.
     await harness.readModel.withdraw(runs);
     for (const version of await generations()) await harness.readModel.discard(runs, version);
     const projector = harness.start([runs]);
@@ -115,7 +115,7 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(30);
   });
 
-  it('let one rest that is filled and waits, and say so', async () => {
+  it('pause a filled rebuild that waits for its switch', async () => {
     const head = await addRuns(0, 30);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
@@ -127,7 +127,7 @@ describe('orders for a view', () => {
     await shown(projector, ({ rebuild }) => expect(rebuild?.state).to.equal('ready'));
   });
 
-  it('tell how the new generation differs before reads go to it', async () => {
+  it('report how the new generation differs before reads use it', async () => {
     const changing: Projection = {
       ...runs,
       evolve(document, event, key) {
@@ -162,7 +162,7 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(4);
   });
 
-  it('fold what lies far apart in the log, over its pages and over what is written at a time', async () => {
+  it('fold events that are far apart in the log, across its pages and write batches', async () => {
     const projector = harness.start([runs]);
     const { log } = harness;
     const many = Array.from({ length: 1_500 }, (_, n) => `run-r${n}`);
@@ -181,7 +181,7 @@ describe('orders for a view', () => {
     expect(await harness.readModel.count(runs, ended)).to.equal(1_500);
   });
 
-  it('lead reads back to the generation before, which has missed nothing', async () => {
+  it('roll reads back to the generation before, which has missed nothing', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
@@ -201,13 +201,13 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(10);
   });
 
-  it('lead reads back once, where two who saw the same version order it one after the other', async () => {
+  it('roll reads back once if two callers who saw the same version order it', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
     await harness.rebuild(runs);
     await shown(projector, ({ version }) => expect(version).to.equal(2));
-    // Both have looked before either has ordered anything.
+    // Both have read before either has ordered.
     const seen = { expected: 2, found: 2, switched: 2 };
     await rollbackCommand(harness.order(runs), seen);
     await shown(projector, ({ version }) => expect(version).to.equal(1));
@@ -221,7 +221,7 @@ describe('orders for a view', () => {
     expect(projector.status()[0]?.version).to.equal(1);
   });
 
-  it('lead reads back for a day; then the generation before is thrown away', async () => {
+  it('roll reads back for a day; then the generation before is discarded', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
@@ -244,7 +244,7 @@ describe('orders for a view', () => {
     expect(refused).to.have.property('code', 'STATE_CONFLICT');
   });
 
-  describe('that meet an event that can not be folded', () => {
+  describe('with an event that cannot be folded', () => {
     let isFixed = false;
     const touchy: Projection = {
       ...runs,
@@ -260,7 +260,7 @@ describe('orders for a view', () => {
       isFixed = false;
     });
 
-    it('stop a rebuild, say why, and leave what is read as it is', async () => {
+    it('stop a rebuild, say why, and leave the live generation as it is', async () => {
       isFixed = true;
       const head = await addRuns(0, 3);
       const projector = harness.start([touchy]);
@@ -290,7 +290,7 @@ describe('orders for a view', () => {
       return projector;
     }
 
-    it('fold a key that is held back after all, with what followed', async () => {
+    it('fold a parked key with what followed', async () => {
       const projector = await parked();
       isFixed = true;
       const ask = { version: 1, key: 'r1', order: 'retry' } as const;
@@ -302,7 +302,7 @@ describe('orders for a view', () => {
       await shown(harness.start([touchy]), (status) => expect(status.parked).to.equal(0));
     });
 
-    it('leave a key held back that still can not be folded', async () => {
+    it('leave a key parked that still cannot be folded', async () => {
       const projector = await parked();
       const ask = { version: 1, key: 'r1', order: 'retry' } as const;
       const { position } = await parkedKeyCommand(harness.order(runs), ask);
@@ -318,7 +318,7 @@ describe('orders for a view', () => {
       await shown(projector, (status) => expect(status.parked).to.equal(1));
     });
 
-    it('leave the event out, and fold what follows', async () => {
+    it('skip the event, and fold what follows', async () => {
       const projector = await parked();
       const ask = { version: 1, key: 'r1', order: 'skip' } as const;
       await parkedKeyCommand(harness.order(runs), ask);
@@ -326,7 +326,7 @@ describe('orders for a view', () => {
       expect(await documentOf('r1')).to.deep.include({ state: 'succeeded' });
     });
 
-    describe('and left it out', () => {
+    describe('that was skipped', () => {
       let projector: Projector;
       beforeEach(async () => {
         projector = await parked();
@@ -335,7 +335,7 @@ describe('orders for a view', () => {
         await shown(projector, (status) => expect(status.parked).to.equal(0));
       });
 
-      it('leave it out of later generations as well, and say so', async () => {
+      it('leave it out of later generations too, and report that', async () => {
         await harness.rebuild(touchy, { switch: 'manual' });
         await shown(projector, ({ rebuild }) => {
           expect(rebuild).to.deep.include({ state: 'ready', left_out: 1 });
@@ -358,14 +358,14 @@ describe('orders for a view', () => {
         });
       });
 
-      it('fold it where a later release can', async () => {
+      it('fold it if a later release can', async () => {
         isFixed = true;
         await harness.rebuild(touchy);
         await shown(projector, ({ version }) => expect(version).to.equal(2));
         expect(await documentOf('r1')).to.deep.include({ state: 'succeeded', attempt: 1 });
       });
 
-      it('stop a rebuild at the next one', async () => {
+      it('stop a rebuild at the next such event', async () => {
         harness.log.add('run-r1', 'RunStarted', { worker: 'w', attempt: 2, leased_until });
         await harness.append();
         await shown(projector, (status) => expect(status.parked).to.equal(1));
@@ -376,7 +376,7 @@ describe('orders for a view', () => {
         });
       });
 
-      it('write it down, once, before they say that it is done', async () => {
+      it('record the skip once, before reporting that it is done', async () => {
         const events = await found(async () => {
           const said = await harness.store.readStream('projection-runs', { limit: 100 });
           return said.at(-1)?.type === 'ParkedKeySettled' ? said : undefined;

@@ -12,7 +12,7 @@ import { request, success } from '../recorded.ts';
 
 const runs = runsProjection as unknown as Projection;
 
-/** The runs, of which no start can be folded. */
+/** The runs view, with a start that cannot be folded. */
 const touchy: Projection = {
   ...runs,
   evolve(document, event, key) {
@@ -21,7 +21,7 @@ const touchy: Projection = {
   },
 };
 
-describe('a skip whose projector dies before it says that it is done', () => {
+describe('a skip whose projector crashes before it is reported as done', () => {
   let harness: ProjectorHarness;
   beforeEach(async () => {
     harness = await ProjectorHarness.open();
@@ -48,7 +48,7 @@ describe('a skip whose projector dies before it says that it is done', () => {
     return (await harness.store.readStream('projection-runs')).map(({ type }) => type);
   }
 
-  it('leaves out the one event that was ordered, and none of those behind it', async () => {
+  it('leaves out the ordered event, and none after it', async () => {
     await parks(harness.start([touchy]), 1);
     await harness.stop();
     await skip();

@@ -11,19 +11,16 @@ import { request, success } from '../recorded.ts';
 const runs = runsProjection as unknown as Projection;
 const RUNS = 12;
 
-/** What a projector does in the course of a switch, each before and after which it dies. */
+/** The steps of a switch; the projector crashes before and after each. */
 const stages = [
-  { what: 'saying that it is ready', of: 'append', with: 'ProjectionRebuildReady' },
-  { what: 'saying that it switches', of: 'append', with: 'ProjectionSwitched' },
+  { what: 'recording that it is ready', of: 'append', with: 'ProjectionRebuildReady' },
+  { what: 'recording the switch', of: 'append', with: 'ProjectionSwitched' },
   { what: 'moving the pointer', of: 'switchTo', with: '' },
-  { what: 'looking at what is there after it', of: 'generations', with: '' },
+  { what: 'listing generations after it', of: 'generations', with: '' },
 ] as const;
 type Stage = (typeof stages)[number];
 
-/**
- * Stores through which a process writes and reads until it dies at a stage: from then on nothing of it reaches them,
- * as with a process that is killed.
- */
+/** The stores of a process that crashes at a step: nothing of it reaches them from then on. */
 class Mortal {
   dead = false;
   readonly store: EventStore;
@@ -46,7 +43,7 @@ class Mortal {
         if (typeof member !== 'function') return member;
         const call = (...args: readonly unknown[]): unknown =>
           Reflect.apply(member, target, args) as unknown;
-        // Following is no step of a switch, and is ended by its signal.
+        // Following is not a step of a switch; its signal ends it.
         if (property === 'subscribe') return call;
         return async (...args: readonly unknown[]) => {
           if (this.dead) throw notAnswering();
@@ -67,12 +64,12 @@ class Mortal {
     const { of, with: type } = this.#stage;
     if (method !== of) return false;
     if (of === 'append') return JSON.stringify(args[1]).includes(`"type":"${type}"`);
-    // Looked at many times; what counts is what comes once reads have gone to the new one.
+    // Called many times; the call after reads have moved counts.
     return of === 'switchTo' || this.#switched;
   }
 }
 
-describe('a switch whose projector dies', () => {
+describe('a switch whose projector crashes', () => {
   let harness: ProjectorHarness;
   beforeEach(async () => {
     harness = await ProjectorHarness.open();
@@ -89,7 +86,7 @@ describe('a switch whose projector dies', () => {
   });
   afterEach(() => harness.close());
 
-  /** Lets another projector go on, until reads go to a version and the one before is kept. */
+  /** Lets another projector continue until reads use a version and the one before is kept. */
   async function goesOn(version: number, before: number): Promise<void> {
     const projector = harness.start([runs]);
     await eventually(() => {
@@ -108,7 +105,7 @@ describe('a switch whose projector dies', () => {
     await harness.stop();
   }
 
-  /** Runs a projector that dies at a stage, and while it lives asks whether all can be read. */
+  /** Runs a projector that crashes at a step, and checks meanwhile that everything can be read. */
   async function diesAt(stage: Stage, moment: 'before' | 'after'): Promise<void> {
     const mortal = new Mortal(harness, stage, moment);
     harness.start([runs], { store: mortal.store, readModel: mortal.readModel });
@@ -122,7 +119,7 @@ describe('a switch whose projector dies', () => {
 
   for (const stage of stages) {
     for (const moment of ['before', 'after'] as const) {
-      it(`is done by the next, ${moment} ${stage.what}; and so is the way back`, async () => {
+      it(`is completed by the next, ${moment} ${stage.what}; and so is the rollback`, async () => {
         await harness.rebuild(runs);
         await diesAt(stage, moment);
         await goesOn(2, 1);

@@ -15,7 +15,7 @@ import { request } from '../recorded.ts';
 const runs = runsProjection as unknown as Projection;
 const RUNS = 5;
 
-describe('a switch that is stopped in its midst', () => {
+describe('an interrupted switch', () => {
   let harness: ProjectorHarness;
   beforeEach(async () => {
     harness = await ProjectorHarness.open();
@@ -23,7 +23,7 @@ describe('a switch that is stopped in its midst', () => {
   });
   afterEach(() => harness.close());
 
-  /** Starts a projector and waits until there is something to read. */
+  /** Starts a projector and waits until the view can be read. */
   async function started(
     parts: { readonly readModel?: ReadModel; readonly store?: EventStore } = {},
   ): Promise<Projector> {
@@ -38,7 +38,7 @@ describe('a switch that is stopped in its midst', () => {
       expect(await harness.readModel.liveGeneration(runs)).to.equal(version);
     });
 
-  it('does not lead reads away from where another projector has led them since', async () => {
+  it('does not move reads away from where another projector has moved them since', async () => {
     const goesOn = deferred();
     const stopped = new Signal<number>('switches that are stopped');
     const done = new Signal<number>('switches that are done');
@@ -55,7 +55,7 @@ describe('a switch that is stopped in its midst', () => {
     await started({ readModel: stopping });
     await harness.rebuild(runs);
     await stopped.wait();
-    // Its lease has run out meanwhile; the next one does what was said, and then what is ordered.
+    // Its lease has expired; the next one completes the switch, and then later orders.
     harness.start([runs]);
     await reads(2);
     await rollbackCommand(harness.order(runs));
@@ -67,7 +67,7 @@ describe('a switch that is stopped in its midst', () => {
     expect(await harness.readModel.liveGeneration(runs)).to.equal(1);
   });
 
-  it('leaves nothing of a generation that is canceled in the last moment', async () => {
+  it('leaves nothing of a generation that is canceled at the last instant', async () => {
     const goesOn = deferred();
     const switching = new Signal<void>('switches that are about to be said');
     const store = decorated(harness.store, {

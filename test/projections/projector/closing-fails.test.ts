@@ -10,7 +10,7 @@ import { request, success } from '../recorded.ts';
 
 const runs = runsProjection as unknown as Projection;
 
-describe('a view whose writer can not be closed in order', () => {
+describe('a view whose writer cannot be closed in order', () => {
   let harness: ProjectorHarness;
   beforeEach(async () => {
     harness = await ProjectorHarness.open();
@@ -23,7 +23,7 @@ describe('a view whose writer can not be closed in order', () => {
     return harness.append();
   }
 
-  /** Of each view of a name the first that is told to close says that it could not. */
+  /** The first close of a view of each name fails. */
   function failingOnce(name: string): { readonly readModel: ReadModel; arm(): void } {
     let armed = false;
     const readModel = withCloses(harness.readModel, async (closed, go) => {
@@ -35,7 +35,7 @@ describe('a view whose writer can not be closed in order', () => {
     return { readModel, arm: () => (armed = true) };
   }
 
-  it('gives its place to the next generation all the same', async () => {
+  it('is replaced by the next generation all the same', async () => {
     const { readModel, arm } = failingOnce('runs');
     const head = await addRun('r0');
     const projector = harness.start([runs], { readModel });
@@ -55,7 +55,7 @@ describe('a view whose writer can not be closed in order', () => {
     });
   });
 
-  it('is fed on after a key of it was folded again', async () => {
+  it('is fed on after one of its keys was folded again', async () => {
     let broken = true;
     const fragile: Projection = {
       ...runs,
@@ -93,7 +93,7 @@ describe('a view whose writer can not be closed in order', () => {
     await harness.stop();
   });
 
-  it('of what is held back ends in order with its projector', async () => {
+  it('ends in order with its projector if it holds the parked keys', async () => {
     const fragile: Projection = {
       ...runs,
       evolve: () => {

@@ -19,7 +19,7 @@ import { LogOfTest, definition, failure, folded, request, stepEnd, success } fro
 const anchor = '2026-03-01T08:00:00.000Z';
 const fire = { nominal: anchor, run_id: 'r', task_revision: 0, fire_count: 1 };
 
-/** What may be appended, whether or not it makes sense there: a fold has to take it all. */
+/** Events in any order, even a meaningless one: a fold has to take them all. */
 const appends: readonly ((log: LogOfTest, id: string) => unknown)[] = [
   (log, id) => log.add(`run-${id}`, 'RunRequested', request({ task_id: id })),
   (log, id) =>
@@ -46,7 +46,7 @@ const logs = fc
     return log;
   });
 
-/** Folds a log in batches, each taken twice, as after a lost answer. */
+/** Folds a log in batches, each twice, as after a lost response. */
 function inBatches(
   projection: Projection,
   log: LogOfTest,
@@ -79,7 +79,7 @@ describe('folding in batches', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
 
   for (const projection of [runsProjection, tasksProjection, statisticsProjection]) {
-    it(`gives the ${projection.name} that one replay gives, however it is cut and repeated`, () => {
+    it(`gives the same ${projection.name} as one replay, however it is cut and repeated`, () => {
       fc.assert(
         fc.property(logs, sizes, (log, cuts) => {
           const replay = new Map<string, JsonObject>(folded(projection as Projection, log.events));
@@ -90,7 +90,7 @@ describe('folding in batches', () => {
     });
   }
 
-  it('gives the same where a batch comes in pieces, and changes nothing that was told', () => {
+  it('gives the same if a batch comes in pieces, without changing its input', () => {
     for (const projection of [runsProjection as Projection, statisticsProjection as Projection]) {
       fc.assert(
         fc.property(logs, sizes, (log, cuts) => {
@@ -116,7 +116,7 @@ describe('folding in batches', () => {
     }
   });
 
-  it('changes neither what is known nor what was told', () => {
+  it('changes neither known documents nor events', () => {
     const log = new LogOfTest();
     for (let run = 0; run < 5; run += 1) log.add(`run-${run}`, 'RunSucceeded', success());
     const fold = (
@@ -135,7 +135,7 @@ describe('folding in batches', () => {
     expect({ known, events: log.events }).to.deep.equal(before);
   });
 
-  it('holds back what follows a poisonous event for its key, and nothing else', () => {
+  it('withholds later events of a poisoned key, and nothing else', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunRequested', request());
     const broken = { ...log.add('run-1', 'RunStepCompleted', stepEnd('a')), fault: 'broken' };
@@ -159,7 +159,7 @@ describe('folding in batches', () => {
     ]);
   });
 
-  it('leaves out what was skipped and still can not be folded, and folds what follows', () => {
+  it('leaves out skipped events that still cannot be folded, and folds later ones', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunRequested', request());
     const broken = { ...log.add('run-1', 'RunStepCompleted', stepEnd('a')), fault: 'broken' };
@@ -180,7 +180,7 @@ describe('folding in batches', () => {
     expect(held.poisoned).to.have.length(1);
   });
 
-  it('knows the streams that begin with the batch', () => {
+  it('finds the streams that begin in the batch', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunRequested', request());
     const after = log.events.length;

@@ -15,7 +15,7 @@ describe('a view under load', () => {
   });
   afterEach(() => harness.close());
 
-  /** A view that has just taken so many events together, and how often it has written by now. */
+  /** A view that has just taken a batch of so many events, and its number of writes so far. */
   async function underLoad(
     count: number,
   ): Promise<{ readonly clock: VirtualClock; readonly writes: () => number }> {
@@ -38,7 +38,7 @@ describe('a view under load', () => {
     return { clock, writes: () => writes };
   }
 
-  it('gathers what comes after many events, and writes it together', async () => {
+  it('gathers events after a large batch, and writes them together', async () => {
     const { log, store } = harness;
     const { clock, writes } = await underLoad(50);
     const before = writes();
@@ -53,7 +53,7 @@ describe('a view under load', () => {
     expect(writes() - before).to.equal(1);
   });
 
-  it('waits longer once it has fallen behind, as what it writes twice is what holds it up', async () => {
+  it('gathers longer once it has fallen behind, as repeated writes hold it up', async () => {
     const { log, store } = harness;
     const { clock, writes } = await underLoad(250);
     const before = writes();
@@ -61,7 +61,7 @@ describe('a view under load', () => {
       const next = log.add('run-next', 'RunStarted', { worker: 'w', attempt: 1, leased_until });
       await store.append(next.stream, [next], 'any');
     };
-    // The events are of an hour ago.
+    // The events are an hour old.
     await store.append('run-next', [log.add('run-next', 'RunRequested', request())], 'any');
     for (let waited = 0; waited < 99; waited += 9) {
       await clock.advance(9);
@@ -73,7 +73,7 @@ describe('a view under load', () => {
     expect(writes() - before).to.equal(1);
   });
 
-  it('gathers no longer than something comes', async () => {
+  it('stops gathering when no more events come', async () => {
     const { log, store } = harness;
     const { clock, writes } = await underLoad(125);
     const before = writes();

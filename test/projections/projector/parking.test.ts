@@ -49,7 +49,7 @@ const stores: Readonly<
   },
 };
 
-describe('what is held back of the views', () => {
+describe('parked keys', () => {
   const directory = useTemporaryDirectory();
   let readModel: ReadModel;
   beforeEach(async () => {
@@ -57,7 +57,7 @@ describe('what is held back of the views', () => {
   });
   afterEach(() => readModel.close());
 
-  /** How many writers are open, beside the read model that counts them. */
+  /** Counts open writers of a read model. */
   function counted(inner: ReadModel): {
     readonly readModel: ReadModel;
     readonly open: () => number;
@@ -78,7 +78,7 @@ describe('what is held back of the views', () => {
     return { readModel: counting, open: () => open };
   }
 
-  it('keeps no writer whose first checkpoint could not be kept', async () => {
+  it('keep no writer whose first checkpoint could not be stored', async () => {
     let failing = 3;
     const failingModel = withWrites(readModel, async (_name, _batch, go) => {
       failing -= 1;
@@ -102,7 +102,7 @@ describe('what is held back of the views', () => {
   });
 
   for (const [where, begin] of Object.entries(stores)) {
-    it(`is held back again for the same event after it was let go of, ${where}`, async () => {
+    it(`are parked again at the same event after a release, ${where}`, async () => {
       const { readModel: opened, end } = await begin(directory());
       const parking = new Parking(opened, 1);
       const held = async (): Promise<unknown> => [...(await parking.of(VIEW))];

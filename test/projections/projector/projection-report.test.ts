@@ -10,7 +10,7 @@ const shapes = [
   { name: 'runs', schema: 5 },
 ];
 
-/** What is recalled where some reports are remembered, as `name schema` of each view. */
+/** The recalled report for some remembered ones, given as `name schema` of each view. */
 async function recalled(reports: Readonly<Record<string, string>>): Promise<unknown> {
   const memory = { recall: async (name: string) => reports[name] ?? null };
   const report = await recallReport(memory, shapes);
@@ -23,10 +23,10 @@ const report = (at: string, ...views: readonly string[]): string =>
     views: views.map((view) => ({ name: view.split(' ')[0], schema: Number(view.split(' ')[1]) })),
   });
 
-describe('the report of how views are', () => {
+describe("the report of the views' status", () => {
   const beside = besideReport(shapes);
 
-  it('is that of the projector that leads, where that knows all shapes of the release', async () => {
+  it('comes from the leading projector if that knows all shapes of the release', async () => {
     expect(
       await recalled({
         [PROJECTION_REPORT]: report('10', 'agents 1', 'runs 5'),
@@ -35,13 +35,13 @@ describe('the report of how views are', () => {
     ).to.deep.equal({ at: '2026-03-02T00:00:10.000Z', views: ['agents 1', 'runs 5'] });
   });
 
-  it('says nothing of shapes of another release', async () => {
+  it('leaves out shapes of another release', async () => {
     expect(
       await recalled({ [PROJECTION_REPORT]: report('10', 'agents 1', 'runs 4') }),
     ).to.deep.equal({ at: '2026-03-02T00:00:10.000Z', views: ['agents 1'] });
   });
 
-  it('has from the one beside it what the one that leads does not know', async () => {
+  it('adds from the projector beside it what the leader does not know', async () => {
     const views = ['agents 1', 'runs 5'];
     for (const [led, told] of [
       ['10', '11'],
@@ -55,7 +55,7 @@ describe('the report of how views are', () => {
     }
   });
 
-  it('leaves out what the one of both has said that is gone', async () => {
+  it('leaves out the report of a projector that is gone', async () => {
     const led = ['agents 1', 'runs 4'] as const;
     expect(
       await recalled({
@@ -71,7 +71,7 @@ describe('the report of how views are', () => {
     ).to.deep.include({ views: ['runs 5'] });
   });
 
-  it('is none where nothing was said that can be read', async () => {
+  it('is null if there is no valid report', async () => {
     expect(await recalled({})).to.equal(null);
     expect(await recalled({ [PROJECTION_REPORT]: '{"at":1}', [beside]: '{' })).to.equal(null);
   });

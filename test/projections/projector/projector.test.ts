@@ -49,7 +49,7 @@ describe('the projector', () => {
     expect(found).to.deep.equal(new Map(expected));
   }
 
-  it('makes views that are missing from the whole log, then follows it', async () => {
+  it('builds missing views from the whole log, then follows it', async () => {
     addRuns(3);
     const before = await harness.append();
     const projector = harness.start(views);
@@ -83,7 +83,7 @@ describe('the projector', () => {
     });
   });
 
-  it('goes on where it was when it is started again', async () => {
+  it('continues where it was after a restart', async () => {
     addRuns(5);
     harness.start([runsProjection, statisticsProjection]);
     const before = await harness.append();
@@ -100,7 +100,7 @@ describe('the projector', () => {
     await expectFolded(runsProjection);
   });
 
-  it('lets a view pass positions that are not its own, also for other processes', async () => {
+  it('lets a view pass positions of other views, also for other processes', async () => {
     harness.start([agentsProjection, runsProjection]);
     addRuns(1);
     const head = await harness.append();
@@ -110,7 +110,7 @@ describe('the projector', () => {
     });
   });
 
-  it('counts nothing twice when the answer to a write is lost', async () => {
+  it('counts nothing twice if the response to a write is lost', async () => {
     let losses = 0;
     const readModel = withWrites(harness.readModel, async (name, batch, go) => {
       await go();
@@ -127,7 +127,7 @@ describe('the projector', () => {
     await expectFolded(statisticsProjection);
   });
 
-  it('does no harm when two run at once', async () => {
+  it('does no harm if two run at once', async () => {
     harness.start(views);
     harness.start(views);
     for (let i = 0; i < 10; i += 1) {
@@ -144,7 +144,7 @@ describe('the projector', () => {
     await expectFolded(statisticsProjection);
   });
 
-  describe('when an event can not be folded', () => {
+  describe('with an event that cannot be folded', () => {
     const touchy: Projection = {
       ...(runsProjection as Projection),
       evolve(document, event, key) {
@@ -153,7 +153,7 @@ describe('the projector', () => {
       },
     };
 
-    it('holds back its key alone, also after a new start', async () => {
+    it('parks only its key, also after a restart', async () => {
       const projector = harness.start([touchy]);
       await eventually(() => {
         expect(projector.status()[0]?.state).to.equal('following');
@@ -176,7 +176,7 @@ describe('the projector', () => {
       expect((await stateOf('better'))?.state).to.equal('succeeded');
     });
 
-    it('holds back its key in the first filling too, as there is nothing else to read', async () => {
+    it('parks its key in the first build too, as there is nothing else to read', async () => {
       addRun('bad');
       addRun('good');
       const head = await harness.append();
@@ -195,7 +195,7 @@ describe('the projector', () => {
       expect((await stateOf('better'))?.state).to.equal('succeeded');
     });
 
-    it('stops the filling beside an older shape that is read, and a rebuild without the fault helps', async () => {
+    it('stops the build beside a readable older shape, and a rebuild without the fault helps', async () => {
       harness.start([runsProjection]);
       addRun('bad');
       const head = await harness.append();
@@ -224,7 +224,7 @@ describe('the projector', () => {
       expect(found?.document['state']).to.equal('succeeded');
     });
 
-    it('counts an event whose data does not fit its schema, and goes on', async () => {
+    it('parks an event whose data does not fit its schema, and goes on', async () => {
       const store = withEvents(harness.store, (event) =>
         event.stream === 'run-bad' && event.type === 'RunSucceeded'
           ? ({ ...event, data: null, fault: 'data is null' } as never)
@@ -249,7 +249,7 @@ describe('the projector', () => {
     });
   });
 
-  it('takes nothing and parks nothing while the log holds events of a newer release', async () => {
+  it('takes and parks nothing while the log has events of a newer release', async () => {
     let isNewer = false;
     const store = withEvents(harness.store, (event) => {
       if (isNewer) throw ofNewerRelease();
@@ -288,7 +288,7 @@ describe('the projector', () => {
     await expectFolded(runsProjection);
   });
 
-  it('never lets a reader go back while a view is rebuilt', async () => {
+  it('never lets reads go back during a rebuild', async () => {
     const projector = harness.start([statisticsProjection]);
     addRuns(5);
     await harness.reached(statisticsProjection, await harness.append());
@@ -304,7 +304,7 @@ describe('the projector', () => {
     await expectFolded(statisticsProjection);
   });
 
-  it('makes a view of a new shape beside that of the old', async () => {
+  it('builds a view of a new shape beside that of the old', async () => {
     addRuns(2);
     const head = await harness.append();
     harness.start([runsProjection]);
@@ -320,7 +320,7 @@ describe('the projector', () => {
     expect(await harness.readModel.count(runsProjection, [])).to.equal(2);
   });
 
-  it('makes a view anew whose file was damaged', async () => {
+  it('rebuilds a view whose file was damaged', async () => {
     addRuns(3);
     const head = await harness.append();
     harness.start([runsProjection, statisticsProjection]);
@@ -341,7 +341,7 @@ describe('the projector', () => {
     await expectFolded(statisticsProjection);
   });
 
-  it('leaves out what an earlier process left unfinished', async () => {
+  it('discards what an earlier process left unfinished', async () => {
     addRuns(1);
     const head = await harness.append();
     const options = { generation: 1, bulk: true, fence: 1 };

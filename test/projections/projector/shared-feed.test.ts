@@ -6,7 +6,7 @@ import { deferred } from '../../support/signals.ts';
 import { settle, VirtualClock } from '../../support/virtual-clock.ts';
 import { LogOfTest, request } from '../recorded.ts';
 
-/** A log that delivers what the test says, one message at a time, and counts what was taken. */
+/** A log that delivers one message at a time when the test says so, and counts those taken. */
 class ScriptedLog {
   taken = 0;
   readonly #messages: SubscriptionMessage[] = [];
@@ -36,9 +36,9 @@ class ScriptedLog {
   }
 }
 
-describe('the feed that views share', () => {
+describe('the shared feed of the views', () => {
   const stop = new AbortController();
-  // Each test has a feed of its own on it.
+  // Each test has a feed of its own.
   setMaxListeners(0, stop.signal);
   let log: LogOfTest;
   let source: ScriptedLog;
@@ -78,7 +78,7 @@ describe('the feed that views share', () => {
     await ended;
   });
 
-  it('sends a reader away before it has begun, and one whose place it does not hold', async () => {
+  it('rejects readers before it has begun, and readers outside its window', async () => {
     expect(await pageOf(reader, at(5))).to.equal('behind');
     log.add('run-0', 'RunRequested', request());
     feed.begin(at(1));
@@ -86,7 +86,7 @@ describe('the feed that views share', () => {
     expect(feed.holds(at(1))).to.equal(true);
   });
 
-  it('gives each reader everything after its place, once', async () => {
+  it('gives each reader everything after its position, once', async () => {
     feed.begin('');
     source.send(events(2), events(3));
     await settle();
@@ -97,7 +97,7 @@ describe('the feed that views share', () => {
     expect(await waiting).to.equal('1 up to 6');
   });
 
-  it('lets readers pass what is not for any of them', async () => {
+  it('lets readers pass events of others', async () => {
     feed.begin('');
     source.send(events(1), { kind: 'caught-up', position: at(9) });
     await settle();
@@ -108,7 +108,7 @@ describe('the feed that views share', () => {
     expect(await pageOf(reader, at(9))).to.equal('0 up to 12');
   });
 
-  it('says that it is quiet when the patience of a reader is over', async () => {
+  it("returns when a reader's patience ends", async () => {
     feed.begin('');
     const waiting = next(reader, '', 25);
     await clock.advance(25);
@@ -150,7 +150,7 @@ describe('the feed that views share', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('lets a reader wait for as long as something comes', async () => {
+  it('lets a reader wait while events come', async () => {
     feed.begin('');
     source.send(events(10));
     await settle();
@@ -169,7 +169,7 @@ describe('the feed that views share', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('is not held back by what a reader that gathers has behind it', async () => {
+  it('is not held back by events that a gathering reader has passed', async () => {
     feed.begin('');
     source.send(...Array.from({ length: 80 }, () => events(100)));
     await settle();
@@ -182,7 +182,7 @@ describe('the feed that views share', () => {
     expect(source.taken).to.be.greaterThan(69);
   });
 
-  it('forgets what all have and no one may come back for', async () => {
+  it('forgets what all have passed and no one may come back for', async () => {
     feed.begin('');
     source.send(...Array.from({ length: 70 }, () => events(100)));
     let place = '';
@@ -195,7 +195,7 @@ describe('the feed that views share', () => {
     expect(feed.holds(at(6_500))).to.equal(true);
   });
 
-  it('gives the slowest reader what is next although its coming lets go of what was before', async () => {
+  it('gives the slowest reader the next events even if its joining drops earlier chunks', async () => {
     feed.begin(at(0));
     source.send(events(10));
     await settle();
@@ -204,7 +204,7 @@ describe('the feed that views share', () => {
     void next(other, at(10));
     source.send(events(2500));
     await settle();
-    // The first ten are needed no more once this reader is beyond them, and the log waits for it alone.
+    // The first ten are not needed once this reader has passed them, and the log waits only for it.
     expect(await pageOf(reader, at(10))).to.equal('2500 up to 2510');
   });
 });

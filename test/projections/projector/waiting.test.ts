@@ -18,7 +18,7 @@ describe('a view whose store does not answer', () => {
 
   const addRun = (id: string): unknown => harness.log.add(`run-${id}`, 'RunRequested', request());
 
-  it('waits, says so, and goes on by itself', async () => {
+  it('waits, says so, and recovers by itself', async () => {
     let isDown = false;
     const readModel = withWrites(harness.readModel, (name, _batch, go) =>
       isDown && name === 'runs' ? Promise.reject(notAnswering()) : go(),
@@ -42,7 +42,7 @@ describe('a view whose store does not answer', () => {
     expect(await harness.readModel.get(runsProjection, '2')).to.not.equal(null);
   });
 
-  it('is tried less and less often, also where only its place can not be written', async () => {
+  it('is retried less and less often, even if only its checkpoint cannot be written', async () => {
     const clock = new VirtualClock();
     const triedAt: number[] = [];
     let answers = true;
@@ -73,7 +73,7 @@ describe('a view whose store does not answer', () => {
     ).to.equal(true);
   });
 
-  it('is made anew where its file was thrown away by whoever read it, also when nothing happens any more', async () => {
+  it('is rebuilt after a reader discarded its damaged file, also on an idle log', async () => {
     const clock = new VirtualClock();
     addRun('1');
     const head = await harness.append();
@@ -83,7 +83,7 @@ describe('a view whose store does not answer', () => {
       expect(projector.status()[0]).to.deep.include({ version: 1, caught_up: true });
       expect(await harness.readModel.checkpoint(runsProjection)).to.equal(head);
     });
-    // As a read does that finds the file damaged.
+    // As a reader does that finds the file damaged.
     await harness.readModel.withdraw(runsProjection);
     await eventually(async () => {
       await clock.advance(1_000);

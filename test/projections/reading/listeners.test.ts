@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Listeners } from '../../../projections/reading/listeners.ts';
 import type { TopicDocument } from '../../../projections/views/topics.ts';
 
-describe('those who listen', () => {
+describe('tasks that listen to topics', () => {
   const document = (task_id: string, pattern: string, listening = true): TopicDocument => ({
     task_id,
     pattern,
@@ -22,7 +22,7 @@ describe('those who listen', () => {
   const listen = (taskId: string, pattern: string, listening = true): void =>
     listeners.set(taskId, document(taskId, pattern, listening), 0);
 
-  it('are found by a topic once each, in order of their ids', () => {
+  it('are found by a topic once each, sorted by id', () => {
     listen('c', 'a.*');
     listen('b', '#');
     listen('a', 'a.*');
@@ -30,7 +30,7 @@ describe('those who listen', () => {
     expect(listeners.matching('a')).to.deep.equal(['b']);
   });
 
-  it('are shown by their patterns, in order', () => {
+  it('are listed by pattern, sorted', () => {
     listen('2', 'b');
     listen('1', 'b');
     listen('3', 'a');
@@ -44,13 +44,13 @@ describe('those who listen', () => {
     });
   });
 
-  it('are counted where there are more of them than are named', () => {
+  it('are counted even if not all are named', () => {
     for (const id of ['3', '1', '2']) listen(id, 'a');
     const [topic] = listeners.page(all, 2).topics;
     expect(topic).to.deep.equal({ topic: 'a', active_tasks: 3, task_ids: ['1', '2'] });
   });
 
-  it('leave a pattern with another one, with a pause and with a cancellation', () => {
+  it('leave a pattern when they get another one, are paused or are canceled', () => {
     listen('moves', 'a');
     listen('pauses', 'b');
     listen('goes', 'c');

@@ -22,7 +22,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 describe('streams kept live', () => {
   const directory = useTemporaryDirectory();
 
-  /** A log with one session that is open, and a subscription that waits until the test lets it go. */
+  /** A log with one open session, and a subscription that waits for the test. */
   const scene = async () => {
     const options = { directory: directory(), codec: createEventCodec(), telemetry: silent };
     const store = await openSqliteEventStore(options);
@@ -33,7 +33,7 @@ describe('streams kept live', () => {
       await gate.promise;
       for await (const message of subscribe.call(store, asked)) {
         yield message;
-        // Whoever asks for the next one has taken this one.
+        // Asking for the next message means that this one was taken.
         if (message.kind === 'caught-up') delivered.resolve();
       }
     };
@@ -84,7 +84,7 @@ describe('streams kept live', () => {
     };
   };
 
-  it('know what a command of this process has made before the subscription brings it', async () => {
+  it('know the result of a command of this process before the subscription delivers it', async () => {
     const { sessions, id, end, close } = await scene();
     expect((await sessions.get(id)).state.status).to.equal('open');
     const ended = await end();
@@ -94,7 +94,7 @@ describe('streams kept live', () => {
     await close();
   });
 
-  it('do not go back to what is told them late', async () => {
+  it('ignore results that arrive late', async () => {
     const { sessions, id, end, letGo, close } = await scene();
     const before = await sessions.get(id);
     await end();
@@ -104,7 +104,7 @@ describe('streams kept live', () => {
     await close();
   });
 
-  it('do not keep what the subscription has passed unseen', async () => {
+  it('do not cache what the subscription has already passed', async () => {
     const { sessions, id, end, letGo, position, close } = await scene();
     await end();
     await letGo();
@@ -150,7 +150,7 @@ describe('streams kept live', () => {
       await world.close();
     });
 
-    it('read once what is asked for, and follow it', async () => {
+    it('read a stream once, and follow it', async () => {
       await follow();
       let reads = 0;
       store.onRead = () => void (reads += 1);
@@ -161,14 +161,14 @@ describe('streams kept live', () => {
       expect(reads).to.equal(1);
     });
 
-    it('keep nothing of what is not there (yet)', async () => {
+    it('cache nothing for streams that do not exist yet', async () => {
       await follow();
       expect(await statusOf('later')).to.equal('none');
       await world.createTask('later');
       expect(await statusOf('later')).to.equal('active');
     });
 
-    it('read again when an event comes that the read did not find', async () => {
+    it('read again if an event arrives that the read did not return', async () => {
       await follow();
       let first = true;
       const read = store.readStream.bind(store);
@@ -184,7 +184,7 @@ describe('streams kept live', () => {
       expect(await statusOf('t')).to.equal('paused');
     });
 
-    it('read again when following began anew meanwhile: what came between is told to nobody', async () => {
+    it('read again if following restarted meanwhile, as events in between are unknown', async () => {
       await follow();
       let first = true;
       const read = store.readStream.bind(store);
@@ -209,7 +209,7 @@ describe('streams kept live', () => {
       expect(await statusOf('t')).to.equal('paused');
     });
 
-    it('forget the least recently used', async () => {
+    it('drop the least recently used', async () => {
       for (const id of ['a', 'b', 'c']) await world.createTask(id);
       await follow(2);
       for (const id of ['a', 'b', 'a', 'c']) await statusOf(id);

@@ -31,7 +31,7 @@ describe('waiting for a position', () => {
     waiter = createPositionWaiter({ readModel, clock, pollMs: 5 });
   });
 
-  it('ends at once when the view is known to be there, without asking again', async () => {
+  it('ends at once if the view is known to be there, without asking again', async () => {
     expect(await waiter.passed(runs, '04', 1000)).to.deep.equal({ passed: true, position: '05' });
     expect(await waiter.passed(runs, '05', 1000)).to.deep.equal({ passed: true, position: '05' });
     expect(asked).to.equal(1);
@@ -39,7 +39,7 @@ describe('waiting for a position', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('ends as soon as the kept checkpoint has come there', async () => {
+  it('ends as soon as the stored checkpoint gets there', async () => {
     const waiting = waiter.passed(runs, '07', 1000);
     await clock.advance(20);
     checkpoint = '08';
@@ -47,7 +47,7 @@ describe('waiting for a position', () => {
     expect(await waiting).to.deep.equal({ passed: true, position: '08' });
   });
 
-  it('ends at once on word from the projector of this process', async () => {
+  it('ends at once when the projector of this process notifies it', async () => {
     const waiting = waiter.passed(runs, '07', 1000);
     waiter.notify('statistics', '09');
     waiter.notify('runs', '06');
@@ -56,7 +56,7 @@ describe('waiting for a position', () => {
     await clock.advance(5);
   });
 
-  it('gives up when the time is over, and says how far the view is', async () => {
+  it('times out, and says where the view is', async () => {
     const waiting = waiter.passed(runs, '07', 2000);
     await clock.advance(2000);
     expect(await waiting).to.deep.equal({ passed: false, position: '05' });
@@ -64,7 +64,7 @@ describe('waiting for a position', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('asks once for all who wait for the same view', async () => {
+  it('polls once for all waiters of a view', async () => {
     const all = Promise.all(['06', '07', '08'].map((at) => waiter.passed(runs, at, 100)));
     await clock.advance(10);
     expect(asked).to.be.lessThan(5);

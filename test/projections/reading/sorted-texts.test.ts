@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { SortedTexts } from '../../../projections/reading/sorted-texts.ts';
 
-describe('texts in order', () => {
+describe('sorted strings', () => {
   const texts = (...all: readonly string[]): SortedTexts => {
     const sorted = new SortedTexts();
     for (const text of all) sorted.add(text);
     return sorted;
   };
 
-  it('are given page by page', () => {
+  it('are read page by page', () => {
     const sorted = texts('c', 'a', 'd', 'b');
     expect(sorted.page(null, 0, 2)).to.deep.equal(['a', 'b']);
     expect(sorted.page(null, 3, 2)).to.deep.equal(['d']);
@@ -17,14 +17,14 @@ describe('texts in order', () => {
     expect(sorted.page('b', 1, 9)).to.deep.equal(['d']);
   });
 
-  it('go on behind a text that has gone', () => {
+  it('continue after a string that was removed', () => {
     const sorted = texts('a', 'b', 'c');
     sorted.page(null, 0, 1);
     sorted.delete('b');
     expect(sorted.page('b', 0, 9)).to.deep.equal(['c']);
   });
 
-  it('are a set, whatever is added, taken away and asked for on the way', () => {
+  it('are a set, whatever is added, removed and read meanwhile', () => {
     const steps = fc.array(
       fc.record({ kind: fc.constantFrom('add', 'delete', 'page'), text: fc.string() }),
     );

@@ -13,7 +13,7 @@ import type { WatchedStore } from '../../scheduler/watched-store.ts';
 import { Signal } from '../../support/signals.ts';
 import { rejection } from '../../domain/given.ts';
 
-describe('the index of topics', () => {
+describe('the topic index', () => {
   let world: World;
   let store: WatchedStore;
   let index: TopicIndex;
@@ -36,7 +36,7 @@ describe('the index of topics', () => {
     await world.close();
   });
 
-  /** Follows, and begins again when it breaks off, as the process does. */
+  /** Follows, and restarts after an interruption, as the process does. */
   const follow = async (): Promise<void> => {
     const { signal } = stop;
     following = (async () => {
@@ -49,7 +49,7 @@ describe('the index of topics', () => {
   const listen = (taskId: string, schedule_expr: string | null): Promise<void> =>
     world.createTask(taskId, { schedule_kind: 'event', schedule_expr });
 
-  it('finds the tasks that listen, in order of their ids', async () => {
+  it('finds the tasks that listen, sorted by id', async () => {
     await listen('b', 'orders.*');
     await listen('a', 'orders.#');
     await listen('c', null);
@@ -60,7 +60,7 @@ describe('the index of topics', () => {
     expect(index.matching('payments')).to.deep.equal(['c']);
   });
 
-  it('follows what becomes of them', async () => {
+  it('follows their changes', async () => {
     await follow();
     await listen('t', 'orders.#');
     await world.idle();
@@ -89,7 +89,7 @@ describe('the index of topics', () => {
     expect(index.matching('payments')).to.deep.equal([]);
   });
 
-  it('begins with the view and goes on from there', async () => {
+  it('starts from the view and continues from there', async () => {
     await listen('a', '#');
     await listen('b', '#');
     await pauseTaskCommand(world.command('b'));
@@ -99,7 +99,7 @@ describe('the index of topics', () => {
     expect(index.matching('x')).to.deep.equal(['a', 'c']);
   });
 
-  it('triggers nothing that was canceled while it could not follow, and all others meanwhile', async () => {
+  it('leaves out tasks canceled during an interruption, and keeps all others meanwhile', async () => {
     await listen('gone', '#');
     await listen('stays', '#');
     await follow();
@@ -121,7 +121,7 @@ describe('the index of topics', () => {
   });
 
   describe('waiting for a position', () => {
-    it('ends when it is passed, and at once when it was', async () => {
+    it('ends when it is passed, or at once if it was', async () => {
       await follow();
       await listen('t', '#');
       const head = await store.head();
@@ -131,7 +131,7 @@ describe('the index of topics', () => {
       expect(index.matching('x')).to.deep.equal(['t']);
     });
 
-    it('is given up when the caller does', async () => {
+    it('ends when the caller gives up', async () => {
       await follow();
       const caller = new AbortController();
       const waiting = index.passed('9'.repeat(40), caller.signal);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { WeighedCache } from '../../../projections/reading/weighed-cache.ts';
 
-describe('a cache with weights', () => {
-  it('drops what was used longest ago when there are too many', () => {
+describe('a weighed cache', () => {
+  it('drops the least recently used when there are too many', () => {
     const cache: WeighedCache<number> = new WeighedCache({ entries: 10, weight: 1000 });
     for (let n = 0; n < 10; n += 1) cache.set(`k${n}`, n);
     expect(cache.get('k0')).to.equal(0);
@@ -13,7 +13,7 @@ describe('a cache with weights', () => {
     expect(cache.size).to.be.at.most(10);
   });
 
-  it('drops as much as it takes when few weigh too much', () => {
+  it('drops as much as needed when few weigh too much', () => {
     const cache: WeighedCache<string> = new WeighedCache({ entries: 1000, weight: 100 });
     cache.set('a', 'x'.repeat(38));
     cache.set('b', 'x'.repeat(38));
@@ -25,7 +25,7 @@ describe('a cache with weights', () => {
     ]);
   });
 
-  it('weighs what is put in the place of another anew', () => {
+  it('weighs a replaced value again', () => {
     const cache: WeighedCache<string> = new WeighedCache({ entries: 1000, weight: 100 });
     cache.set('a', 'x'.repeat(90));
     cache.set('a', 'x');
@@ -36,7 +36,7 @@ describe('a cache with weights', () => {
     expect(cache.size).to.equal(2);
   });
 
-  it('keeps the last, however heavy', () => {
+  it('keeps the last value, however heavy', () => {
     const cache: WeighedCache<string> = new WeighedCache({ entries: 1000, weight: 100 });
     cache.set('a', 'x');
     cache.set('b', 'x'.repeat(1000));

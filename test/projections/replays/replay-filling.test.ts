@@ -15,7 +15,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const at = (position: number): string => String(position).padStart(16, '0');
 
-/** A log of 100 positions in which nothing stands that is wanted: it says how far it has looked, and goes on when told. */
+/** A log of 100 positions without wanted events: it reports how far it was read, and waits between the steps. */
 function emptyLog(steps: readonly number[], goOn: () => Promise<void>): EventStore {
   const log: Pick<EventStore, 'head' | 'subscribe'> = {
     head: async () => at(100),
@@ -31,10 +31,10 @@ function emptyLog(steps: readonly number[], goOn: () => Promise<void>): EventSto
   return log as EventStore;
 }
 
-describe('the filling of a view of which little stands in the log', () => {
+describe('the fill of a view with few events in the log', () => {
   const directory = useTemporaryDirectory();
 
-  it('shows how far the log was looked at, though nothing came', async () => {
+  it('shows how far the log was read, though no events came', async () => {
     const readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const gate = deferred();
     try {
@@ -66,7 +66,7 @@ describe('a log that ends at a position', () => {
     return messages;
   };
 
-  it('is not looked through behind it', async () => {
+  it('is not read beyond it', async () => {
     const looked: number[] = [];
     const log = emptyLog([40, 80, 90], async () => void looked.push(looked.length));
     expect(await messagesOf(endingAt(log, at(60)))).to.deep.equal([
@@ -75,7 +75,7 @@ describe('a log that ends at a position', () => {
     expect(looked).to.have.lengthOf(2);
   });
 
-  it('says nothing to who has ended it', async () => {
+  it('delivers nothing after it was aborted', async () => {
     const ending = new AbortController();
     const log = emptyLog([40, 80], async () => ending.abort());
     expect(await messagesOf(endingAt(log, at(60)), ending.signal)).to.deep.equal([]);

@@ -26,7 +26,7 @@ import { withFillingAfter } from '../failing-stores.ts';
 import { ProjectorHarness } from '../projector-harness.ts';
 import { definition, folded, request, success } from '../recorded.ts';
 
-/** The two kinds of read models, over a harness's log. */
+/** Both kinds of read models, over a harness's log. */
 const adapters = {
   embedded: async (harness: ProjectorHarness) => ({
     readModel: harness.readModel,
@@ -43,7 +43,7 @@ const adapters = {
   },
 };
 
-/** Makes the data of an event of the log something that is none. */
+/** Makes the data of an event of the log invalid. */
 function damage({ viewDirectory }: ProjectorHarness, stream: string, revision: number): void {
   const database = new DatabaseSync(logFile(join(dirname(viewDirectory), 'log')));
   const { changes } = database
@@ -56,7 +56,7 @@ function damage({ viewDirectory }: ProjectorHarness, stream: string, revision: n
 }
 
 for (const [adapter, open] of Object.entries(adapters)) {
-  describe(`views as of a moment, ${adapter}`, () => {
+  describe(`views as of a position, ${adapter}`, () => {
     let harness: ProjectorHarness;
     let readModel: ReadModel;
     let close: () => Promise<void>;
@@ -111,7 +111,7 @@ for (const [adapter, open] of Object.entries(adapters)) {
       });
       harness.log.add(`run-${id}`, 'RunSucceeded', success());
     }
-    /** A log with a moment in it, at which one run has ended and one has begun. */
+    /** A log with a position at which one run has ended and one has begun. */
     async function seed(): Promise<Position> {
       const rhythm = { anchor: '2026-03-01T08:00:00.000Z', next_fire_at: null };
       harness.log.add('task-1', 'TaskCreated', { definition: definition(), ...rhythm });
@@ -147,7 +147,7 @@ for (const [adapter, open] of Object.entries(adapters)) {
       expect((await known('now'))?.documents).to.include({ runs: 3, tasks: 1 });
     });
 
-    it('leave out what an operator had left out of the view that follows the log', async () => {
+    it('leave out what an operator has skipped in the live view', async () => {
       const runs = runsProjection as unknown as Projection;
       addRun('0');
       harness.start([runs], { readModel });
@@ -175,12 +175,12 @@ for (const [adapter, open] of Object.entries(adapters)) {
       expect((await known('before'))?.documents).to.equal(null);
     });
 
-    it('go on being made by the next projector, and are gone once they are dropped', async () => {
+    it('are completed by the next projector, and discarded when dropped', async () => {
       const moment = await seed();
       await order('then', moment);
       let open = (): void => undefined;
       const gate = new Promise<void>((resolve) => (open = resolve));
-      // It gets no further, as one that was killed.
+      // It stops there, like a killed one.
       start(withFillingAfter(readModel, gate));
       start();
       await ready('then');

@@ -13,7 +13,7 @@ describe('an agent in the agents view', () => {
     log.add('agent-1', 'AgentRegistered', fields);
   });
 
-  it('is what it was registered as', () => {
+  it('is as it was registered', () => {
     expect(agent()).to.deep.equal({
       id: '1',
       ...fields,
@@ -25,7 +25,7 @@ describe('an agent in the agents view', () => {
     });
   });
 
-  it('takes over what is changed, and only that', () => {
+  it('takes over changes, and only those', () => {
     log.add('agent-1', 'AgentUpdated', { changes: { scopes: [] } });
     expect(agent()).to.deep.include({
       name: 'ada',
@@ -35,19 +35,19 @@ describe('an agent in the agents view', () => {
     });
   });
 
-  it('says since which event it has its secret, but never the secret', () => {
+  it('names the event that set its secret, but never the secret', () => {
     log.add('agent-1', 'AgentCredentialsSet', { secret_hash: 'scrypt$hash' });
     expect(agent()?.credentials_revision).to.equal(1);
     expect(JSON.stringify(agent())).not.to.contain('hash');
   });
 
-  it('is gone when it was removed, and comes from no other stream', () => {
+  it('is gone after its removal, and comes from no other stream', () => {
     log.add('agentname-1', 'NameReserved', { name: 'ada', agent_id: '1' });
     log.add('agent-1', 'AgentRemoved', {});
     expect([...folded(agentsProjection, log.events)]).to.deep.equal([]);
   });
 
-  it('is found by a part of the name and by a scope', () => {
+  it('is found by a part of its name and by a scope', () => {
     expect(agentFilters({ name: 'a', scope: 'ops' }).map(({ op }) => op)).to.deep.equal([
       'contains',
       'has',

@@ -3,7 +3,7 @@ import type { DataOf } from '../../../domain/events/catalogue.ts';
 import { auditProjection } from '../../../projections/views/audit.ts';
 import { folded, LogOfTest } from '../recorded.ts';
 
-describe('the audit, when records are removed', () => {
+describe('the audit after a removal of records', () => {
   const removed = (stream: string, audited: readonly string[]): DataOf<'RecordsRemoved'> => ({
     kind: 'sessions',
     records: 1,
@@ -16,7 +16,7 @@ describe('the audit, when records are removed', () => {
   });
   const byAgent = { actor: 'agent-1' };
 
-  it('forgets what is gone, and keeps what stands at its position in a log that was moved', () => {
+  it('forgets removed events, and keeps others at their positions in an imported log', () => {
     const log = new LogOfTest();
     const gone = log.add('agent-a', 'AgentUpdated', { changes: { name: 'a' } });
     const kept = log.add('agent-b', 'AgentUpdated', { changes: { name: 'b' } });

@@ -17,12 +17,12 @@ function created(log = new LogOfTest()): LogOfTest {
 const after = (log: LogOfTest): string | null | undefined =>
   folded(dueProjection, log.events).get('1')?.next_run_at;
 
-describe('the view of what is due', () => {
+describe('the due view', () => {
   it('shows when a task runs next', () => {
     expect(after(created())).to.equal(nine);
   });
 
-  it('goes on with each decision', () => {
+  it('follows each decision', () => {
     const log = created();
     const fired = {
       nominal: nine,
@@ -47,7 +47,7 @@ describe('the view of what is due', () => {
     expect(after(log)).to.equal(ten);
   });
 
-  it('shows a snoozed fire when it runs, and a paused task as not due', () => {
+  it('shows when a snoozed fire runs, and a paused task as not due', () => {
     const log = created();
     const next_run_at = '2026-03-01T09:30:00.000Z';
     log.add('task-1', 'TaskSnoozed', { delay_seconds: 1800, next_fire_at: nine, next_run_at });
@@ -58,7 +58,7 @@ describe('the view of what is due', () => {
     expect(after(log)).to.equal(ten);
   });
 
-  it('forgets canceled tasks, whatever still comes of them', () => {
+  it('forgets canceled tasks, whatever events follow', () => {
     const log = created();
     log.add('task-1', 'TaskCanceled', {});
     log.add('fires-1', 'Fired', {
@@ -71,7 +71,7 @@ describe('the view of what is due', () => {
     expect(folded(dueProjection, log.events).size).to.equal(0);
   });
 
-  it('keeps of a definition only what deciding needs', () => {
+  it('keeps only what deciding needs of a definition', () => {
     const [document] = folded(dueProjection, created().events).values();
     const kept = document?.rhythm.definition ?? {};
     for (const field of ['payload', 'title', 'description', 'tags']) {
@@ -80,7 +80,7 @@ describe('the view of what is due', () => {
     expect(kept).to.include({ schedule_expr: '0 9 * * *', misfire_policy: 'latest' });
   });
 
-  it('is the same when it is kept as JSON between any two events', () => {
+  it('is the same if it is stored as JSON between any two events', () => {
     const log = created();
     log.add('task-1', 'TaskPaused', { by_failures: false });
     log.pass(2 * 3_600_000).add('task-1', 'TaskUpdated', {

@@ -17,7 +17,7 @@ describe('a run in the runs view', () => {
     log = new LogOfTest();
   });
 
-  it('is queued, with nothing known of its result, once it is requested', () => {
+  it('is queued, without a result, once it is requested', () => {
     log.add('run-1', 'RunRequested', request());
     expect(runOf(log)).to.deep.include({
       id: '1',
@@ -35,7 +35,7 @@ describe('a run in the runs view', () => {
     });
   });
 
-  it('shows who works on it while it is running', () => {
+  it('shows its worker while it is running', () => {
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
     expect(runOf(log)).to.deep.include({
@@ -92,7 +92,7 @@ describe('a run in the runs view', () => {
     ]);
   });
 
-  it('goes on with the same attempt after its worker went away', () => {
+  it('continues the same attempt after its worker was lost', () => {
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
     log.add('run-1', 'RunInterrupted', { worker, cause: 'lease_expired' });
@@ -104,7 +104,7 @@ describe('a run in the runs view', () => {
     expect(runOf(log)?.interruptions).to.equal(1);
   });
 
-  it('is canceled without a result, at once or after it was asked for', () => {
+  it('is canceled without a result, at once or on request', () => {
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
     log.add('run-1', 'RunCancelRequested', {});
@@ -115,7 +115,7 @@ describe('a run in the runs view', () => {
     expect(runOf(log)?.output).to.equal(null);
   });
 
-  it('has the output of what it had done when it was canceled', () => {
+  it('has the output of its completed steps when it was canceled', () => {
     const output = { summary: { total_steps: 2 }, layout: { names: [['a', 'first']] } };
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
@@ -135,7 +135,7 @@ describe('a run in the runs view', () => {
     });
   });
 
-  it('says that it was to retry another, also where it does not run', () => {
+  it('names the run that it was to retry, even if it is skipped', () => {
     const { run_at: _at, event: _event, retry_of: _of, prior_steps: _prior, ...rest } = request();
     const { overlap_policy: _policy, ...data } = rest;
     const skipped = { ...data, reason: 'overlap', because_of: 'run-0', retry_of: 'run-9' } as const;
@@ -143,7 +143,7 @@ describe('a run in the runs view', () => {
     expect(runOf(log)).to.include({ state: 'skipped', retry_of: 'run-9' });
   });
 
-  it('stays failed when it is retried, and names the latest of its retries', () => {
+  it('stays failed when it is retried, and names its latest retry', () => {
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
     log.add('run-1', 'RunFailed', failure());
@@ -154,12 +154,12 @@ describe('a run in the runs view', () => {
     }
   });
 
-  it('is not there when its stream was abandoned before it began', () => {
+  it('does not exist if its stream was abandoned before it began', () => {
     log.add('run-1', 'Abandoned', { reservation: 'key-1' });
     expect(runOf(log)).to.equal(undefined);
   });
 
-  it('begins with the steps that it takes over from the run it retries', () => {
+  it('begins with the steps taken over from the run that it retries', () => {
     log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_steps: [stepEnd('a')] }));
     expect(runOf(log)?.retry_of).to.equal('0');
     expect(runOf(log)?.steps.map(({ step }) => step)).to.deep.equal(['a']);
@@ -170,7 +170,7 @@ describe('a list of runs', () => {
   const fieldsOf = (listing: ReturnType<typeof runListing>) =>
     listing?.filters.map(({ field }) => field);
 
-  it('leaves skipped runs out unless they are asked for', () => {
+  it('leaves out skipped runs unless they are asked for', () => {
     const listed = { field: 'listed', op: 'eq', value: true };
     expect(runListing({})?.filters).to.deep.equal([listed]);
     const skipped = { field: 'state', op: 'eq', value: 'skipped' };
@@ -194,13 +194,13 @@ describe('a list of runs', () => {
     }
   });
 
-  it('asks for success by the state that means it', () => {
+  it('asks for success by the corresponding state', () => {
     const state = { field: 'state', op: 'eq', value: 'failed' };
     expect(runListing({ success: false })?.filters).to.deep.include(state);
     expect(runListing({ success: true, state: 'failed' })).to.equal(null);
   });
 
-  it('goes by the start where a span of starts is asked for', () => {
+  it('is sorted by start if a span of starts is given', () => {
     const start_time = '2026-03-01T00:00:00.000Z';
     expect(runListing({ start_time })?.sort[0]?.field).to.equal('started_at');
     expect(runListing({ start_time, task_id: '1' })?.sort[0]?.field).to.equal('queued_at');

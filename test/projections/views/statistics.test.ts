@@ -37,7 +37,7 @@ describe('a histogram of durations', () => {
     );
   });
 
-  it('knows durations under its resolution, and nothing of an empty one', () => {
+  it('handles durations below its resolution, and an empty histogram', () => {
     expect(percentileOf(withDuration({}, 0), 0.5)).to.equal(0);
     expect(percentileOf({}, 0.5)).to.equal(null);
   });
@@ -66,7 +66,7 @@ describe('a histogram of durations', () => {
 });
 
 describe('the statistics of a day', () => {
-  it('count ended runs of the task and of all, by the day they finished', () => {
+  it('count ended runs of the task and of all tasks, by the day they finished', () => {
     const log = new LogOfTest();
     const started_at = '2026-02-28T23:59:59.000Z';
     log.add('run-1', 'RunSucceeded', success({ started_at: '2026-03-01T08:00:00.000Z' }));
@@ -87,7 +87,7 @@ describe('the statistics of a day', () => {
     expect(dayOf(log, 'all/2026-03-01').total).to.equal(3);
   });
 
-  it('keep the document that says when a task ran last while the day is the same', () => {
+  it("keep the document with a task's last day while the day is the same", () => {
     const log = new LogOfTest();
     const one = log.add('run-1', 'RunSucceeded', success());
     const other = log.add('run-2', 'RunSucceeded', success());
@@ -100,7 +100,7 @@ describe('the statistics of a day', () => {
   });
 });
 
-describe('the answers made of days', () => {
+describe('the answers computed from days', () => {
   const log = new LogOfTest();
   log.add(
     'run-1',
@@ -165,7 +165,7 @@ describe('the answers made of days', () => {
     expect(firstDayOf(7, now)).to.equal('2026-02-24');
   });
 
-  it('know when a task last ran of whose runs none is left', () => {
+  it('know when a task last ran even if all its runs were removed', () => {
     const log = new LogOfTest();
     const removed = (run: string, at: string): unknown =>
       log.add(run, 'RunRemoved', { started: { task_id: 'task-1', at } });

@@ -67,14 +67,14 @@ describe('a task in the tasks view', () => {
     expect(task).to.deep.include({ next_run_at: null, exhausted: false });
   });
 
-  it('has no next run while it is paused, and the resume says the next', () => {
+  it('has no next run while it is paused, and gets one from the resume', () => {
     log.add('task-1', 'TaskPaused', { by_failures: false });
     expect(taskOf(log)).to.deep.include({ status: 'paused', next_run_at: null, exhausted: false });
     log.add('task-1', 'TaskResumed', { missed: 'skip', next_fire_at: third });
     expect(taskOf(log)).to.deep.include({ status: 'active', next_run_at: third, revision: 2 });
   });
 
-  it('runs later when it is snoozed, and in time again after that fire', () => {
+  it('runs later when it is snoozed, and on time again after that fire', () => {
     const later = '2026-03-01T09:30:00.000Z';
     const snooze = { delay_seconds: 1800, next_fire_at: first, next_run_at: later };
     log.add('task-1', 'TaskSnoozed', snooze);
@@ -83,7 +83,7 @@ describe('a task in the tasks view', () => {
     expect(taskOf(log)?.next_run_at).to.equal(second);
   });
 
-  it('does not take the word of a fire that was decided on an older rule', () => {
+  it('ignores the next time of a fire that was decided on an older schedule', () => {
     log.add('task-1', 'TaskUpdated', {
       changes: {},
       rescheduled: true,
@@ -113,7 +113,7 @@ describe('a task in the tasks view', () => {
 });
 
 describe('the topics view', () => {
-  it('has the active event tasks as listening, by their patterns', () => {
+  it('has the active event tasks as listening, by pattern', () => {
     const log = new LogOfTest();
     const listen = (id: string, schedule_expr: string | null): void => {
       const waiting = definition({ schedule_kind: 'event', schedule_expr });

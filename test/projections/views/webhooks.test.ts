@@ -49,7 +49,7 @@ describe('a delivery in the webhooks view', () => {
     });
   });
 
-  it('tells when it is tried again, and what came of each attempt', () => {
+  it('says when it is retried, and the result of each attempt', () => {
     log.add('webhook-1', 'WebhookFailed', failed);
     const document = delivery();
     const { retry_at: _retryAt, end: _end, ...attempt } = failed;
@@ -61,7 +61,7 @@ describe('a delivery in the webhooks view', () => {
     expect(document && webhookDueAt(document)).to.equal(Date.parse(retryAt));
   });
 
-  it('tells why it is not tried again, until it is repeated', () => {
+  it('says why it is not retried, until it is repeated', () => {
     log.add('webhook-1', 'WebhookFailed', { ...failed, retry_at: null, end: 'expired' });
     expect(delivery()).to.include({ state: 'failed', end: 'expired', next_attempt_at: null });
     expect(delivery()?.finished_at).to.equal('2026-03-01T08:00:02.000Z');
