@@ -51,7 +51,7 @@ export class FillingProgress {
   }
 
   /** The end of the log as it begins or resumes. */
-  goesTo(end: Position, { looked }: Pick<FillingCounts, 'looked'>): void {
+  setEnd(end: Position, { looked }: Pick<FillingCounts, 'looked'>): void {
     this.#end = end;
     this.#progressBefore ??= this.#progress(looked);
   }

@@ -84,7 +84,7 @@ export class Filling implements Filler {
     await writer.open(true);
     this.#progress.detail = null;
     this.#looked = writer.passed;
-    this.#progress.goesTo(await store.head(), this.#counts());
+    this.#progress.setEnd(await store.head(), this.#counts());
     const feed = (from: EventStore): Promise<boolean> => this.#feed(from, signal);
     const part = share === undefined ? 'whole' : await share.run(writer, store, feed, signal);
     if (part !== 'whole') return part === 'filled';

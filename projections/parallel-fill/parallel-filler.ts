@@ -52,7 +52,7 @@ export class ParallelFiller implements Filler {
       this.#counts = { ...counts, handled: before + counts.handled };
       this.#progress.detail = detail;
       // The first report says where it continues from.
-      if (end !== null) this.#progress.goesTo(end, counts);
+      if (end !== null) this.#progress.setEnd(end, counts);
       end = null;
     };
     try {

@@ -327,7 +327,6 @@ export class View {
     signal: AbortSignal,
   ): Promise<void> {
     const { catchUp } = this.#generations;
-    const { schema } = this.projection;
     const version = next.writer.generation;
     const live = this.#live;
     const before = live?.writer.generation ?? null;
@@ -338,12 +337,9 @@ export class View {
       await live.stop();
       await catchUp.reaches(next.writer, live.writer.passed, signal);
     }
-    const switched: ProjectionEvent = {
-      type: 'ProjectionSwitched',
-      data: { schema, version, before },
-    };
+    const data = { schema: this.projection.schema, version, before };
     const recorded = await this.#retryLoop.run(signal, () =>
-      this.#orders.append((now) => (isOrdered(now) ? [switched] : [])),
+      this.#orders.append((now) => (isOrdered(now) ? [{ type: 'ProjectionSwitched', data }] : [])),
     );
     if (recorded?.live !== version) {
       // Called off at the last instant, or the projector ends.

@@ -44,9 +44,9 @@ export async function documentAsOf<D extends JsonObject>(
   projection: Projection<D>,
   stream: string,
   id: string,
-  moment: Moment,
+  point: Moment,
 ): Promise<D | null> {
-  const events = upTo(await wholeStream(store, stream), moment);
+  const events = upTo(await wholeStream(store, stream), point);
   return events
     .map(sound)
     .reduce<D | null>((document, event) => projection.evolve(document, event, id), null);
@@ -56,12 +56,12 @@ export async function documentAsOf<D extends JsonObject>(
 export async function taskAsOf(
   store: EventStore,
   id: string,
-  moment: Moment,
+  point: Moment,
 ): Promise<TaskDocument | null> {
   const changes = await wholeStream(store, streams.task(id));
-  const fire = await lastFire(store, id, (event) => isWithin(event, moment));
+  const fire = await lastFire(store, id, (event) => isWithin(event, point));
   // Both streams of a task are one record: everything before the last included event of either counts.
-  const end = [upTo(changes, moment).at(-1)?.position ?? '', fire?.position ?? ''].sort().at(-1);
+  const end = [upTo(changes, point).at(-1)?.position ?? '', fire?.position ?? ''].sort().at(-1);
   const task = changes
     .filter(({ position }) => position <= (end ?? ''))
     .map(sound)
@@ -91,14 +91,14 @@ export async function withFiresUpTo(
 export async function lastRunAsOf(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   taskId: string,
-  moment: Moment,
+  point: Moment,
 ): Promise<string | null> {
   const query = latestStartedRunOf(taskId);
-  if (moment.kind === 'instant') {
-    const [run] = await readModel.find(runsProjection, startedUpTo(query, moment.at));
-    return run?.document.started_at ?? removedStart(readModel, taskId, moment.at);
+  if (point.kind === 'instant') {
+    const [run] = await readModel.find(runsProjection, startedUpTo(query, point.at));
+    return run?.document.started_at ?? removedStart(readModel, taskId, point.at);
   }
-  const [next] = await store.readAll(moment.position, 1);
+  const [next] = await store.readAll(point.position, 1);
   const [last] = await store.readAllBackwards(next?.position ?? null, 1);
   const lastAt = last?.metadata.occurredAt ?? '';
   // Times do not follow the order of the log: the next event may have been decided before a start that counts.
@@ -107,7 +107,7 @@ export async function lastRunAsOf(
   for await (const { key, document } of pagesOf(readModel, { ...bound, limit: CANDIDATES })) {
     const events = await store.readStream(streams.run(key), { limit: PAGE, faulty: true });
     const started = events.find(({ type }) => type === 'RunStarted');
-    if (started !== undefined && started.position <= moment.position) return document.started_at;
+    if (started !== undefined && started.position <= point.position) return document.started_at;
   }
   return removedStart(readModel, taskId, lastAt);
 }
@@ -148,11 +148,11 @@ function startedUpTo(query: Query, at: string): Query {
 
 const evolve: typeof tasksProjection.evolve = (...given) => tasksProjection.evolve(...given);
 
-const isWithin = ({ position, metadata }: RecordedEvent, moment: Moment): boolean =>
-  moment.kind === 'position' ? position <= moment.position : metadata.occurredAt <= moment.at;
+const isWithin = ({ position, metadata }: RecordedEvent, point: Moment): boolean =>
+  point.kind === 'position' ? position <= point.position : metadata.occurredAt <= point.at;
 
-function upTo(events: readonly RecordedEvent[], moment: Moment): readonly RecordedEvent[] {
-  return events.slice(0, events.findLastIndex((event) => isWithin(event, moment)) + 1);
+function upTo(events: readonly RecordedEvent[], point: Moment): readonly RecordedEvent[] {
+  return events.slice(0, events.findLastIndex((event) => isWithin(event, point)) + 1);
 }
 
 /** The last event of a task's `fires-` that meets a condition which all earlier ones meet too; by binary search. */

@@ -1,6 +1,6 @@
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import { idOf } from '../../domain/streams.ts';
-import { Listeners, type ListenedPage } from './listeners.ts';
+import { TopicListeners, type ListenedPage } from './topic-listeners.ts';
 import { loadView } from './load-view.ts';
 import type { ReadModel } from '../read-model.ts';
 import { topicsProjection } from '../views/topics.ts';
@@ -12,7 +12,7 @@ import { topicsProjection } from '../views/topics.ts';
 export class TopicIndex {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
-  #listeners = new Listeners();
+  #listeners = new TopicListeners();
   #reached: Position = BEGINNING;
   /** Whether the index has been level with the log. Before that it knows no listeners. */
   #level = false;
@@ -27,7 +27,7 @@ export class TopicIndex {
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
     // Until the new one is level, publications use the old one. After an interruption the old one may hold tasks that
     // were canceled meanwhile.
-    const fresh = new Listeners();
+    const fresh = new TopicListeners();
     const after = await loadView(
       { store: this.#store, readModel: this.#readModel },
       topicsProjection,
@@ -63,9 +63,9 @@ export class TopicIndex {
   }
 
   /**
-   * A page of the patterns that active event tasks listen to, with the index's position: see {@link Listeners.page}.
+   * A page of the patterns that active event tasks listen to, with the index's position: see {@link TopicListeners.page}.
    */
-  page(...asked: Parameters<Listeners['page']>): ListenedPage & { readonly position: Position } {
+  page(...asked: Parameters<TopicListeners['page']>): ListenedPage & { readonly position: Position } {
     return { ...this.#listeners.page(...asked), position: this.#reached };
   }
 

@@ -14,7 +14,7 @@ export class WeighedCache<V> {
   readonly #entries: number;
   readonly #weight: number;
   readonly #weigh: (value: V) => number;
-  readonly #kept = new Map<string, Entry<V>>();
+  readonly #values = new Map<string, Entry<V>>();
   #total = 0;
 
   /**
@@ -33,20 +33,20 @@ export class WeighedCache<V> {
   }
 
   get size(): number {
-    return this.#kept.size;
+    return this.#values.size;
   }
 
   /** Reads without counting as a use. */
   peek(key: string): V | undefined {
-    return this.#kept.get(key)?.value;
+    return this.#values.get(key)?.value;
   }
 
   get(key: string): V | undefined {
-    const entry = this.#kept.get(key);
+    const entry = this.#values.get(key);
     if (entry === undefined) return undefined;
     // The most recently used are last.
-    this.#kept.delete(key);
-    this.#kept.set(key, entry);
+    this.#values.delete(key);
+    this.#values.set(key, entry);
     return entry.value;
   }
 
@@ -54,27 +54,27 @@ export class WeighedCache<V> {
   set(key: string, value: V): void {
     this.delete(key);
     const entry = { value, weight: this.#weigh(value) };
-    this.#kept.set(key, entry);
+    this.#values.set(key, entry);
     this.#total += entry.weight;
-    if (this.#kept.size <= this.#entries && this.#total <= this.#weight) return;
+    if (this.#values.size <= this.#entries && this.#total <= this.#weight) return;
     const entries = Math.ceil(this.#entries * (1 - DROPPED_FRACTION));
     const weight = this.#weight * (1 - DROPPED_FRACTION);
-    for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= entries && this.#total <= weight) break;
+    for (const [oldest] of this.#values) {
+      if (this.#values.size <= entries && this.#total <= weight) break;
       if (oldest === key && this.#entries > 0) break;
       this.delete(oldest);
     }
   }
 
   delete(key: string): void {
-    const entry = this.#kept.get(key);
+    const entry = this.#values.get(key);
     if (entry === undefined) return;
-    this.#kept.delete(key);
+    this.#values.delete(key);
     this.#total -= entry.weight;
   }
 
   clear(): void {
-    this.#kept.clear();
+    this.#values.clear();
     this.#total = 0;
   }
 }

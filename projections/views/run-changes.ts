@@ -29,7 +29,7 @@ export interface RunChange {
   readonly step: RunStep | null;
 }
 
-interface Kept {
+interface CachedRun {
   readonly revision: number;
   readonly document: RunDocument | null;
 }
@@ -44,7 +44,7 @@ const PAGE = 1_000;
  */
 export class RunChanges {
   readonly #store: EventStore;
-  readonly #kept = new Map<string, Kept>();
+  readonly #cached = new Map<string, CachedRun>();
 
   constructor(store: EventStore) {
     this.#store = store;
@@ -58,20 +58,20 @@ export class RunChanges {
   async of(event: RecordedEvent): Promise<RunChange | null> {
     const name = (runChangeNames as Partial<Record<EventType, RunChangeName>>)[event.type];
     const id = idOf(event.stream);
-    const known = this.#kept.get(id);
+    const known = this.#cached.get(id);
     if (event.fault !== undefined || (name === undefined && known === undefined)) return null;
-    this.#kept.delete(id);
-    const run = await this.#after(event, id, known);
-    if (name !== 'run.ended' && name !== 'run.skipped') this.#keep(id, event.revision, run);
+    this.#cached.delete(id);
+    const run = await this.#runAfter(event, id, known);
+    if (name !== 'run.ended' && name !== 'run.skipped') this.#cache(id, event.revision, run);
     if (run === null || name === undefined) return null;
     const step = name === 'run.step' ? (run.steps.at(-1) ?? null) : null;
     return { name, position: event.position, at: event.metadata.occurredAt, run, step };
   }
 
-  async #after(
+  async #runAfter(
     event: RecordedEvent,
     id: string,
-    known: Kept | undefined,
+    known: CachedRun | undefined,
   ): Promise<RunDocument | null> {
     if (event.revision === 0) return runsProjection.evolve(null, event, id);
     if (known?.revision === event.revision - 1) {
@@ -90,10 +90,10 @@ export class RunChanges {
     return run;
   }
 
-  #keep(id: string, revision: number, document: RunDocument | null): void {
-    this.#kept.set(id, { revision, document });
-    if (this.#kept.size <= MAX_RUNS) return;
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined) this.#kept.delete(oldest);
+  #cache(id: string, revision: number, document: RunDocument | null): void {
+    this.#cached.set(id, { revision, document });
+    if (this.#cached.size <= MAX_RUNS) return;
+    const [oldest] = this.#cached.keys();
+    if (oldest !== undefined) this.#cached.delete(oldest);
   }
 }

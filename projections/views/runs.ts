@@ -216,7 +216,7 @@ type Place = Pick<RecordedEvent, 'revision' | 'metadata'>;
 function started(run: RunDocument, data: DataOf<'RunStarted'>, place: Place): RunDocument {
   const { worker, attempt, leased_until } = data;
   const at = place.metadata.occurredAt;
-  const goesOn = run.attempts.at(-1)?.attempt === attempt;
+  const continues = run.attempts.at(-1)?.attempt === attempt;
   const ends = { finished_at: null, outcome: null, error: null, step: null };
   return {
     ...run,
@@ -225,7 +225,7 @@ function started(run: RunDocument, data: DataOf<'RunStarted'>, place: Place): Ru
     leased_until,
     started_at: run.started_at ?? at,
     attempt,
-    attempts: goesOn
+    attempts: continues
       ? run.attempts.map((each) => (each.attempt === attempt ? { ...each, worker } : each))
       : [...run.attempts, { attempt, worker, started_at: at, ...ends }],
     interruptions: attempt === run.attempt ? run.interruptions : 0,

@@ -12,7 +12,7 @@ describe('the remaining time of a fill', () => {
     const clock = new VirtualClock();
     const progress = new FillingProgress(clock, rate);
     progress.begin(0);
-    progress.goesTo(position(200), counts(0));
+    progress.setEnd(position(200), counts(0));
     return { clock, progress };
   }
 

@@ -1,27 +1,27 @@
 /** A set of strings that is read in order, page by page. */
-export class SortedTexts {
-  readonly #texts = new Set<string>();
+export class SortedStrings {
+  readonly #strings = new Set<string>();
   /** null until it is read: strings are mostly added in bulk before, and sorting them once is cheaper. */
   #order: string[] | null = null;
 
   get size(): number {
-    return this.#texts.size;
+    return this.#strings.size;
   }
 
-  add(text: string): void {
-    if (this.#texts.has(text)) return;
-    this.#texts.add(text);
-    this.#order?.splice(placeOf(this.#order, text), 0, text);
+  add(value: string): void {
+    if (this.#strings.has(value)) return;
+    this.#strings.add(value);
+    this.#order?.splice(placeOf(this.#order, value), 0, value);
   }
 
-  delete(text: string): void {
-    if (!this.#texts.delete(text)) return;
-    this.#order?.splice(placeOf(this.#order, text), 1);
+  delete(value: string): void {
+    if (!this.#strings.delete(value)) return;
+    this.#order?.splice(placeOf(this.#order, value), 1);
   }
 
   /** All strings, unordered. */
   values(): Iterable<string> {
-    return this.#texts;
+    return this.#strings;
   }
 
   /**
@@ -30,7 +30,7 @@ export class SortedTexts {
    * @param offset how many of them to leave out
    */
   page(after: string | null, offset: number, limit: number): readonly string[] {
-    const order = (this.#order ??= [...this.#texts].sort());
+    const order = (this.#order ??= [...this.#strings].sort());
     const place = after === null ? 0 : placeOf(order, after);
     const from = (order[place] === after ? place + 1 : place) + offset;
     return order.slice(from, from + limit);
@@ -38,12 +38,12 @@ export class SortedTexts {
 }
 
 /** The index of a string in sorted strings, or where it would be. */
-function placeOf(order: readonly string[], text: string): number {
+function placeOf(order: readonly string[], value: string): number {
   let low = 0;
   let high = order.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((order[middle] ?? '') < text) low = middle + 1;
+    if ((order[middle] ?? '') < value) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SortedTexts } from '../../../projections/reading/sorted-texts.ts';
+import { SortedStrings } from '../../../projections/reading/sorted-strings.ts';
 
 describe('sorted strings', () => {
-  const texts = (...all: readonly string[]): SortedTexts => {
-    const sorted = new SortedTexts();
+  const texts = (...all: readonly string[]): SortedStrings => {
+    const sorted = new SortedStrings();
     for (const text of all) sorted.add(text);
     return sorted;
   };
@@ -29,7 +29,7 @@ describe('sorted strings', () => {
       fc.record({ kind: fc.constantFrom('add', 'delete', 'page'), text: fc.string() }),
     );
     const property = fc.property(steps, (all) => {
-      const sorted = new SortedTexts();
+      const sorted = new SortedStrings();
       const wanted = new Set<string>();
       for (const { kind, text } of all) {
         if (kind === 'add') {

@@ -1,5 +1,5 @@
 import { compileTopicPattern, type TopicPattern } from '../../domain/schedule/topic-pattern.ts';
-import { SortedTexts } from './sorted-texts.ts';
+import { SortedStrings } from './sorted-strings.ts';
 import type { TopicDocument } from '../views/topics.ts';
 
 /** A pattern that active tasks listen to. */
@@ -26,15 +26,15 @@ interface KnownTask {
 
 interface Listened {
   readonly pattern: TopicPattern;
-  readonly tasks: SortedTexts;
+  readonly tasks: SortedStrings;
 }
 
 /** Tasks by the patterns they listen to, in memory. */
-export class Listeners {
+export class TopicListeners {
   /** Includes tasks of other kinds: they may become event tasks. */
   readonly #tasks = new Map<string, KnownTask>();
   readonly #listened = new Map<string, Listened>();
-  readonly #patterns = new SortedTexts();
+  readonly #patterns = new SortedStrings();
 
   /** A task; undefined if it is unknown or canceled. */
   get(taskId: string): KnownTask | undefined {
@@ -65,11 +65,11 @@ export class Listeners {
   /**
    * @param place.after patterns after it; null: from the first
    * @param place.offset how many of them to leave out
-   * @param mostIds ids per pattern
+   * @param maxIds ids per pattern
    */
   page(
     place: { readonly after: string | null; readonly offset: number; readonly limit: number },
-    mostIds: number,
+    maxIds: number,
   ): ListenedPage {
     const { after, offset, limit } = place;
     const found = this.#patterns.page(after, offset, limit + 1);
@@ -77,7 +77,7 @@ export class Listeners {
     for (const topic of found.slice(0, limit)) {
       const tasks = this.#listened.get(topic)?.tasks;
       if (tasks === undefined) continue;
-      const task_ids = tasks.page(null, 0, mostIds);
+      const task_ids = tasks.page(null, 0, maxIds);
       topics.push({ topic, active_tasks: tasks.size, task_ids });
     }
     return { total: this.#patterns.size, topics, hasMore: found.length > limit };
@@ -86,7 +86,7 @@ export class Listeners {
   #join(pattern: string, taskId: string): void {
     let listened = this.#listened.get(pattern);
     if (listened === undefined) {
-      listened = { pattern: compileTopicPattern(pattern), tasks: new SortedTexts() };
+      listened = { pattern: compileTopicPattern(pattern), tasks: new SortedStrings() };
       this.#listened.set(pattern, listened);
       this.#patterns.add(pattern);
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Listeners } from '../../../projections/reading/listeners.ts';
+import { TopicListeners } from '../../../projections/reading/topic-listeners.ts';
 import type { TopicDocument } from '../../../projections/views/topics.ts';
 
 describe('tasks that listen to topics', () => {
@@ -13,10 +13,10 @@ describe('tasks that listen to topics', () => {
     revision: 0,
   });
   const all = { after: null, offset: 0, limit: 10 };
-  let listeners: Listeners;
+  let listeners: TopicListeners;
 
   beforeEach(() => {
-    listeners = new Listeners();
+    listeners = new TopicListeners();
   });
 
   const listen = (taskId: string, pattern: string, listening = true): void =>
