@@ -3,7 +3,7 @@ import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { errorMessage } from '../error-message.ts';
+import { keepRunning } from '../projector/retry-loop.ts';
 import { projectorContext } from '../projector/view-orders.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
 import { inShape } from './older-shape.ts';
@@ -44,16 +44,11 @@ export class OlderShapesCleanup {
   /** Checks every hour until the signal is aborted. Does not reject. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, telemetry } = this.#options;
-    while (!signal.aborted) {
-      try {
-        await this.check();
-      } catch (error) {
-        if (signal.aborted) return;
-        const fields = { error: errorMessage(error) };
-        telemetry.log.warn('could not check older shapes of views; retrying', fields);
-      }
-      await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
-    }
+    const failure = 'could not check older shapes of views; retrying';
+    await keepRunning({ clock, telemetry, failure }, signal, async () => {
+      await this.check();
+      await clock.sleep(CHECK_INTERVAL_MS, signal);
+    });
   }
 
   /** Checks once. @throws ReadModelError, EventStoreError, and what the memory throws */

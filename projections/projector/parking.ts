@@ -1,13 +1,8 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { PoisonedKey } from './fold-batch.ts';
-import {
-  ReadModelError,
-  type KeptDocument,
-  type Projection,
-  type ReadModel,
-  type ViewWriter,
-} from '../read-model.ts';
+import type { KeptDocument, Projection, ReadModel, ViewWriter } from '../read-model.ts';
+import { pagesOf, unlessMissing } from '../reading/pages.ts';
 
 /** A key of a view that is parked because an event could not be folded into its document. */
 export type ParkedDocument = JsonObject & {
@@ -58,19 +53,14 @@ export class Parking {
 
   /** The parked keys of a view and the positions they are parked at. */
   async of(view: string): Promise<Map<string, Position>> {
-    const kept = await this.#keptOf(view);
+    const kept = await this.#storedOf(view);
     return new Map(kept.map(({ document }) => [document.key, document.position]));
   }
 
   /** The event that a key of a view is parked at; null if it is not parked. */
   async find(view: string, key: string): Promise<PoisonedKey | null> {
-    try {
-      const kept = await this.#readModel.get(parkedProjection, `${view}/${key}`);
-      return kept?.document ?? null;
-    } catch (error) {
-      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return null;
-      throw error;
-    }
+    const stored = this.#readModel.get(parkedProjection, `${view}/${key}`);
+    return (await unlessMissing(stored, null))?.document ?? null;
   }
 
   /** @throws ReadModelError as any write */
@@ -85,7 +75,7 @@ export class Parking {
 
   /** Forgets all parked keys of a view that is built anew. `at`: a position at or after all of them. */
   async forget(view: string, at: Position): Promise<void> {
-    const kept = await this.#keptOf(view);
+    const kept = await this.#storedOf(view);
     if (kept.length === 0) return;
     await this.#write(kept.map(({ key }) => ({ key, position: at, document: null })));
   }
@@ -101,30 +91,18 @@ export class Parking {
     this.#writer = null;
   }
 
-  async #keptOf(view: string): Promise<readonly KeptDocument<ParkedDocument>[]> {
-    const kept: KeptDocument<ParkedDocument>[] = [];
-    for (;;) {
-      const page = await this.#pageOf(view, kept.at(-1));
-      kept.push(...page);
-      if (page.length < PAGE) return kept;
-    }
-  }
-
-  async #pageOf(
-    view: string,
-    last: KeptDocument<ParkedDocument> | undefined,
-  ): Promise<readonly KeptDocument<ParkedDocument>[]> {
-    try {
-      return await this.#readModel.find(parkedProjection, {
-        filters: [{ field: 'view', op: 'eq', value: view }],
-        sort: [{ field: 'key', direction: 'ascending' }],
-        limit: PAGE,
-        ...(last === undefined ? {} : { after: { values: [last.document.key], key: last.key } }),
-      });
-    } catch (error) {
-      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return [];
-      throw error;
-    }
+  async #storedOf(view: string): Promise<readonly KeptDocument<ParkedDocument>[]> {
+    const stored: KeptDocument<ParkedDocument>[] = [];
+    const pages = pagesOf(this.#readModel, parkedProjection, {
+      filters: [{ field: 'view', op: 'eq', value: view }],
+      sort: [{ field: 'key', direction: 'ascending' }],
+      limit: PAGE,
+    });
+    const read = async (): Promise<void> => {
+      for await (const page of pages) stored.push(...page);
+    };
+    await unlessMissing(read(), undefined);
+    return stored;
   }
 
   /** One write at a time: each needs the checkpoint that the previous one left. */

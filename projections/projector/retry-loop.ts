@@ -2,18 +2,15 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../error-message.ts';
 import { BackOff } from './back-off.ts';
+import type { ViewOptions } from './view-options.ts';
 
 /** Retries the management of one view until it succeeds, and remembers the last error. */
 export class RetryLoop {
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
-  readonly #projection: string;
+  readonly #options: Pick<ViewOptions, 'clock' | 'telemetry' | 'projection'>;
   #error: string | null = null;
 
-  constructor(clock: Clock, telemetry: Telemetry, projection: string) {
-    this.#clock = clock;
-    this.#telemetry = telemetry;
-    this.#projection = projection;
+  constructor(options: Pick<ViewOptions, 'clock' | 'telemetry' | 'projection'>) {
+    this.#options = options;
   }
 
   /** The last error; null once an action has succeeded since. */
@@ -23,7 +20,8 @@ export class RetryLoop {
 
   /** Retries an action until it succeeds; undefined when the signal was aborted first. */
   async run<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T | undefined> {
-    const backOff = new BackOff(this.#clock);
+    const { clock, telemetry, projection } = this.#options;
+    const backOff = new BackOff(clock);
     while (!signal.aborted) {
       try {
         const result = await action();
@@ -31,8 +29,8 @@ export class RetryLoop {
         return result;
       } catch (error) {
         this.#error = errorMessage(error);
-        const fields = { projection: this.#projection, error: this.#error };
-        this.#telemetry.log.warn('could not manage a view; retrying', fields);
+        const fields = { projection: projection.name, error: this.#error };
+        telemetry.log.warn('could not manage a view; retrying', fields);
         await backOff.wait(signal);
       }
     }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
 import type { ProjectionEvent } from '../../domain/events/catalogue.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -9,7 +8,7 @@ import {
   type ProjectionOrders,
 } from '../../domain/operators/projection-orders.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Projection } from '../read-model.ts';
+import type { ViewOptions } from './view-options.ts';
 
 /** Metadata of the events by which a projector reports. */
 export function projectorContext(clock: Clock): CommandContext {
@@ -22,25 +21,18 @@ export function projectorContext(clock: Clock): CommandContext {
 export class ViewOrders {
   /** As they were last read. */
   current: ProjectionOrders;
-  readonly #store: EventStore;
-  readonly #clock: Clock;
-  readonly #projection: Projection;
+  readonly #options: Pick<ViewOptions, 'store' | 'clock' | 'projection'>;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly clock: Clock;
-    readonly projection: Projection;
-  }) {
-    this.#store = options.store;
-    this.#clock = options.clock;
-    this.#projection = options.projection;
+  constructor(options: Pick<ViewOptions, 'store' | 'clock' | 'projection'>) {
+    this.#options = options;
     this.current = projectionOrdersFold(options.projection.schema).initial;
   }
 
   /** Reads them. @throws EventStoreError */
   async load(): Promise<ProjectionOrders> {
-    const { name, schema } = this.#projection;
-    const loaded = await load(this.#store, streams.projection(name), projectionOrdersFold(schema));
+    const { store, projection } = this.#options;
+    const { name, schema } = projection;
+    const loaded = await load(store, streams.projection(name), projectionOrdersFold(schema));
     this.current = loaded.state;
     return loaded.state;
   }
@@ -49,9 +41,10 @@ export class ViewOrders {
   async append(
     decide: (now: ProjectionOrders) => readonly ProjectionEvent[],
   ): Promise<ProjectionOrders> {
-    const { name, schema } = this.#projection;
-    const context = projectorContext(this.#clock);
-    const { state } = await orderOf({ store: this.#store, name, schema, context }, decide);
+    const { store, clock, projection } = this.#options;
+    const { name, schema } = projection;
+    const context = projectorContext(clock);
+    const { state } = await orderOf({ store, name, schema, context }, decide);
     this.current = state;
     return state;
   }

@@ -60,10 +60,9 @@ export class View {
 
   constructor(options: ViewOptions) {
     this.#options = options;
-    const { clock, telemetry, projection } = options;
     this.#orders = new ViewOrders(options);
     this.#older = new OlderShapeFollower(options);
-    this.#retryLoop = new RetryLoop(clock, telemetry, projection.name);
+    this.#retryLoop = new RetryLoop(options);
     this.#generations = new Generations(options, {
       live: () => this.#live,
       older: () => this.#older.follower,
@@ -71,7 +70,7 @@ export class View {
       onUnwanted: (follower) => this.#lose(follower),
       onChange: () => this.notify(),
     });
-    this.#previous = new PreviousGeneration(clock, this.#generations, () => this.notify());
+    this.#previous = new PreviousGeneration(options.clock, this.#generations, () => this.notify());
   }
 
   get projection(): Projection {

@@ -7,10 +7,11 @@ import {
 } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
-import type { KeptDocument, Projection, Query, ReadModel } from '../read-model.ts';
+import type { Projection, Query, ReadModel } from '../read-model.ts';
+import { pagesOf } from './pages.ts';
 import { SKEW } from './position-at.ts';
 import { latestStartedRunOf } from './run-queries.ts';
-import { runsProjection, type RunDocument } from '../views/runs.ts';
+import { runsProjection } from '../views/runs.ts';
 import { lastDayKey, statisticsProjection, type LastDayDocument } from '../views/statistics.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
@@ -102,32 +103,19 @@ export async function lastRunAsOf(
   const [last] = await store.readAllBackwards(next?.position ?? null, 1);
   const lastAt = last?.metadata.occurredAt ?? '';
   // Times do not follow the order of the log: the next event may have been decided before a start that counts.
-  const latest = latestOf(lastAt, next?.metadata.occurredAt ?? '');
+  const nextAt = next?.metadata.occurredAt ?? '';
+  const latest = lastAt > nextAt ? lastAt : nextAt;
   const bound = latest === '' ? query : startedUpTo(query, toIso(fromIso(latest) + SKEW));
-  for await (const { key, document } of pagesOf(readModel, { ...bound, limit: CANDIDATES })) {
-    const events = await store.readStream(streams.run(key), { limit: PAGE, faulty: true });
-    const started = events.find(({ type }) => type === 'RunStarted');
-    if (started !== undefined && started.position <= point.position) return document.started_at;
+  const pages = pagesOf(readModel, runsProjection, { ...bound, limit: CANDIDATES });
+  for await (const page of pages) {
+    for (const { key, document } of page) {
+      const events = await store.readStream(streams.run(key), { limit: PAGE, faulty: true });
+      const started = events.find(({ type }) => type === 'RunStarted');
+      if (started !== undefined && started.position <= point.position) return document.started_at;
+    }
   }
   return removedStart(readModel, taskId, lastAt);
 }
-
-/** Runs by a query in its order, read page by page. */
-async function* pagesOf(
-  readModel: ReadModel,
-  query: Query,
-): AsyncGenerator<KeptDocument<RunDocument>> {
-  let page = await readModel.find(runsProjection, query);
-  for (;;) {
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < query.limit) return;
-    const after = { values: [last.document.queued_at], key: last.key };
-    page = await readModel.find(runsProjection, { ...query, after });
-  }
-}
-
-const latestOf = (one: string, other: string): string => (one > other ? one : other);
 
 /** The latest start among a task's removed runs; null if that is after the instant. */
 async function removedStart(

@@ -2,6 +2,7 @@ import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { isOfLog, type IdentifiableLog, type IdentifiableViews } from '../of-log.ts';
 import { ReadModelError, type Filter, type Projection, type ReadModel } from '../read-model.ts';
+import { pagesOf, unlessMissing } from './pages.ts';
 
 /**
  * Documents per read. A page is in memory twice, here and in the reading thread; but a store may have to evaluate the
@@ -28,26 +29,22 @@ export async function loadView<D extends JsonObject>(
   filters: readonly Filter[],
   each: (document: D, key: string) => void,
 ): Promise<Position> {
-  try {
-    if (!(await isOfLog(projection, store, readModel))) throw foreignViewError(projection);
-    const after = await readModel.checkpoint(projection);
-    let key: string | null = null;
-    do {
-      const page: readonly { readonly key: string; readonly document: D }[] = await readModel.find(
-        projection,
-        { filters, sort: [], limit: PAGE, ...(key === null ? {} : { after: { values: [], key } }) },
-      );
-      for (const kept of page) each(kept.document, kept.key);
-      key = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
-    } while (key !== null);
-    return after;
-  } catch (error) {
-    if (error instanceof ReadModelError && error.code === 'NO_VIEW') return BEGINNING;
-    throw error;
-  }
+  return unlessMissing(loadFrom({ store, readModel }, projection, filters, each), BEGINNING);
 }
 
-function foreignViewError({ name }: Projection): ReadModelError {
-  const text = `the view ${name} was built from another log: a projector has to rebuild it`;
-  return new ReadModelError('UNAVAILABLE', text);
+async function loadFrom<D extends JsonObject>(
+  { store, readModel }: { readonly store: IdentifiableLog; readonly readModel: ReadableViews },
+  projection: Projection<D>,
+  filters: readonly Filter[],
+  each: (document: D, key: string) => void,
+): Promise<Position> {
+  if (!(await isOfLog(projection, store, readModel))) {
+    const message = `the view ${projection.name} was built from another log: a projector has to rebuild it`;
+    throw new ReadModelError('UNAVAILABLE', message);
+  }
+  const after = await readModel.checkpoint(projection);
+  for await (const page of pagesOf(readModel, projection, { filters, sort: [], limit: PAGE })) {
+    for (const { document, key } of page) each(document, key);
+  }
+  return after;
 }

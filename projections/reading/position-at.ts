@@ -2,7 +2,8 @@ import { fromIso } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
 import { auditFilters, auditProjection, newestAudited } from '../views/audit.ts';
-import { ReadModelError, type ReadModel } from '../read-model.ts';
+import type { ReadModel } from '../read-model.ts';
+import { unlessMissing } from './pages.ts';
 import { runsProjection } from '../views/runs.ts';
 
 /** Events per read. */
@@ -67,43 +68,25 @@ async function searchStart(
 }
 
 async function lastAudited(readModel: ReadModel, at: string): Promise<Position | undefined> {
-  return orUndefined(async () => {
-    const filters = auditFilters({ to: at });
-    const [last] = await readModel.find(auditProjection, {
-      filters,
-      sort: newestAudited,
-      limit: 1,
-    });
-    return last?.key;
-  });
+  const query = { filters: auditFilters({ to: at }), sort: newestAudited, limit: 1 };
+  const [last] = await unlessMissing(readModel.find(auditProjection, query), []);
+  return last?.key;
 }
 
 async function lastQueued(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   at: string,
 ): Promise<Position | undefined> {
-  const run = await orUndefined(async () => {
-    const [last] = await readModel.find(runsProjection, {
-      filters: [
-        { field: 'listed', op: 'eq', value: true },
-        { field: 'queued_at', op: 'lte', value: at },
-      ],
-      sort: [{ field: 'queued_at', direction: 'descending' }],
-      limit: 1,
-    });
-    return last?.key;
+  const found = readModel.find(runsProjection, {
+    filters: [
+      { field: 'listed', op: 'eq', value: true },
+      { field: 'queued_at', op: 'lte', value: at },
+    ],
+    sort: [{ field: 'queued_at', direction: 'descending' }],
+    limit: 1,
   });
+  const [run] = await unlessMissing(found, []);
   if (run === undefined) return undefined;
-  const [first] = await store.readStream(streams.run(run), { limit: 1 });
+  const [first] = await store.readStream(streams.run(run.key), { limit: 1 });
   return first?.position;
-}
-
-/** A view that is not built yet is of no help, and not needed. */
-async function orUndefined<T>(work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ReadModelError && error.code === 'NO_VIEW') return undefined;
-    throw error;
-  }
 }

@@ -22,6 +22,13 @@ export interface PositionWaiter {
   readonly notify: (name: string, position: Position) => void;
 }
 
+interface WaiterOptions {
+  readonly readModel: ReadModel;
+  readonly clock: Clock;
+  /** Default 5. */
+  readonly pollMs?: number;
+}
+
 interface Waiting {
   readonly position: Position;
   readonly settle: (passed: boolean) => void;
@@ -30,20 +37,14 @@ interface Waiting {
 /**
  * Creates a waiter. A notification ends a wait at once. For projectors in other processes, the view's checkpoint is
  * polled while somebody waits, once for all waiters of a view.
- *
- * @param options.pollMs default 5
  */
-export function createPositionWaiter(options: {
-  readonly readModel: ReadModel;
-  readonly clock: Clock;
-  readonly pollMs?: number;
-}): PositionWaiter {
+export function createPositionWaiter(options: WaiterOptions): PositionWaiter {
   const watches = new Map<string, Watch>();
   return {
     async passed(projection, position, atMost) {
       let watch = watches.get(projection.name);
       if (!watch) {
-        watch = new Watch(projection, options.readModel, options.clock, options.pollMs ?? 5);
+        watch = new Watch(projection, options);
         watches.set(projection.name, watch);
       }
       const passed = await watch.wait(position, atMost);
@@ -59,17 +60,13 @@ class Watch {
   /** The view is at least here. It never goes back, not even by a rebuild. */
   known: Position = BEGINNING;
   readonly #projection: Projection;
-  readonly #readModel: ReadModel;
-  readonly #clock: Clock;
-  readonly #pollMs: number;
+  readonly #options: WaiterOptions;
   readonly #waiting = new Set<Waiting>();
   #isPolling = false;
 
-  constructor(projection: Projection, readModel: ReadModel, clock: Clock, pollMs: number) {
+  constructor(projection: Projection, options: WaiterOptions) {
     this.#projection = projection;
-    this.#readModel = readModel;
-    this.#clock = clock;
-    this.#pollMs = pollMs;
+    this.#options = options;
   }
 
   wait(position: Position, atMost: number): Promise<boolean> {
@@ -83,7 +80,7 @@ class Watch {
           resolve(passed);
         },
       };
-      const cancel: Cancel = this.#clock.after(atMost, () => waiting.settle(false));
+      const cancel: Cancel = this.#options.clock.after(atMost, () => waiting.settle(false));
       this.#waiting.add(waiting);
       if (!this.#isPolling) void this.#poll();
     });
@@ -99,13 +96,14 @@ class Watch {
 
   async #poll(): Promise<void> {
     this.#isPolling = true;
+    const { readModel, clock, pollMs = 5 } = this.#options;
     while (this.#waiting.size > 0) {
       try {
-        this.reached(await this.#readModel.checkpoint(this.#projection));
+        this.reached(await readModel.checkpoint(this.#projection));
       } catch {
         // It counts as behind; waiters time out.
       }
-      if (this.#waiting.size > 0) await this.#clock.sleep(this.#pollMs);
+      if (this.#waiting.size > 0) await clock.sleep(pollMs);
     }
     this.#isPolling = false;
   }

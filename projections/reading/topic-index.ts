@@ -65,7 +65,9 @@ export class TopicIndex {
   /**
    * A page of the patterns that active event tasks listen to, with the index's position: see {@link TopicListeners.page}.
    */
-  page(...asked: Parameters<TopicListeners['page']>): ListenedPage & { readonly position: Position } {
+  page(
+    ...asked: Parameters<TopicListeners['page']>
+  ): ListenedPage & { readonly position: Position } {
     return { ...this.#listeners.page(...asked), position: this.#reached };
   }
 

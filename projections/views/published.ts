@@ -126,7 +126,14 @@ function placeAfter(
     const { event_id, topic, source_agent_id, published_at, triggered_tasks } = event.data;
     const stream_id = streamIdOf(published_at, revision);
     const payload = event.data.payload as JsonObject;
-    const published = { event_id, stream_id, payload, source_agent_id, published_at, triggered_tasks };
+    const published = {
+      event_id,
+      stream_id,
+      payload,
+      source_agent_id,
+      published_at,
+      triggered_tasks,
+    };
     return { listed: true, topic, position, oldest_at: null, revision, ...published };
   }
   if (event.type !== 'TopicTrimmed' || document?.listed !== true) return document;
