@@ -53,7 +53,6 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly tallies?: readonly Tally[];
   /** Whether a document is final: no further event is expected, so it need not be cached. Default: none is. */
   isOver?(document: D): boolean;
-  /** Keys of the documents that an event changes; empty for none. */
   keys(event: RecordedEvent): readonly string[];
   /**
    * The document after the event; null if there is none (any more). Must not change its input.
@@ -63,7 +62,6 @@ export interface Projection<D extends JsonObject = JsonObject> {
   evolve(document: D | null, event: RecordedEvent, key: string, own?: boolean): D | null;
 }
 
-/** Counts documents by the values of some fields, and by the hour of a timestamp field. */
 export interface Tally {
   readonly fields: readonly string[];
   readonly hourOf?: string;
@@ -125,13 +123,11 @@ export interface Cut {
   readonly without?: readonly string[];
 }
 
-/** A query for one page of a list. */
 export interface ListQuery extends Query {
   /** The filters of the total; null: no total. Default: the query's own filters. */
   readonly counted?: readonly Filter[] | null;
   /** Bytes of JSON of all documents together; the first one is always included. Default: unlimited. */
   readonly mostBytes?: number;
-  /** Default: all documents come whole. */
   readonly cut?: Cut;
   /** Whether page and position may be of different instants, as in an export; saves a read. Default: false. */
   readonly isLoose?: boolean;
@@ -140,7 +136,6 @@ export interface ListQuery extends Query {
 /** A document of a list, unparsed: large ones are best parsed one after the other. */
 export interface ListedDocument {
   readonly key: string;
-  /** JSON. */
   readonly text: string;
 }
 
@@ -149,9 +144,7 @@ export interface Listed {
   readonly documents: readonly ListedDocument[];
   /** Whether more documents follow, beyond the limit or the bytes. */
   readonly hasMore: boolean;
-  /** How many documents pass `counted`; null if nothing was counted. */
   readonly total: number | null;
-  /** The checkpoint of the generation at that instant. */
   readonly position: Position;
 }
 
@@ -168,7 +161,6 @@ export interface ReadModel {
     query: Query,
   ): Promise<readonly KeptDocument<D>[]>;
 
-  /** How many documents pass the filters. */
   count<D extends JsonObject>(
     projection: Projection<D>,
     filters: readonly Filter[],
@@ -198,7 +190,6 @@ export interface ReadModel {
    */
   version?(projection: Projection): string;
 
-  /** Opens a generation for the projector to write. */
   openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter>;
 
   /** The generation that reads use; null before the first switch. Stored per (name, schema). */
@@ -213,7 +204,6 @@ export interface ReadModel {
   /** The schema numbers of which there is a generation, ascending, whatever the projection's own is. */
   schemas(projection: Projection): Promise<readonly number[]>;
 
-  /** Generations that exist, ascending. */
   generations(projection: Projection): Promise<readonly number[]>;
 
   /** Deletes a generation that is not live. */
@@ -277,9 +267,7 @@ export interface ViewWriter {
       /** This key has no document yet, so none is looked up. Only in bulk. Default: false. */
       readonly isFirst?: boolean;
     }[];
-    /** The checkpoint before this batch. */
     readonly from: Position;
-    /** The checkpoint after this batch. */
     readonly to: Position;
     /** The last event of any stream at or before `to`; default: unchanged. */
     readonly landmark?: Landmark | undefined;
@@ -288,7 +276,6 @@ export interface ViewWriter {
   /** The documents after a key (null: from the first), by key; to compare generations. */
   page(after: string | null, limit: number): Promise<readonly KeptDocument[]>;
 
-  /** How many documents there are. */
   count(): Promise<number>;
 
   /** Ends bulk filling: creates the indexes, then syncs. Does nothing if it is not `bulk`. */

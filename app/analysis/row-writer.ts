@@ -7,7 +7,6 @@ import { syncFolder } from '../archive/durable-folder.ts';
 import { HashedFile } from '../archive/hashed-file.ts';
 import type { Screen } from '../cli/calling/surroundings.ts';
 
-/** The output of an export. */
 export interface RowWriter {
   /** Resolves when there is room for more, so that a slow reader does not grow memory. */
   write(text: string): Promise<void>;
@@ -16,7 +15,6 @@ export interface RowWriter {
   abandon(): Promise<void>;
 }
 
-/** Writes to the standard output. */
 export function toScreen(screen: Screen): RowWriter {
   return {
     async write(text) {

@@ -5,7 +5,6 @@ import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/tasks/task.ts';
 import { nameOfAgent, Names, titleOfTask } from '../../projections/reading/names.ts';
 
-/** Cached names, of agents and of tasks each. */
 const MAX_NAMES = 10_000;
 
 /** Names of agents and tasks, read from the log. */
@@ -21,7 +20,6 @@ export function storedNames(store: EventStore): Names {
   });
 }
 
-/** Caches the results of a lookup. */
 function cached(
   look: (id: string) => Promise<string | null>,
 ): (id: string) => Promise<string | null> {

@@ -12,7 +12,6 @@ export interface FillingPlace {
   readonly logLevel: Configuration['logLevel'];
 }
 
-/** The data of a thread that fills a share of a generation. */
 export interface FillingThreadData {
   readonly place: FillingPlace;
   readonly order: FillOrder;

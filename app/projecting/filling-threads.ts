@@ -121,7 +121,6 @@ class DeadThreadError extends Error {
   }
 }
 
-/** Reports the sum of all threads, at the position of the slowest. */
 function reportProgress(fillers: readonly Filler[], listener: FillListener): void {
   const reports = fillers.flatMap(({ progress }) => (progress === null ? [] : [progress]));
   // Until each has reported where it continues from, progress would seem to go back. Merged ones do not report.
@@ -139,7 +138,6 @@ function reportProgress(fillers: readonly Filler[], listener: FillListener): voi
   );
 }
 
-/** One thread. */
 class Filler {
   /** Resolves when the thread has ended, with whether its share is filled; false: it was stopped. */
   readonly ended: Promise<boolean>;
@@ -184,7 +182,6 @@ class Filler {
     });
   }
 
-  /** Ends it. */
   fail(error: Error): void {
     this.#error ??= error;
     this.send({ kind: 'stop' });

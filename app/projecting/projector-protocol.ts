@@ -19,7 +19,6 @@ export type ToProjectorThread = { readonly kind: 'stop' };
 
 /** From the projector to its process. */
 export type ProjectorMessage =
-  /** Views by name, and their positions. */
   | { readonly kind: 'checkpoints'; readonly views: readonly (readonly [string, Position])[] }
   | {
       readonly kind: 'status';

@@ -9,7 +9,6 @@ import type {
   ProjectorMessage,
 } from './projector-protocol.ts';
 
-/** The projector of this process. */
 export interface RunningProjector {
   stop(): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import type { Clock } from '../../domain/clock.ts';
 
-/** The priority of a thread. */
 export interface Priority {
   lower(): void;
   restore(): void;

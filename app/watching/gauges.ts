@@ -128,7 +128,6 @@ function aboutViews(metrics: Metrics, { views }: Gauged): void {
   metrics.gauge('projection_rebuild_progress', progress);
 }
 
-/** Reports only disks that are in use. */
 function aboutDisk(metrics: Metrics, { configuration }: Gauged): void {
   const { dataDirectory, eventStoreUrl, readModelUrl } = configuration;
   const embeddedLog = eventStoreUrl === undefined;
@@ -147,7 +146,6 @@ function aboutDisk(metrics: Metrics, { configuration }: Gauged): void {
   });
 }
 
-/** 0 if the file does not exist. */
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;

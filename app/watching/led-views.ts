@@ -10,7 +10,6 @@ export class LedViews {
     this.#telemetry = telemetry;
   }
 
-  /** null while this process's projector does not lead. */
   get current(): readonly ProjectionStatus[] | null {
     return this.#current;
   }

@@ -1,7 +1,6 @@
 import type { Log, Telemetry, Traces } from '../../observability/telemetry.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
 
-/** Traces, and how to close them. */
 export interface OpenTraces {
   readonly traces: Traces | undefined;
   /** Sends the remaining ones, for a few seconds at most. Never rejects. */
@@ -19,7 +18,6 @@ export async function openTraces(
   return { traces, close: () => traces.close() };
 }
 
-/** Telemetry with these traces added. */
 export function withTraces<T extends Telemetry>(telemetry: T, { traces }: OpenTraces): T {
   return traces === undefined ? telemetry : { ...telemetry, traces };
 }

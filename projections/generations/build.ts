@@ -6,7 +6,6 @@ import type { GenerationWriter } from './generation-writer.ts';
 
 /** What fills a generation from the log's beginning: here, or elsewhere. */
 export interface Filler {
-  /** Feeds the generation once it is filled, from where it is then. */
   readonly writer: GenerationWriter;
 
   /**
@@ -21,9 +20,7 @@ export interface Filler {
 
 export interface BuildOptions {
   readonly filler: Filler;
-  /** Feeds the filled generation from then on. */
   readonly follow: (writer: GenerationWriter) => Follower;
-  /** Called when it is filled, or has failed. */
   readonly onChange: () => void;
 }
 
@@ -43,7 +40,6 @@ export class Build {
     return this.#options.filler.writer.generation;
   }
 
-  /** Feeds it once it is filled; null before. */
   get follower(): Follower | null {
     return this.#follower;
   }
@@ -86,7 +82,6 @@ export class Build {
     this.#follower = null;
   }
 
-  /** @param state of its view */
   status(state: ViewState): FillingStatus {
     const status = this.#options.filler.status();
     if (this.#error !== null) return { ...status, state: 'failed', detail: this.#error };

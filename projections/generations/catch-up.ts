@@ -17,7 +17,6 @@ export class CatchUp {
     for (const { resolve } of done) resolve();
   }
 
-  /** Ends all waits. */
   end(): void {
     for (const { resolve } of this.#waiting) resolve();
     this.#waiting = [];

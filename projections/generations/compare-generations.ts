@@ -11,7 +11,6 @@ const MAX_COMPARED = 10_000;
 /** Differing keys that are reported. */
 const MAX_REPORTED = 20;
 
-/** Documents per read. */
 const PAGE = 500;
 
 /** How often differing keys are compared again once both sides have taken the same events. */

@@ -9,9 +9,7 @@ import { logFraction } from './log-fraction.ts';
 
 /** What a fill has done so far. */
 export interface FillingCounts {
-  /** The generation. */
   readonly version: number;
-  /** Events folded. */
   readonly handled: number;
   readonly leftOut: number;
   /** Everything of the view up to here was taken, or is being taken. */
@@ -23,7 +21,6 @@ const MAX_SHOWN = 0.99;
 
 /** The progress of a fill, and an estimate of its remaining time. */
 export class FillingProgress {
-  /** The last error; null if there is none. */
   detail: string | null = null;
   readonly #clock: Clock;
   readonly #rate: number | undefined;
@@ -32,7 +29,6 @@ export class FillingProgress {
   #began: number;
   #handledBefore = 0;
   #progressBefore: number | null = null;
-  /** End of the log when it began or resumed. */
   #end: Position = BEGINNING;
 
   /** @param rate events per second that it keeps to; undefined: unlimited */
@@ -42,7 +38,6 @@ export class FillingProgress {
     this.#began = clock.steady();
   }
 
-  /** It begins or resumes. @param handled by then */
   begin(handled: number): void {
     this.#state = 'filling';
     this.#began = this.#clock.steady();
@@ -50,7 +45,6 @@ export class FillingProgress {
     this.#progressBefore = null;
   }
 
-  /** The end of the log as it begins or resumes. */
   setEnd(end: Position, { looked }: Pick<FillingCounts, 'looked'>): void {
     this.#end = end;
     this.#progressBefore ??= this.#progress(looked);

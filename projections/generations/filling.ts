@@ -14,7 +14,6 @@ interface FillingOptions
    * and released at once: the garbage collector has to copy what lives long.
    */
   readonly batchSize: number;
-  /** Events per second at most; default: unlimited. */
   readonly rate?: number | undefined;
   /** The share of a parallel fill; default: the whole generation. */
   readonly share?: ShareFill;
@@ -63,7 +62,6 @@ export class Filling implements Filler {
     }
   }
 
-  /** Everything of the view up to here was taken, or is being taken. */
   get looked(): Position {
     const { passed } = this.writer;
     return passed < this.#looked ? this.#looked : passed;

@@ -52,11 +52,9 @@ export interface GenerationWriterOptions {
    * key is better than no view.
    */
   readonly endsAtPoison: boolean;
-  /** Events that an operator has skipped. */
   readonly skipped: () => SkippedEvents;
   /** In bulk: the share of the generation that it fills. Default: all of it. */
   readonly share?: StreamShare | undefined;
-  /** Called when everything up to a position is in the documents. */
   readonly onPassed: (position: Position) => void;
 }
 
@@ -67,7 +65,6 @@ export interface GenerationWriterOptions {
 export class GenerationWriter {
   readonly projection: Projection;
   readonly generation: number;
-  /** Events folded since it was created. */
   handled = 0;
   /** How often a skipped event was left out of a document because it cannot be folded here either. */
   leftOut = 0;
@@ -76,7 +73,6 @@ export class GenerationWriter {
   readonly #options: GenerationWriterOptions;
   #writer: ViewWriter | null = null;
   #bulk = false;
-  /** The stored checkpoint. */
   #written: Position = BEGINNING;
   /** At or after {@link #written}: events between the two touched no document. */
   #passed: Position = BEGINNING;
@@ -116,7 +112,6 @@ export class GenerationWriter {
     return this.#unwrittenEvents;
   }
 
-  /** Parked keys. */
   get parked(): number {
     return this.#parked.size;
   }
@@ -143,7 +138,6 @@ export class GenerationWriter {
     await this.#begin(writer);
   }
 
-  /** Continues from where the documents are. */
   async #begin(writer: ViewWriter): Promise<void> {
     this.#written = await writer.checkpoint();
     this.#passed = this.#written;
@@ -188,7 +182,6 @@ export class GenerationWriter {
     await this.#write(documents, to);
   }
 
-  /** Everything up to the next {@link flush} is one batch. */
   async #foldInBulk(touching: readonly TouchingEvent[]): Promise<void> {
     const { projection } = this;
     if (projection.ownStreams === true) {

@@ -13,15 +13,12 @@ import { GenerationWriter } from './generation-writer.ts';
 
 /** The view whose generations these are. */
 export interface GenerationOwner {
-  /** Feeds the generation that is read; null for none. */
   live(): Follower | null;
   /** Feeds an older shape, which is read until there is a generation of this one; null for none. */
   older(): Follower | null;
-  /** Events that an operator has skipped. */
   skipped(): SkippedEvents;
   /** A follower ended: its generation was discarded, or is another projector's. */
   onUnwanted(follower: Follower): void;
-  /** A build is filled, or has failed. */
   onChange(): void;
 }
 
@@ -88,7 +85,6 @@ export class Generations {
     return new Filling({ ...this.#options, writer, batchSize, rate });
   }
 
-  /** The generations that exist, ascending. */
   all(): Promise<readonly number[]> {
     return this.#options.readModel.generations(this.#options.projection);
   }

@@ -14,7 +14,6 @@ export class OlderShapeFollower {
     this.#options = options;
   }
 
-  /** Feeds it; null if there is none, or it is not needed. */
   get follower(): Follower | null {
     return this.#follower;
   }

@@ -18,12 +18,10 @@ export class PreviousGeneration {
     this.#onDeadline = onDeadline;
   }
 
-  /** Its version; null while none is fed. */
   get version(): number | null {
     return this.#follower?.writer.generation ?? null;
   }
 
-  /** The version that is to be fed by these orders; null for none. */
   wantedBy({ previous }: ProjectionOrders): number | null {
     return previous === null || previous.until <= this.#clock.now() ? null : previous.version;
   }

@@ -22,7 +22,6 @@ export interface FillElsewhere {
 
 /** Which generation is filled, and how. Plain values, as they are sent to threads. */
 export interface FillOrder {
-  /** Of the projection. */
   readonly name: string;
   readonly generation: number;
   readonly fence: number;
@@ -31,7 +30,6 @@ export interface FillOrder {
   readonly endsAtPoison: boolean;
   /** Of the log. All shares end there; then one thread fills what came since. */
   readonly head: Position;
-  /** Events that an operator has skipped. */
   readonly skipped: SkippedEvents;
 }
 
@@ -42,7 +40,6 @@ export interface FillListener {
   readonly parking: Pick<Parking, 'park'>;
 }
 
-/** A share met an event that cannot be folded. */
 export class PoisonedShareError extends Error {
   readonly poisoned: PoisonedKey;
 

@@ -13,7 +13,6 @@ export class SharesError extends FinalFillError {
 
 /** The part of one thread in a parallel fill, before share 0 fills what came since. */
 export class ShareFill {
-  /** Where all shares end, so that they can be merged. */
   readonly end: Position;
   readonly #onOpened: () => void;
   readonly #othersFilled: Promise<void>;

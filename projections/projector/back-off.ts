@@ -12,7 +12,6 @@ export class BackOff {
     this.#clock = clock;
   }
 
-  /** The action succeeded: the next pause is the shortest again. */
   reset(): void {
     this.#delay = FIRST_DELAY_MS;
   }

@@ -16,7 +16,6 @@ export interface TouchingEvent {
 /** An event that could not be folded into one document. It and later events for that key are withheld. */
 export interface PoisonedKey {
   readonly key: string;
-  /** The event's. */
   readonly position: Position;
   readonly stream: string;
   /** In its stream; missing if an older release parked the key. */
@@ -26,7 +25,6 @@ export interface PoisonedKey {
 }
 
 export interface KnownDocument {
-  /** The last event that it has taken. */
   readonly position: Position;
   /** null: there is none, or it was deleted. */
   readonly document: JsonObject | null;
@@ -135,7 +133,6 @@ export function foldInto(
   return { poisoned: [...poisoned.values()], leftOut };
 }
 
-/** The keys of all documents that a batch touches, without duplicates. */
 export function keysTouched(touching: readonly TouchingEvent[]): readonly string[] {
   const keys = new Set<string>();
   for (const each of touching) for (const key of each.keys) keys.add(key);

@@ -33,7 +33,6 @@ const GATHER_MS_PER_EVENT = 0.2;
  * then gathers longer, until a whole batch is there: fewer writes per document bring it back.
  */
 const BEHIND_MS = 200;
-/** How much longer. */
 const GATHER_FACTOR_WHEN_BEHIND = 2;
 /** Gathering ends after so many milliseconds without an event: under load, commits are closer together. */
 const QUIET_MS = 10;
@@ -59,7 +58,6 @@ export class Follower {
   /** Deadline for storing the checkpoint, by the clock's `steady`; null while it is stored. */
   #flushBy: number | null = null;
 
-  /** Starts at once. */
   constructor(options: FollowerOptions, writer: GenerationWriter, listener: FollowerListener) {
     this.#options = options;
     this.writer = writer;
@@ -109,7 +107,6 @@ export class Follower {
     await this.#end();
   }
 
-  /** Returns when it is stopped, or the generation is no longer wanted. */
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
     const { writer } = this;
     const { feed, clock, batchSize } = this.#options;

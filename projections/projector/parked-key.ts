@@ -14,10 +14,8 @@ import type { ViewOrders } from './view-orders.ts';
 
 /** The document of a parked key, up to where it could be folded. */
 interface Refolded {
-  /** The last event that it has taken. */
   readonly position: Position;
   readonly document: JsonObject | null;
-  /** Everything up to here was read. */
   readonly upTo: Position;
   /** The event that still parks the key; null for none. */
   readonly poisoned: PoisonedKey | null;

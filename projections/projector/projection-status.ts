@@ -41,7 +41,6 @@ export interface ProjectionStatus {
   readonly name: string;
   /** The live generation; each rebuild adds one. 0 if there is none. */
   readonly version: number;
-  /** The shape in the code. */
   readonly schema: number;
   readonly state: ProjectionState;
   readonly position: Position;
@@ -50,17 +49,14 @@ export interface ProjectionStatus {
   readonly caught_up: boolean;
   /** Events folded into this generation since the projector opened it. */
   readonly handled: number;
-  /** Number of parked keys. */
   readonly parked: number;
   /** The running rebuild, or the one that failed last. */
   readonly rebuild: RebuildStatus | null;
   /** The generation before, to which reads can be rolled back; null for none. */
   readonly previous: { readonly version: number; readonly until: string } | null;
-  /** What is wrong; null if nothing is. */
   readonly detail: string | null;
 }
 
-/** A rebuild: its progress and its order. */
 export interface RebuildStatus extends FillingStatus {
   /** Events per second at most; null: unlimited. */
   readonly rate: number | null;
@@ -69,9 +65,7 @@ export interface RebuildStatus extends FillingStatus {
   readonly comparison: Comparison | null;
 }
 
-/** The progress of a build. */
 export interface FillingStatus {
-  /** The generation being built. */
   readonly version: number;
   readonly state: RebuildState;
   /** Events folded into it since the projector opened it. */

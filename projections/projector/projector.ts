@@ -27,7 +27,6 @@ export interface Projector {
    */
   run(signal: AbortSignal): Promise<void>;
 
-  /** The status of each view, in the order they were given. */
   status(): readonly ProjectionStatus[];
 
   /** Calls the listener synchronously for each step of each view. Returns a function that ends that. */

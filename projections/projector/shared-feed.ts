@@ -1,7 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 
-/** What a reader gets of the feed. */
 export type FeedPage =
   /** Everything up to `upTo`; without events if only other views' streams moved. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[]; readonly upTo: Position }
@@ -14,7 +13,6 @@ export type FeedPage =
 interface Chunk {
   upTo: Position;
   readonly events: readonly RecordedEvent[];
-  /** Events that the feed had delivered before this chunk. */
   readonly before: number;
 }
 
@@ -31,7 +29,6 @@ export class SharedFeed {
   readonly #chunks: Chunk[] = [];
   /** By reader: how many of the feed's events it has passed. */
   readonly #readers = new Map<object, number>();
-  /** Readers waiting for events. */
   readonly #waitingReaders = new Set<() => void>();
   /** The filling, waiting for room or for its start. */
   readonly #waitingFill = new Set<() => void>();
@@ -48,7 +45,6 @@ export class SharedFeed {
     this.#retained = retained;
   }
 
-  /** Starts after a position, unless it has started. */
   begin(after: Position): void {
     if (this.#start !== null) return;
     this.#start = after;

@@ -2,7 +2,6 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 import type { Projection } from '../read-model.ts';
 
-/** Traces that one batch is linked to. */
 const MAX_LINKS = 64;
 
 /**

@@ -31,9 +31,7 @@ export interface ProjectorTuning {
 
 export interface ViewOptions extends ProjectorParts, ProjectorTuning {
   readonly projection: Projection;
-  /** Shared by all views. */
   readonly feed: SharedFeed;
-  /** Shared by all views. */
   readonly parking: Parking;
   /** Called when the live generation has everything up to a position. */
   readonly onPassed: (position: Position) => void;

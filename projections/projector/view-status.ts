@@ -8,7 +8,6 @@ import { rebuildStatus, type ProjectionState, type ProjectionStatus } from './pr
 import type { SharedFeed } from './shared-feed.ts';
 import type { ViewState } from './view-states.ts';
 
-/** What the status of a view is made of. */
 export interface ViewParts {
   readonly projection: Projection;
   readonly feed: SharedFeed;
@@ -26,7 +25,6 @@ export interface ViewParts {
   readonly feedFault: { readonly newer: boolean; readonly detail: string } | null;
 }
 
-/** A view as it is reported. */
 export function viewStatus(parts: ViewParts): ProjectionStatus {
   const { projection, feed, clock, orders, live, older, build, error, feedFault } = parts;
   const writer = (live ?? older)?.writer;

@@ -51,7 +51,6 @@ export class View {
     failed: (orders) => this.#failed(orders),
   };
   #state: ViewState = 'opening';
-  /** Feeds the generation that is read. */
   #live: Follower | null = null;
   /** The generation being built, or the one that failed last. */
   #build: Build | null = null;

@@ -23,7 +23,6 @@ export type Moment =
   | { readonly kind: 'instant'; readonly at: string }
   | { readonly kind: 'position'; readonly position: Position };
 
-/** Events per read. */
 const PAGE = 500;
 
 /**

@@ -9,12 +9,10 @@ import { withFiresUpTo } from './as-of.ts';
 import { runsProjection, type RunDocument } from '../views/runs.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
-/** One event of a record's stream, and what it changed. */
 export interface HistoryItem {
   readonly revision: number;
   /** When it happened. */
   readonly at: string;
-  /** The agent's id, or `service`. */
   readonly actor: string;
   readonly type: string;
   /** In the actor's words; null if it gave none. */
@@ -29,12 +27,10 @@ export interface HistoryPage {
 }
 
 export interface HistorySpan {
-  /** The first revision. */
   readonly from: number;
   readonly limit: number;
 }
 
-/** Events per read. */
 const PAGE = 100;
 
 /** Bytes of items after which a page ends early, so that a response stays within 4 MiB. */

@@ -9,7 +9,6 @@ import { load, type Fold, type Loaded } from '../../domain/handle.ts';
 import { idOf } from '../../domain/streams.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
-/** Cached streams. */
 const MAX_STREAMS = 50_000;
 
 /** Characters of JSON of all cached states together: tasks may have payloads of 256 KiB. */

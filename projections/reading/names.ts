@@ -4,7 +4,6 @@ import { isUuid } from '../../domain/ids.ts';
 import { idOf, kindOf } from '../../domain/streams.ts';
 import type { TaskState } from '../../domain/tasks/task.ts';
 
-/** The source of names. */
 export interface NameSource {
   /** Of a registered or removed agent; null for others. */
   readonly agentName: (id: string) => Promise<string | null>;
@@ -20,7 +19,6 @@ export const nameOfAgent = (agent: AgentState): string | null =>
 export const titleOfTask = (task: TaskState): string | null =>
   task.status === 'none' ? null : task.definition.title;
 
-/** Streams whose task is cached. */
 const MAX_STREAMS = 10_000;
 
 /** Kinds of streams whose first event names their task. */
@@ -64,7 +62,6 @@ export class Names {
     return taskId;
   }
 
-  /** Caches the task of a stream. */
   learn(stream: string, taskId: string | null): void {
     this.#tasks.set(stream, taskId);
     const [oldest] = this.#tasks.keys();

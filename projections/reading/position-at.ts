@@ -16,7 +16,6 @@ const PAGE = 500;
  */
 export const SKEW = 10_000;
 
-/** A place in the log. */
 export interface PlaceInLog {
   readonly position: Position;
   /** `occurredAt` of the event there. */

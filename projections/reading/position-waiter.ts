@@ -55,7 +55,6 @@ export function createPositionWaiter(options: WaiterOptions): PositionWaiter {
   };
 }
 
-/** The waiters of one view. */
 class Watch {
   /** The view is at least here. It never goes back, not even by a rebuild. */
   known: Position = BEGINNING;

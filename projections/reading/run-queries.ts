@@ -9,7 +9,6 @@ export interface RunFilters {
   readonly trigger?: RunTrigger | undefined;
   /** Started after it; ISO 8601 as the service writes it (UTC, milliseconds). */
   readonly start_time?: string | undefined;
-  /** Started before it. */
   readonly end_time?: string | undefined;
 }
 

@@ -19,7 +19,6 @@ export class SortedStrings {
     this.#order?.splice(placeOf(this.#order, value), 1);
   }
 
-  /** All strings, unordered. */
   values(): Iterable<string> {
     return this.#strings;
   }

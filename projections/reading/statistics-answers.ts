@@ -6,7 +6,6 @@ const DAY_MS = 86_400_000;
 
 /** One day; days without runs are included. */
 export interface DayAnswer extends Figures {
-  /** `YYYY-MM-DD`, UTC. */
   readonly date: string;
 }
 
@@ -15,9 +14,7 @@ export interface Figures {
   readonly total_runs: number;
   readonly successful_runs: number;
   readonly failed_runs: number;
-  /** 0..1 */
   readonly success_rate: number | null;
-  /** 0..1 */
   readonly failure_rate: number | null;
   readonly avg_execution_time_seconds: number | null;
   /** Within 1.5 %, like p95. */

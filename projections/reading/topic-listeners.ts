@@ -2,10 +2,8 @@ import { compileTopicPattern, type TopicPattern } from '../../domain/schedule/to
 import { SortedStrings } from './sorted-strings.ts';
 import type { TopicDocument } from '../views/topics.ts';
 
-/** A pattern that active tasks listen to. */
 export interface ListenedTopic {
   readonly topic: string;
-  /** How many tasks listen. */
   readonly active_tasks: number;
   /** Sorted; the first of them if there are very many. */
   readonly task_ids: readonly string[];

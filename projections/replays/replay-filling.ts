@@ -12,7 +12,6 @@ interface ReplayFillingOptions extends ProjectorParts, Partial<Pick<ProjectorTun
   /** Named after the replay. */
   readonly projection: Projection;
   readonly generation: number;
-  /** The last position to fold. */
   readonly until: Position;
   readonly rate: number | null;
   /** Events that an operator has skipped in the view. */
@@ -47,7 +46,6 @@ export class ReplayFilling {
     });
   }
 
-  /** Events folded since it was created. */
   get handled(): number {
     return this.#writer.handled;
   }

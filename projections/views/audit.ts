@@ -9,9 +9,7 @@ const SERVICE = 'service';
 /** One thing that an agent did or was refused. Its key is the event's position. */
 export type AuditDocument = JsonObject & {
   readonly position: string;
-  /** When it happened. */
   readonly at: string;
-  /** The agent's id. */
   readonly actor: string;
   /** The IP address that it came from. */
   readonly source: string;
@@ -53,7 +51,6 @@ export type CallPart = JsonObject & {
   readonly last_at: string;
 };
 
-/** Prefix of the streams of runs. */
 const RUNS = 'run-';
 
 /** Whether the audit of a stream is read from the log, as the stream is short. The view is not asked for it. */
@@ -136,7 +133,6 @@ export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   return done;
 }
 
-/** The filters of the audit. */
 export interface AuditFilters {
   readonly actor?: string | undefined;
   readonly stream?: string | undefined;

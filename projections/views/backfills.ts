@@ -8,13 +8,10 @@ import type { Filter, Projection, Query, Sort } from '../read-model.ts';
 export type BackfillDocument = JsonObject & {
   readonly id: string;
   readonly task_id: string;
-  /** The task's owner. */
   readonly created_by: string;
   readonly task_revision: number;
-  /** The agent that requested it. */
   readonly requested_by: string;
   readonly state: BackfillStateName;
-  /** Why it was canceled, if it was. */
   readonly canceled_by: BackfillStop | null;
   readonly from: string;
   readonly to: string;
@@ -36,7 +33,6 @@ export type BackfillDocument = JsonObject & {
   readonly up_to: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** When it was completed or canceled. */
   readonly finished_at: string | null;
   /** Whether work is left. Also true for a canceled backfill whose runs have not ended. */
   readonly open: boolean;
@@ -56,7 +52,6 @@ export const backfillsProjection: Projection<BackfillDocument> = {
 /** The backfills that have work left. */
 export const openBackfills: readonly Filter[] = [{ field: 'open', op: 'eq', value: true }];
 
-/** A task's backfills, newest first. */
 export function backfillsOf(taskId: string): Pick<Query, 'filters' | 'sort'> {
   const sort: readonly Sort[] = [{ field: 'created_at', direction: 'descending' }];
   return { filters: [{ field: 'task_id', op: 'eq', value: taskId }], sort };

@@ -14,7 +14,6 @@ export type PublishedDocument = JsonObject & {
   /** In the log: orders publications of all topics. */
   readonly position: string;
   readonly oldest_at: null;
-  /** In `topic-<topic>`. */
   readonly revision: number;
   readonly event_id: string;
   readonly stream_id: string;
@@ -126,7 +125,7 @@ function placeAfter(
     const { event_id, topic, source_agent_id, published_at, triggered_tasks } = event.data;
     const stream_id = streamIdOf(published_at, revision);
     const payload = event.data.payload as JsonObject;
-    const published = {
+    const fields = {
       event_id,
       stream_id,
       payload,
@@ -134,7 +133,7 @@ function placeAfter(
       published_at,
       triggered_tasks,
     };
-    return { listed: true, topic, position, oldest_at: null, revision, ...published };
+    return { listed: true, topic, position, oldest_at: null, revision, ...fields };
   }
   if (event.type !== 'TopicTrimmed' || document?.listed !== true) return document;
   return document.revision < event.data.before ? null : document;

@@ -22,7 +22,6 @@ export type RunChangeName = (typeof runChangeNames)[keyof typeof runChangeNames]
 export interface RunChange {
   readonly name: RunChangeName;
   readonly position: Position;
-  /** When it happened. */
   readonly at: string;
   readonly run: RunDocument;
   /** The step that ended; null for all but `run.step`. */

@@ -12,7 +12,6 @@ import type { Projection } from '../read-model.ts';
 export type RunDocument = JsonObject & {
   readonly id: string;
   readonly task_id: string;
-  /** The task's owner. */
   readonly created_by: string;
   /** The worker that has it; for an ended run, the last one; null if none. */
   readonly lease_owner: string | null;
@@ -27,7 +26,6 @@ export type RunDocument = JsonObject & {
   readonly error: string | null;
   /** Number of the latest attempt; 0 before the first start. */
   readonly attempt: number;
-  /** null until it has ended. */
   readonly output: JsonObject | null;
   readonly created_at: string;
   readonly state: RunState;
@@ -64,7 +62,6 @@ export type RunAttempt = JsonObject & {
   readonly finished_at: string | null;
   readonly outcome: 'succeeded' | 'failed' | 'canceled' | null;
   readonly error: string | null;
-  /** The step that failed. */
   readonly step: string | null;
 };
 

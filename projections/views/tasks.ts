@@ -73,7 +73,6 @@ export interface TaskFilters {
   readonly created_by?: string | undefined;
   readonly schedule_kind?: ScheduleKind | undefined;
   readonly tag?: string | undefined;
-  /** A part of the title. */
   readonly search?: string | undefined;
 }
 

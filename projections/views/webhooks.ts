@@ -5,7 +5,6 @@ import { idOf } from '../../domain/streams.ts';
 import type { WebhookEnd, WebhookStateName, WebhookType } from '../../domain/vocabulary.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
-/** One attempt of a delivery. */
 export type WebhookAttemptDocument = JsonObject & {
   readonly at: string;
   readonly attempt: number;
@@ -43,7 +42,6 @@ export type WebhookDocument = JsonObject & {
 /** Attempts that are shown: more than two rounds. Earlier ones stay in the stream. */
 const KEPT_ATTEMPTS = 25;
 
-/** Every delivery to a webhook. */
 export const webhooksProjection: Projection<WebhookDocument> = {
   name: 'webhooks',
   schema: 1,
@@ -62,7 +60,6 @@ export function webhookDueAt({ next_attempt_at, created_at }: WebhookDocument): 
   return fromIso(next_attempt_at ?? created_at);
 }
 
-/** An agent's deliveries, newest first. */
 export function webhooksOf(
   agentId: string,
   wanted: { readonly state?: string | undefined; readonly type?: string | undefined } = {},
