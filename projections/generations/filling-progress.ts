@@ -2,8 +2,8 @@ import type { Clock } from '../../domain/clock.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../error-message.ts';
-import { BackOff } from '../projector/back-off.ts';
 import type { FillingStatus } from '../projector/projection-status.ts';
+import { retry } from '../projector/retry-loop.ts';
 import { FinalFillError } from './generation-writer.ts';
 import { logFraction } from './log-fraction.ts';
 
@@ -72,25 +72,16 @@ export class FillingProgress {
     },
   ): Promise<boolean> {
     const { projection, telemetry, signal } = about;
-    const backOff = new BackOff(this.#clock);
-    while (!signal.aborted) {
-      try {
-        if (await attempt()) {
-          this.#state = 'filled';
-          this.detail = null;
-          return true;
-        }
-      } catch (error) {
-        if (signal.aborted) break;
-        this.detail = errorMessage(error);
-        if (error instanceof FinalFillError) throw error;
-        const fields = { projection, error: this.detail };
-        telemetry.log.warn('filling a view was interrupted; retrying', fields);
-        await backOff.wait(signal);
-      }
-    }
-    this.#state = 'paused';
-    return false;
+    const isFilled = await retry(this.#clock, signal, attempt, (error) => {
+      if (signal.aborted) return;
+      this.detail = errorMessage(error);
+      if (error instanceof FinalFillError) throw error;
+      const fields = { projection, error: this.detail };
+      telemetry.log.warn('filling a view was interrupted; retrying', fields);
+    });
+    this.#state = isFilled === true ? 'filled' : 'paused';
+    if (isFilled === true) this.detail = null;
+    return isFilled === true;
   }
 
   status({ version, handled, leftOut, looked }: FillingCounts): Omit<FillingStatus, 'state'> {

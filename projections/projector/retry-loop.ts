@@ -4,7 +4,29 @@ import { errorMessage } from '../error-message.ts';
 import { BackOff } from './back-off.ts';
 import type { ViewOptions } from './view-options.ts';
 
-/** Retries the management of one view until it succeeds, and remembers the last error. */
+/**
+ * Retries an action until it succeeds, with growing pauses; undefined when the signal was aborted first.
+ * @param onError may throw to give up
+ */
+export async function retry<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  action: () => Promise<T>,
+  onError: (error: unknown) => void,
+): Promise<T | undefined> {
+  const backOff = new BackOff(clock);
+  while (!signal.aborted) {
+    try {
+      return await action();
+    } catch (error) {
+      onError(error);
+      await backOff.wait(signal);
+    }
+  }
+  return undefined;
+}
+
+/** Retries the management of one view, and remembers the last error. */
 export class RetryLoop {
   readonly #options: Pick<ViewOptions, 'clock' | 'telemetry' | 'projection'>;
   #error: string | null = null;
@@ -21,20 +43,13 @@ export class RetryLoop {
   /** Retries an action until it succeeds; undefined when the signal was aborted first. */
   async run<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T | undefined> {
     const { clock, telemetry, projection } = this.#options;
-    const backOff = new BackOff(clock);
-    while (!signal.aborted) {
-      try {
-        const result = await action();
-        this.#error = null;
-        return result;
-      } catch (error) {
-        this.#error = errorMessage(error);
-        const fields = { projection: projection.name, error: this.#error };
-        telemetry.log.warn('could not manage a view; retrying', fields);
-        await backOff.wait(signal);
-      }
-    }
-    return undefined;
+    const result = await retry(clock, signal, action, (error) => {
+      this.#error = errorMessage(error);
+      const fields = { projection: projection.name, error: this.#error };
+      telemetry.log.warn('could not manage a view; retrying', fields);
+    });
+    if (!signal.aborted) this.#error = null;
+    return result;
   }
 }
 
