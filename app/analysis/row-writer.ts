@@ -15,6 +15,7 @@ export interface RowWriter {
   abandon(): Promise<void>;
 }
 
+/** Writes to the standard output. */
 export function toScreen(screen: Screen): RowWriter {
   return {
     async write(text) {

@@ -18,6 +18,7 @@ export async function openTraces(
   return { traces, close: () => traces.close() };
 }
 
+/** Telemetry with these traces added. */
 export function withTraces<T extends Telemetry>(telemetry: T, { traces }: OpenTraces): T {
   return traces === undefined ? telemetry : { ...telemetry, traces };
 }

@@ -1,6 +1,7 @@
 import type { Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { isSkipped, type SkippedEvents } from '../../domain/operators/skipped-events.ts';
+import { errorMessage } from '../error-message.ts';
 import type { Projection } from '../read-model.ts';
 
 const NONE: SkippedEvents = new Set();
@@ -48,13 +49,9 @@ export function touchingEvents(
   after: Position,
 ): readonly TouchingEvent[] {
   const touching: TouchingEvent[] = [];
-  const { streams } = projection;
-  const isFollowed = (stream: string): boolean => {
-    for (const prefix of streams) if (stream.startsWith(prefix)) return true;
-    return false;
-  };
   for (const event of events) {
-    if (event.position <= after || !isFollowed(event.stream)) continue;
+    if (event.position <= after) continue;
+    if (!projection.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
     const touched = touchedBy(projection, event);
     if (touched.keys.length > 0) touching.push(touched);
   }
@@ -65,7 +62,7 @@ function touchedBy(projection: Projection, event: RecordedEvent): TouchingEvent 
   try {
     return { event, keys: projection.keys(event), fault: event.fault };
   } catch (error) {
-    const fault = event.fault ?? messageOf(error);
+    const fault = event.fault ?? errorMessage(error);
     return { event, keys: [`stream ${event.stream}`], fault };
   }
 }
@@ -124,7 +121,7 @@ export function foldInto(
         if (document !== present) changed.set(key, { position: event.position, document });
       } catch (error) {
         const { position, stream, revision, type } = event;
-        const poison = { key, position, stream, revision, type, error: messageOf(error) };
+        const poison = { key, position, stream, revision, type, error: errorMessage(error) };
         if (isSkipped(skipped, key, event)) leftOut.push(poison);
         else poisoned.set(key, poison);
       }
@@ -133,21 +130,14 @@ export function foldInto(
   return { poisoned: [...poisoned.values()], leftOut };
 }
 
-export function keysTouched(touching: readonly TouchingEvent[]): readonly string[] {
-  const keys = new Set<string>();
-  for (const each of touching) for (const key of each.keys) keys.add(key);
-  return [...keys];
-}
+/** The keys of all documents that a batch touches, without duplicates. */
+export const keysTouched = (touching: readonly TouchingEvent[]): readonly string[] => [
+  ...new Set(touching.flatMap(({ keys }) => keys)),
+];
 
 /**
  * For a view with one stream per document: the keys whose streams begin in this batch, and which have no document yet.
  * Revisions begin with 0 even if the first events were truncated later.
  */
-export function keysBegun(touching: readonly TouchingEvent[]): readonly string[] {
-  const keys: string[] = [];
-  for (const each of touching) if (each.event.revision === 0) keys.push(...each.keys);
-  return keys;
-}
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+export const keysBegun = (touching: readonly TouchingEvent[]): readonly string[] =>
+  touching.filter(({ event }) => event.revision === 0).flatMap(({ keys }) => keys);

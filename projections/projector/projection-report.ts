@@ -36,6 +36,7 @@ export function besideReport(projections: readonly Shape[]): string {
   return `${PROJECTION_REPORT} of ${shapesOf(projections)}`;
 }
 
+/** Whether the projector that made a report is still running. */
 export function isOfNow(report: ProjectionReport, now: Instant): boolean {
   return now - fromIso(report.at) < MAX_REPORT_AGE_MS;
 }

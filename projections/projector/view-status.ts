@@ -25,6 +25,7 @@ export interface ViewParts {
   readonly feedFault: { readonly newer: boolean; readonly detail: string } | null;
 }
 
+/** The status of a view as it is reported. */
 export function viewStatus(parts: ViewParts): ProjectionStatus {
   const { projection, feed, clock, orders, live, older, build, error, feedFault } = parts;
   const writer = (live ?? older)?.writer;

@@ -165,6 +165,7 @@ export class View {
     signal: AbortSignal,
   ): Promise<EventIn<'missing'> | null> {
     if (this.#live !== null) return 'found';
+    await this.#build?.stop();
     await this.#older.begin(signal);
     const order = rebuildUnderWay(orders);
     const known = await this.#generations.all();

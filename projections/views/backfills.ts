@@ -52,6 +52,7 @@ export const backfillsProjection: Projection<BackfillDocument> = {
 /** The backfills that have work left. */
 export const openBackfills: readonly Filter[] = [{ field: 'open', op: 'eq', value: true }];
 
+/** A task's backfills, newest first. */
 export function backfillsOf(taskId: string): Pick<Query, 'filters' | 'sort'> {
   const sort: readonly Sort[] = [{ field: 'created_at', direction: 'descending' }];
   return { filters: [{ field: 'task_id', op: 'eq', value: taskId }], sort };

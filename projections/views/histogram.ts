@@ -27,6 +27,7 @@ export function addDuration(histogram: Record<string, number>, milliseconds: num
   return histogram;
 }
 
+/** Merges histograms into one. */
 export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   const merged: Record<string, number> = {};
   for (const histogram of histograms) {

@@ -92,6 +92,7 @@ export function lastDayKey(taskId: string): string {
   return `${TASKS}/${taskId}`;
 }
 
+/** A day without runs. */
 export function emptyDay(scope: string, day: string): DayDocument {
   const none = { total: 0, successful: 0, failed: 0, execution_ms: 0, histogram: {} };
   return { scope, day, ...none, last_run: null, last_success: null, last_failure: null };

@@ -77,6 +77,7 @@ export interface TaskFilters {
 }
 
 /** The filters of a query over {@link tasksProjection}. */
+/** The filters of a query over {@link tasksProjection}. */
 export function taskFilters(wanted: TaskFilters): readonly Filter[] {
   const filters: Filter[] = [];
   for (const field of ['created_by', 'status', 'schedule_kind'] as const) {

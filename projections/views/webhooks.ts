@@ -60,6 +60,7 @@ export function webhookDueAt({ next_attempt_at, created_at }: WebhookDocument): 
   return fromIso(next_attempt_at ?? created_at);
 }
 
+/** An agent's deliveries, newest first. */
 export function webhooksOf(
   agentId: string,
   wanted: { readonly state?: string | undefined; readonly type?: string | undefined } = {},
