@@ -80,7 +80,7 @@ export function createHealth(options: {
 
   const scheduler = async (): Promise<HealthCheck> => {
     const members = await coordination.alive();
-    const led = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
+    const isLed = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
     const { hold, released } = (await load(store, streams.operations(), operationsFold)).state;
     const before = clock.now() - OVERDUE_MS;
     // What came due during a hold could only be decided after it.
@@ -88,7 +88,7 @@ export function createHealth(options: {
     const overdue = isLate ? await overdueTasks(stores, before) : { count: 0, names: [] };
     const audit = auditStateOf(parseReport(await coordination.recall(SCHEDULER_REPORT)));
     const queues = auditStateOf(parseReport(await coordination.recall(QUEUE_REPORT)));
-    return schedulerCheck({ led, hold, overdue, audit, queues, now: clock.now() });
+    return schedulerCheck({ led: isLed, hold, overdue, audit, queues, now: clock.now() });
   };
 
   const workers = async (): Promise<HealthCheck> => {
@@ -107,8 +107,8 @@ export function createHealth(options: {
     const states = await lags.check();
     const shown = states.map((state) => ({ ...state, parked: parked.get(state.name) ?? 0 }));
     const members = await coordination.alive();
-    const led = members.some(({ about }) => hasRole(about['roles'], 'projector'));
-    return projectionsCheck(shown, MAX_LAG_SECONDS, led);
+    const isLed = members.some(({ about }) => hasRole(about['roles'], 'projector'));
+    return projectionsCheck(shown, MAX_LAG_SECONDS, isLed);
   };
 
   const readable = async (): Promise<HealthCheck> =>
