@@ -1,5 +1,6 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { Projection } from '../read-model.ts';
+import { parseRemembered } from '../remembered.ts';
 import type { ProjectionStatus } from './projection-status.ts';
 
 /** The name under which the leading projector's report is remembered between processes. */
@@ -69,20 +70,11 @@ export async function recallReport(
 }
 
 /** Parses a remembered report; null for none, and for an invalid string. */
-export function parseProjectionReport(text: string | null): ProjectionReport | null {
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isReport(value) ? value : null;
-  } catch {
-    // Of another release, or truncated.
-    return null;
-  }
-}
-
-function isReport(value: unknown): value is ProjectionReport {
-  if (typeof value !== 'object' || value === null) return false;
-  const { at, views, fence } = value as Record<string, unknown>;
-  if (fence !== undefined && typeof fence !== 'number') return false;
-  return typeof at === 'string' && Array.isArray(views);
-}
+export const parseProjectionReport = (text: string | null): ProjectionReport | null =>
+  parseRemembered<ProjectionReport>(
+    text,
+    ({ at, views, fence }) =>
+      typeof at === 'string' &&
+      Array.isArray(views) &&
+      (fence === undefined || typeof fence === 'number'),
+  );

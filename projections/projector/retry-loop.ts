@@ -1,8 +1,8 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { errorMessage } from '../error-message.ts';
+import type { Projection } from '../read-model.ts';
 import { BackOff } from './back-off.ts';
-import type { ViewOptions } from './view-options.ts';
 
 /**
  * Retries an action until it succeeds, with growing pauses; undefined when the signal was aborted first.
@@ -26,12 +26,18 @@ export async function retry<T>(
   return undefined;
 }
 
+interface LoopOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly projection: Projection;
+}
+
 /** Retries the management of one view, and remembers the last error. */
 export class RetryLoop {
-  readonly #options: Pick<ViewOptions, 'clock' | 'telemetry' | 'projection'>;
+  readonly #options: LoopOptions;
   #error: string | null = null;
 
-  constructor(options: Pick<ViewOptions, 'clock' | 'telemetry' | 'projection'>) {
+  constructor(options: LoopOptions) {
     this.#options = options;
   }
 

@@ -1,3 +1,5 @@
+import { parseRemembered } from '../remembered.ts';
+
 /** The name under which the progress of the current replay is remembered between processes. */
 export const REPLAY_REPORT = 'replay-progress';
 
@@ -17,24 +19,12 @@ export interface ReplayProgress {
 }
 
 /** Parses a remembered report; null for none, and for an invalid string. */
-export function parseReplayProgress(text: string | null): ReplayProgress | null {
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isProgress(value) ? value : null;
-  } catch {
-    // Of another release, or truncated.
-    return null;
-  }
-}
-
-function isProgress(value: unknown): value is ReplayProgress {
-  if (typeof value !== 'object' || value === null) return false;
-  const { at, name, version, progress } = value as Record<string, unknown>;
-  return (
-    typeof at === 'string' &&
-    typeof name === 'string' &&
-    typeof version === 'number' &&
-    typeof progress === 'number'
+export const parseReplayProgress = (text: string | null): ReplayProgress | null =>
+  parseRemembered<ReplayProgress>(
+    text,
+    ({ at, name, version, progress }) =>
+      typeof at === 'string' &&
+      typeof name === 'string' &&
+      typeof version === 'number' &&
+      typeof progress === 'number',
   );
-}
